@@ -42,7 +42,7 @@ WAYS: dict[str, tuple[str, Costs | None]] = {
     "as read": ("PB_RR", NEVER),
     "default": ("PB_RR", None),
 }
-"""Name -> splitting law and costs; None: those of the machine."""
+"""Name -> splitting policy and costs; None: those of the machine."""
 BASE = "as read"
 
 
@@ -78,14 +78,14 @@ def source(spark: SparkSession, folder: Path, partitions: int) -> DataFrame:
 
 def run(rows: DataFrame, way: str, scratch: Path, workers: int) -> list[sp.BatchMetrics]:
     """Run a way over the stream; return what its batches told."""
-    law, costs = WAYS[way]
+    policy, costs = WAYS[way]
     job = sp.stream(
         rows,
         sp.Skyline(sp.from_sense(CRITERIA, ["min"] * len(CRITERIA))),
         time="time",
         window="1 second",
         slide="200 milliseconds",
-        splitting=law,
+        splitting=policy,
         plq_workers=workers,
         wlq_workers=workers,
         checkpoint=scratch / "checkpoint",

@@ -101,7 +101,13 @@ def test_hooks_call_the_programs_that_lint_calls():
     called = {
         " ".join([Path(program).name, *arguments]) for program, *arguments in (hook["entry"].split() for hook in hooks)
     }
-    assert called == {"ruff check --force-exclude", "ruff format --force-exclude", "mypy", "python -m tests.references"}
+    assert called == {
+        "ruff check --force-exclude",
+        "ruff format --force-exclude",
+        "mypy",
+        "python -m tests.prose",
+        "python -m tests.references",
+    }
     assert all(
         f"$(BIN)/{called_by}" in MAKEFILE
         for called_by in ("ruff check", "ruff format", "mypy", "python -m tests.references")

@@ -31,8 +31,8 @@ def run(step: float, readers: int | sp.Readers) -> list[str]:
     """Return what a run comes to, as cells."""
     edges = np.arange(len(FACTORS) + 1) * step
     come = np.concatenate([[0.0], np.cumsum(np.array(FACTORS) * RATE * step)])
-    law = readers if isinstance(readers, sp.Readers) else None
-    state = None if law is None else law.init()
+    policy = readers if isinstance(readers, sp.Readers) else None
+    state = None if policy is None else policy.init()
     now, last, done, spent = ITSELF, 0.0, 0.0, 0.0
     waits: list[float] = []
     rows_of: list[float] = []
@@ -40,12 +40,12 @@ def run(step: float, readers: int | sp.Readers) -> list[str]:
         upto = float(np.interp(now, edges, come))
         rows = upto - done
         count = readers if isinstance(readers, int) else readers.most
-        if law is not None and state is not None:
-            state, decision = law.decide(state, Backlog(rows / (now - last), rows))
+        if policy is not None and state is not None:
+            state, decision = policy.decide(state, Backlog(rows / (now - last), rows))
             count = decision.value
         lasted = ITSELF + rows * SECONDS / count
-        if law is not None and state is not None:
-            state = law.observe(state, ReaderBatch(round(rows), lasted, count))
+        if policy is not None and state is not None:
+            state = policy.observe(state, ReaderBatch(round(rows), lasted, count))
         came = np.interp(np.linspace(done, upto, PARTS + 1)[1:], come, edges)
         waits += list(now + lasted - came)
         rows_of += [rows / PARTS] * PARTS
@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--step", type=float, default=60.0)
     given = parser.parse_args(arguments)
-    law = sp.Readers(most=MOST, latency=f"{BOUND:g} seconds")
-    runs: dict[str, int | sp.Readers] = {"planned": law, "one": 1, "most": MOST}
+    policy = sp.Readers(most=MOST, latency=f"{BOUND:g} seconds")
+    runs: dict[str, int | sp.Readers] = {"planned": policy, "one": 1, "most": MOST}
     head = ("", "readers on average", "reader-seconds", "a row's wait, median (s)", "95 %", "within 5 s",
             "all is read after (s)")  # fmt: skip
     text = markdown_table(head, [[TOLD[name], *run(given.step, readers)] for name, readers in runs.items()])

@@ -172,8 +172,8 @@ def places(spark: SparkSession, *, quick: bool) -> list[list[str]]:
                     statistics.median(m.front["stored"] for m in full if m.front),
                 )
         here, coming, stored = found["driver"]
-        law = FrontPlacement(costs_of(spark))
-        chosen = law.decide(law.init(), DueRows(int(coming), int(stored), 2))[1].value.where
+        policy = FrontPlacement(costs_of(spark))
+        chosen = policy.decide(policy.init(), DueRows(int(coming), int(stored), 2))[1].value.where
         lines.append(
             [f"{window} s", f"{stored:,.0f}", f"{coming:,.0f}", f"{here:.2f} s", f"{found['spark'][0]:.2f} s", chosen]
         )
@@ -209,7 +209,7 @@ def main() -> None:
         ),
         "memory": (["rows so far", "driver's peak memory"], lambda: memory(spark, quick=quick)),
         "place": (
-            ["window", "stored", "rows that come", "in the driver", "in two shards", "the law says"],
+            ["window", "stored", "rows that come", "in the driver", "in two shards", "the policy says"],
             lambda: places(spark, quick=quick),
         ),
     }  # fmt: skip

@@ -100,7 +100,7 @@ def summary(all_cells: Sequence[tuple[Stream, Cells]]) -> str:
         f"{len(every)} cells; {len(steady)} of streams without a change, {len(judged)} of them with as much to judge as "
         f"warm-up takes. Of these {len(judged) - len(beyond)} are within {_MEAN} of the best fixed delay's mean and "
         f"{_P99} of its p99; the largest ratios are {max(m.ratios[0] for *_, m in judged):.2f} and "
-        f"{max(m.ratios[1] for *_, m in judged):.2f}. In {len(judged) - len(over)} the share that the law chose to drop "
+        f"{max(m.ratios[1] for *_, m in judged):.2f}. In {len(judged) - len(over)} the share that the policy chose to drop "
         f"stayed within the budget at every batch; the worst was {max(m.chosen / m.budget for *_, m in judged):.2f} of it."
     )
     for s, (windows, batch, budget), m in [*beyond, *over]:

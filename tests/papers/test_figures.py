@@ -60,7 +60,7 @@ def test_the_list_names_every_figure_with_what_it_shows(capsys: pytest.CaptureFi
     assert main(["reproduce", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == registry.names()
-    assert any(line.startswith("paper1-figure-8 ") and "splitting laws" in line for line in lines)
+    assert any(line.startswith("paper1-figure-8 ") and "splitting policies" in line for line in lines)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

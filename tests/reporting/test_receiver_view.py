@@ -23,7 +23,7 @@ def test_what_will_be_received_is_told_without_what_may_be_secret():
     assert said["b"] == "lines that there:1 sends, encrypted"
     assert said["c"] == "messages of t/+ from mqtt://there, as client skypane-c, one input per topic"
     assert said["d"] == "answers of http://there/now, requested every 1.5 min"
-    assert said["kept"] == "for ever"
+    assert said["kept"] == "forever"
 
 
 def test_a_port_that_is_open_to_the_network_is_told():

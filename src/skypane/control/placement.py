@@ -57,7 +57,7 @@ MANY_KEYS = 65_536
 """Least number of keys from which all windows are divided by keys: smaller tables fit caches better, and merges for a
 window serve the next one, whereas each run of windows starts again (measure/bench/division.py)."""
 COMPARED_ONCE = 2
-"""Cost, in merges, of comparing a row once for all its windows with the rows before and after it."""
+"""Cost, in merges, of comparing a row for all its windows together with the rows before and after it."""
 THREADS = 0.02
 """Overhead of tasks in threads of the driver, in seconds: each starts without state, and answers go through files."""
 

@@ -127,7 +127,7 @@ def _not_before(first: Micros | None, second: Micros | None) -> bool:
 
 
 def _counted(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
-    """Compare the counts with the verdict: believed rows, also held ones, are seen, and late ones are dropped."""
+    """Compare the counts with the verdict: accepted and held rows count as seen, late ones as dropped."""
     for before, arrivals, after in _states(policy, drawn):
         verdict = policy.judge(before, arrivals)
         believed = arrivals.upto(verdict.limit)

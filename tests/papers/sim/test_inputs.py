@@ -70,7 +70,7 @@ def test_arrivals_are_counted_in_their_tick():
 
 
 def test_a_setting_that_cannot_be_is_refused():
-    with pytest.raises(ConfigError, match="start is missing; without a law"):
+    with pytest.raises(ConfigError, match="start is missing; without a policy"):
         Inputs(steady(1, 1.0), None, 10.0)
-    with pytest.raises(ConfigError, match=r"every must equal that of the law, 1 minute, got 10\.0 s"):
+    with pytest.raises(ConfigError, match=r"every must equal that of the policy, 1 minute, got 10\.0 s"):
         Inputs(steady(1, 1.0), Admission(capacity=10, every="1 minute"), 10.0)

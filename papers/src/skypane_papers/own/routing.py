@@ -25,7 +25,7 @@ GROWTH: Final = {
     "skyline": Skyline(from_sense([f"c{at}" for at in range(8)], ["min"] * 8)).growth,
     "top 100": TopK(100, "c0").growth,
 }
-"""What the queries tell the engine's law."""
+"""Growth of the results, as the queries report it to the engine's policy."""
 
 
 class Batch(NamedTuple):
@@ -62,15 +62,15 @@ class Batch(NamedTuple):
         """Seconds of the batch whose rows are exchanged, so that panes are whole; the exchange is as even as the source."""
         return self.lift_seconds + DEFAULT_COSTS.exchanging(self.rows) + self.merge_seconds(1)
 
-    def seconds(self, law: Exchange) -> float:
-        """Return the seconds of the side that the law takes, once it has seen some batches like this one."""
-        state = law.init()
+    def seconds(self, policy: Exchange) -> float:
+        """Return the seconds of the side that the policy takes, once it has seen some batches like this one."""
+        state = policy.init()
         for _ in range(CONFIRM):
-            state = law.observe(state, self.spread())
-        return self.routed if law.decide(state)[1].value else self.as_read
+            state = policy.observe(state, self.spread())
+        return self.routed if policy.decide(state)[1].value else self.as_read
 
     def spread(self) -> SourceSpread:
-        """What the engine measures of the batch whose rows stay."""
+        """Return the engine's measurements of the batch whose rows stay."""
         return SourceSpread(
             row_count=self.rows,
             busy=(KERNELS.tuple_base * self.rows / self.sources,) * self.sources,
@@ -82,23 +82,27 @@ class Batch(NamedTuple):
 
 
 def measure(quick: bool) -> pd.DataFrame:  # noqa: ARG001 - always quick
-    """Return a row for each batch: both ways, and which one the law takes."""
+    """Return a row for each batch: both ways, and which one the policy takes."""
     rows = []
     for query, size in QUERIES.items():
         for batch in (Batch(r, p, o, s, size) for s in SOURCES for r in ROWS for p in PANES for o in OVERLAPS):
             best = min(batch.routed, batch.as_read)
-            told, untold = (batch.seconds(law) for law in (Exchange(growth=GROWTH[query]), Exchange()))
+            known, unknown = (batch.seconds(policy) for policy in (Exchange(growth=GROWTH[query]), Exchange()))
             rows.append(
                 {"query": query, "sources": batch.sources, "rows": batch.rows, "panes": batch.panes}
                 | {"overlap": batch.overlap, "as read": batch.as_read, "routed": batch.routed}
-                | {"gain": batch.as_read / batch.routed, "regret": told / best - 1, "regret untold": untold / best - 1}
+                | {
+                    "gain": batch.as_read / batch.routed,
+                    "regret": known / best - 1,
+                    "regret unknown": unknown / best - 1,
+                }
             )
     return pd.DataFrame(rows)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the batches that routing changes by more than a tenth either way, or which the law gets wrong."""
-    return rows[(rows["gain"] > 1.1) | (rows["regret untold"] > 0)].reset_index(drop=True)
+    """Return the batches that routing changes by more than a tenth either way, or which the policy gets wrong."""
+    return rows[(rows["gain"] > 1.1) | (rows["regret unknown"] > 0)].reset_index(drop=True)
 
 
 def _pays(rows: pd.DataFrame) -> Finding:
@@ -121,9 +125,9 @@ def _top(rows: pd.DataFrame) -> Finding:
     return Finding(f"within {worst:.0%}", worst <= 0.1)
 
 
-def _untold(rows: pd.DataFrame) -> Finding:
+def _unknown(rows: pd.DataFrame) -> Finding:
     top = only(rows, query="top 100")
-    pairs = zip(top["regret untold"], top["as read"], top["routed"], strict=True)
+    pairs = zip(top["regret unknown"], top["as read"], top["routed"], strict=True)
     regret, best = max((float(regret), min(float(read), float(routed))) for regret, read, routed in pairs)
     return Finding(f"within {regret:.0%} ({regret * best * 1e3:.0f} ms of a batch)", regret <= 0.1)
 
@@ -133,17 +137,17 @@ FIGURE = Figure(
     regime=(
         f"A batch on {WORKERS} workers, with the costs of an exchange, a window and a merged row as they were fitted "
         "(control/costs.py): lifted where it is read, which cuts each pane into as many partitions as the source has, or "
-        "exchanged first, so that panes are whole; the side that the engine's law takes, over the better one. Seconds."
+        "exchanged first, so that panes are whole; the side that the engine's policy takes, over the better one. Seconds."
     ),
     measure=measure,
     summary=summary,
     claims=(
         Claim("routing pays more often the more source partitions there are", _pays),
-        Claim("for skylines the engine's law takes the right side within 10 %", _skyline),
+        Claim("for skylines the engine's policy takes the right side within 10 %", _skyline),
         Claim("for a top-k too", _top),
         Claim(
-            "for a query of one's own that does not tell how its results grow, such as this top-k taken for a skyline (0.75)",
-            _untold,
+            "for a user-defined query without a known growth of its results, such as this top-k taken for a skyline (0.75)",
+            _unknown,
             "it takes whole panes to save less than they do",
         ),
     ),

@@ -52,13 +52,13 @@ def measure(quick: bool) -> pd.DataFrame:
 
 def _run(made: list[dict[int, int]], workers: int, *, exact: bool) -> dict[str, float]:
     """Route each batch by AS, and return the mean of what its slowest task waits beyond an even share, and sigma."""
-    law, state, expected = AdaptiveSplitting(), AdaptiveSplitting().init(), ExpectedPanes()
+    policy, state, expected = AdaptiveSplitting(), AdaptiveSplitting().init(), ExpectedPanes()
     beyond, uneven, sigmas = [], [], []
     for rows in made:
         known = rows if exact else expected.next()
-        state, decision = law.decide(state, UpcomingBatch(known, workers, open_from=max(known, default=0) + 1))
+        state, decision = policy.decide(state, UpcomingBatch(known, workers, open_from=max(known, default=0) + 1))
         loads, sizes = _sent(decision.value, rows)
-        state, expected = law.observe(state, SplittingSample(None, tuple(sizes))), expected.observe(rows)
+        state, expected = policy.observe(state, SplittingSample(None, tuple(sizes))), expected.observe(rows)
         beyond.append((loads.max() - loads.mean()) * KERNELS.tuple_base)
         uneven.append(loads.max() / loads.mean())
         sigmas.append(len(sizes) / len(rows))

@@ -33,13 +33,13 @@ def measure(quick: bool) -> pd.DataFrame:
     rows = []
     for dispersion in (1, 8_000) if quick else BURSTS:
         made = stream(RATE, dispersion, WINDOWS, seconds)
-        rows += [{"I": dispersion, "law": law} | run(made, law, WORKERS, settled) for law in SCHEDULERS]
+        rows += [{"I": dispersion, "policy": policy} | run(made, policy, WORKERS, settled) for policy in SCHEDULERS]
     return pd.DataFrame(rows)
 
 
-def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> dict[str, float]:
+def run(made: SimulatedStream, policy: str, workers: Workers, settled: float) -> dict[str, float]:
     """Return windows answered as a share of those that came, and the unbalance of the window workers."""
-    setup = SimulationSetup(made, WINDOWS, COST, PidSplitting(), workers, law)
+    setup = SimulationSetup(made, WINDOWS, COST, PidSplitting(), workers, policy)
     shown = [sampled for sampled in simulate(setup) if settled < sampled.time <= made.arrival[-1]]
     periods = [sampled.wlq for sampled in shown if sampled.wlq is not None]
     wanted = len(shown) * 1e6 / WINDOWS.slide
@@ -50,8 +50,8 @@ def run(made: SimulatedStream, law: str, workers: Workers, settled: float) -> di
     }
 
 
-def _shares(rows: pd.DataFrame, law: str) -> list[float]:
-    return [float(share) for share in only(rows, law=law).sort_values("I")["bandwidth"]]
+def _shares(rows: pd.DataFrame, policy: str) -> list[float]:
+    return [float(share) for share in only(rows, policy=policy).sort_values("I")["bandwidth"]]
 
 
 def _drops(rows: pd.DataFrame) -> Finding:
@@ -60,7 +60,7 @@ def _drops(rows: pd.DataFrame) -> Finding:
 
 
 def _lower(rows: pd.DataFrame) -> Finding:
-    turn, pull = (_shares(rows, law) for law in SCHEDULERS)
+    turn, pull = (_shares(rows, policy) for policy in SCHEDULERS)
     ours = f"WIN_RR {', '.join(f'{x:.0%}' for x in turn)}; WIN_FB {', '.join(f'{x:.0%}' for x in pull)}"
     return Finding(ours, all(b >= a for a, b in zip(turn, pull, strict=True)) and max(pull) > max(turn))
 
@@ -72,7 +72,7 @@ def _slight(rows: pd.DataFrame) -> Finding:
 
 _EVEN = (
     "heavy windows come one after the other, and so to one worker after the other: over a minute none has more than a fifth "
-    "more than another (figure 13), and what waits is worked off"
+    "more than another (figure 13), and the backlog is worked off"
 )
 FIGURE = Figure(
     title="bandwidth of the whole query by burstiness: WIN_RR against WIN_FB",
@@ -87,5 +87,5 @@ FIGURE = Figure(
         Claim("it is always lower than with WIN_FB", _lower, _EVEN),
         Claim("with WIN_FB it is degraded by 10 % in the worst case", _slight),
     ),
-    plots=(Plot("", "Figure 12: share of the windows that are answered", "I", "bandwidth", by="law", bars=True),),
+    plots=(Plot("", "Figure 12: share of the windows that are answered", "I", "bandwidth", by="policy", bars=True),),
 )

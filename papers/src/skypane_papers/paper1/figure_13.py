@@ -24,21 +24,21 @@ def measure(quick: bool) -> pd.DataFrame:
     for dispersion, plq in CASES.items():
         made = stream(RATE, dispersion, WINDOWS, seconds)
         rows += [
-            {"I": dispersion, "law": law, "m": m} | run(made, law, Workers(plq, m), settled)
-            for law in SCHEDULERS
+            {"I": dispersion, "policy": policy, "m": m} | run(made, policy, Workers(plq, m), settled)
+            for policy in SCHEDULERS
             for m in most
         ]
     return pd.DataFrame(rows)
 
 
 def _rises(rows: pd.DataFrame) -> Finding:
-    found = [[at(rows, "unbalance", I=i, law="WIN_RR", m=m) for m in (5, 10)] for i in CASES]
+    found = [[at(rows, "unbalance", I=i, policy="WIN_RR", m=m) for m in (5, 10)] for i in CASES]
     ours = "; ".join(f"{few:.2f} on 5, {many:.2f} on 10 workers" for few, many in found)
     return Finding(ours, all(few < many for few, many in found))
 
 
 def _lower(rows: pd.DataFrame) -> Finding:
-    many = rows[rows["m"] > 5].pivot_table(index=["I", "m"], columns="law", values="unbalance")
+    many = rows[rows["m"] > 5].pivot_table(index=["I", "m"], columns="policy", values="unbalance")
     ours = ", ".join(f"{cell.WIN_FB:.2f} instead of {cell.WIN_RR:.2f}" for cell in many.itertuples())
     return Finding(ours, bool((many["WIN_FB"] < many["WIN_RR"]).all()))
 
@@ -52,6 +52,7 @@ FIGURE = Figure(
         Claim("that of WIN_FB remains significantly lower", _lower),
     ),
     plots=tuple(
-        Plot(f"-{i}", f"Figure 13: unbalance at I = {i:,}", "m", "unbalance", by="law", where={"I": i}) for i in CASES
+        Plot(f"-{i}", f"Figure 13: unbalance at I = {i:,}", "m", "unbalance", by="policy", where={"I": i})
+        for i in CASES
     ),
 )

@@ -73,10 +73,10 @@ def _work(sampled: SimulationSample) -> float:
 
 
 def _run(
-    made: SimulatedStream, cost: CostModel, workers: Workers, scheduling: str | None, law: Splitting | None = None
+    made: SimulatedStream, cost: CostModel, workers: Workers, scheduling: str | None, policy: Splitting | None = None
 ) -> list[SimulationSample]:
     """Return what the second half of the stream showed; the last second is cut short."""
-    setup = SimulationSetup(made, WINDOWS, cost, law or PidSplitting(), workers, scheduling)
+    setup = SimulationSetup(made, WINDOWS, cost, policy or PidSplitting(), workers, scheduling)
     shown = [sampled for sampled in simulate(setup) if sampled.time <= made.arrival[-1]]
     return shown[len(shown) // 2 :]
 

@@ -18,23 +18,23 @@ from skypane_papers.rows import only
 WINDOWS: Final = Windows.of("1 s", "200 ms")
 BUDGETS: Final = (0.01, 0.02, 0.05)
 BATCH: Final = 1_000
-"""Tuples after each of which a law may move: 50 ms to 0.1 s of these streams."""
+"""Tuples after each of which a policy may move: 50 ms to 0.1 s of these streams."""
 
 
 def measure(quick: bool) -> pd.DataFrame:
     """Return a row for each game and punctuation."""
     seconds, games = (30, ("G1", "G8")) if quick else (240, tuple(GAMES))
-    laws: dict[str, ProgressPolicy] = {"K-slack": KSlack()}
-    laws |= {f"drop {budget:.0%}": AqKSlack(budget) for budget in BUDGETS}
-    return pd.DataFrame([row for name in games for row in _rows(name, GAMES[name], laws, seconds)])
+    policies: dict[str, ProgressPolicy] = {"K-slack": KSlack()}
+    policies |= {f"drop {budget:.0%}": AqKSlack(budget) for budget in BUDGETS}
+    return pd.DataFrame([row for name in games for row in _rows(name, GAMES[name], policies, seconds)])
 
 
-def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float) -> list[dict[str, object]]:
+def _rows(name: str, game: Game, policies: dict[str, ProgressPolicy], seconds: float) -> list[dict[str, object]]:
     event, _ = arrivals(game, seconds)
     cut, ends = BatchedStream.of(event, WINDOWS, BATCH), window_ends(event, WINDOWS)
     ends = ends[ends > ends[0] + (ends[-1] - ends[0]) // 4]  # after the policies have seen some of the stream
     rows = []
-    for law, policy in laws.items():
+    for label, policy in policies.items():
         run = PolicyRun.of(policy, cut)
         lag, done = run.answered(ends)
         # A window that is not answered within the stream waits at least until the stream's end.
@@ -43,7 +43,7 @@ def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float
         rows.append(
             {
                 "game": name,
-                "punctuation": law,
+                "punctuation": label,
                 "latency": float(lag.mean() / 1e6) + length,
                 "dropped": float(run.dropped[-1] / run.seen[-1]),
             }
@@ -51,9 +51,9 @@ def _rows(name: str, game: Game, laws: dict[str, ProgressPolicy], seconds: float
     return rows
 
 
-def _ratios(rows: pd.DataFrame, law: str, against: str = "K-slack") -> list[float]:
+def _ratios(rows: pd.DataFrame, policy: str, against: str = "K-slack") -> list[float]:
     pair = rows.pivot_table(index="game", columns="punctuation", values="latency", sort=False)
-    return [float(ratio) for ratio in pair[against] / pair[law]]
+    return [float(ratio) for ratio in pair[against] / pair[policy]]
 
 
 def _near_longest(rows: pd.DataFrame) -> Finding:

@@ -27,24 +27,24 @@ SETPOINT: Final = 0.9
 TUNED: Final = 45
 """Seconds of a stream until the relay experiment of AS_PID has ended, and the PID has found its place."""
 STARTED: Final = 5
-"""Seconds until a law without a controller has seen enough partitions."""
+"""Seconds until a policy without a controller has seen enough partitions."""
 
 
 def measure(quick: bool) -> pd.DataFrame:
-    """Return a row for each burst level, law and number of workers."""
+    """Return a row for each burst level, policy and number of workers."""
     workers = (5, 17) if quick else WORKERS
     rows = []
     for dispersion in BURSTS:
-        for law in POLICIES.values():
-            adaptive = law.name.startswith("AS")  # compared with each other, so measured over the same stretch
+        for policy in POLICIES.values():
+            adaptive = policy.name.startswith("AS")  # compared with each other, so measured over the same stretch
             settled = 1 if quick else TUNED if adaptive else STARTED
             made = streams.stream(100_000, dispersion, PANES, settled + (1 if quick else 150 if adaptive else 55))
-            rows += [{"I": dispersion, "law": law.name, "n": n} | _run(made, law, n, settled) for n in workers]
+            rows += [{"I": dispersion, "policy": policy.name, "n": n} | _run(made, policy, n, settled) for n in workers]
     return pd.DataFrame(rows)
 
 
-def _run(made: SimulatedStream, law: Splitting, n: int, settled: float) -> dict[str, float]:
-    setup = SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, law, Workers(n, 1), scheduling=None)
+def _run(made: SimulatedStream, policy: Splitting, n: int, settled: float) -> dict[str, float]:
+    setup = SimulationSetup(made, PANES, BLOCK_NESTED_LOOPS, policy, Workers(n, 1), scheduling=None)
     shown = [sampled for sampled in simulate(setup) if sampled.time > settled]
     periods = [sampled.plq for sampled in shown]
     return {
@@ -59,7 +59,7 @@ def _run(made: SimulatedStream, law: Splitting, n: int, settled: float) -> dict[
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rho / sigma / tuples that reach the second stage per pane, a column for each number of workers."""
     cells = rows.assign(cell=[f"{r.rho:.2f} / {r.sigma:.2f} / {r.selected:,.0f}" for r in rows.itertuples()])
-    table = cells.pivot_table(index=["I", "law"], columns="n", values="cell", aggfunc="first", sort=False)
+    table = cells.pivot_table(index=["I", "policy"], columns="n", values="cell", aggfunc="first", sort=False)
     return table.rename(columns="n = {}".format).reset_index()
 
 
@@ -71,23 +71,23 @@ def optimal(rows: pd.DataFrame) -> float:
 
 
 def _without_bursts(rows: pd.DataFrame) -> Finding:
-    found = optimal(only(rows, law="PB_RR", I=1))
+    found = optimal(only(rows, policy="PB_RR", I=1))
     return Finding(f"n* = {found:.0f}", found == 7)
 
 
 def _whole_panes(rows: pd.DataFrame) -> Finding:
-    least = float(only(rows, law="PB_RR", I=6_000)["rho"].min())
+    least = float(only(rows, policy="PB_RR", I=6_000)["rho"].min())
     return Finding(f"rho is at least {least:.2f}", least > 1)
 
 
 def _in_turn(rows: pd.DataFrame) -> Finding:
-    found = [optimal(only(rows, law="TB_RR", I=i)) for i in BURSTS]
+    found = [optimal(only(rows, policy="TB_RR", I=i)) for i in BURSTS]
     return Finding(f"n* = {', '.join(f'{n:.0f}' for n in found)}", max(found) < math.inf)
 
 
 def _setpoint(rows: pd.DataFrame) -> Finding:
     """Where panes are not split, or on all workers, nothing is left to move: those cells are not judged."""
-    pid = only(rows, law="AS_PID")
+    pid = only(rows, policy="AS_PID")
     kept = pd.concat([group[group["n"] >= optimal(group)] for _, group in pid.groupby("I")])
     free = kept[kept["sigma"].between(1.005, 0.995 * kept["n"])]
     off = (free["rho"] / SETPOINT - 1).abs().to_numpy(float)
@@ -101,7 +101,7 @@ def _less_with_more(rows: pd.DataFrame) -> Finding:
     """As a function of n, sigma has one hill, and noise of a tenth."""
     tops, hills = [], []
     for i in BURSTS:
-        group = only(rows, law="AS_PID", I=i).sort_values("n")
+        group = only(rows, policy="AS_PID", I=i).sort_values("n")
         sigma = group["sigma"].to_numpy(float)
         top = int(sigma.argmax())
         tops.append(f"{sigma[top]:.1f} at n = {group['n'].iloc[top]}")
@@ -110,7 +110,7 @@ def _less_with_more(rows: pd.DataFrame) -> Finding:
 
 
 def _unadapted(rows: pd.DataFrame) -> Finding:
-    settled = rows[(rows["law"] == "AS") & (rows["n"] >= 5)]
+    settled = rows[(rows["policy"] == "AS") & (rows["n"] >= 5)]
     found = [float(only(settled, I=i)["sigma"].mean()) for i in BURSTS]
     near = all(abs(ours / told - 1) < 0.1 for ours, told in zip(found, (1.01, 1.48, 1.66, 2.41), strict=True))
     return Finding(", ".join(f"{sigma:.2f}" for sigma in found), near)
@@ -118,7 +118,7 @@ def _unadapted(rows: pd.DataFrame) -> Finding:
 
 def _pair(rows: pd.DataFrame, figure: str, n: int) -> tuple[float, float]:
     """Return a figure of AS and of AS_PID at I = 6K."""
-    return at(rows, figure, law="AS", I=6_000, n=n), at(rows, figure, law="AS_PID", I=6_000, n=n)
+    return at(rows, figure, policy="AS", I=6_000, n=n), at(rows, figure, policy="AS_PID", I=6_000, n=n)
 
 
 def _too_little(rows: pd.DataFrame) -> Finding:
@@ -134,13 +134,13 @@ def _too_much(rows: pd.DataFrame) -> Finding:
 
 
 def _selected(rows: pd.DataFrame) -> Finding:
-    turn, whole = (at(rows, "selected", law=law, I=6_000, n=MOST) for law in ("TB_RR", "PB_RR"))
+    turn, whole = (at(rows, "selected", policy=policy, I=6_000, n=MOST) for policy in ("TB_RR", "PB_RR"))
     return Finding(f"{turn / whole - 1:.0%} more", 1.5 < turn / whole < 1.7)
 
 
 def _balance(rows: pd.DataFrame) -> Finding:
-    ratio = {law: at(rows, "unbalance", law=law, I=6_000, n=MOST) for law in POLICIES}
-    ours = ", ".join(f"{law} {value:.2f}" for law, value in ratio.items())
+    ratio = {policy: at(rows, "unbalance", policy=policy, I=6_000, n=MOST) for policy in POLICIES}
+    ours = ", ".join(f"{policy} {value:.2f}" for policy, value in ratio.items())
     return Finding(ours, ratio["TB_RR"] < 1.05 and ratio["TB_RR"] < ratio["AS"] < ratio["AS_PID"] < 2)
 
 
@@ -149,7 +149,7 @@ _DEVIATION = (
     "sqrt(6000 / 10000) = 77 %"
 )
 FIGURE = Figure(
-    title="splitting laws under bursts: n*, sigma, rho, selected tuples, unbalance",
+    title="splitting policies under bursts: n*, sigma, rho, selected tuples, unbalance",
     regime=(
         "100K tuples/s, panes of 0.1 s, delays of 0.2 s on average, in the papers' costs; T = 1 s. A cell is rho / sigma / "
         f"tuples that reach the second stage per pane; AS and AS_PID after {TUNED} s, in which the PID is tuned."
@@ -187,16 +187,22 @@ FIGURE = Figure(
             "n",
             "sustained",
             by="I",
-            where={"law": "PB_RR"},
+            where={"policy": "PB_RR"},
         ),
-        Plot("b", "Figure 8b: splitting factor of AS_PID", "n", "sigma", by="I", where={"law": "AS_PID"}),
+        Plot("b", "Figure 8b: splitting factor of AS_PID", "n", "sigma", by="I", where={"policy": "AS_PID"}),
         *(
-            Plot(letter, f"Figure 8{letter}: utilisation, I = {i:,}", "n", "rho", "law", {"I": i}, SETPOINT, log="y")
+            Plot(letter, f"Figure 8{letter}: utilisation, I = {i:,}", "n", "rho", "policy", {"I": i}, SETPOINT, log="y")
             for letter, i in zip("cdef", BURSTS, strict=True)
         ),
-        Plot("g", "Figure 8g: tuples selected per pane, I = 6,000", "n", "selected", by="law", where={"I": 6_000}),
+        Plot("g", "Figure 8g: tuples selected per pane, I = 6,000", "n", "selected", by="policy", where={"I": 6_000}),
         Plot(
-            "h", "Figure 8h: most over least loaded worker, I = 6,000", "n", "unbalance", "law", {"I": 6_000}, log="y"
+            "h",
+            "Figure 8h: most over least loaded worker, I = 6,000",
+            "n",
+            "unbalance",
+            "policy",
+            {"I": 6_000},
+            log="y",
         ),
     ),
 )

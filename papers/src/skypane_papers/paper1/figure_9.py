@@ -84,11 +84,11 @@ def first_arrivals(event: np.ndarray, arrival: np.ndarray) -> FloatArray:
 
 def run(made: SimulatedStream) -> Shown:
     """Take a stream through a farm whose panes are evenly split."""
-    farm, law, held = PaneFarm(made, BLOCK_NESTED_LOOPS.tuples(1 << 16), WORKERS), TupleRoundRobin(), []
+    farm, policy, held = PaneFarm(made, BLOCK_NESTED_LOOPS.tuples(1 << 16), WORKERS), TupleRoundRobin(), []
     while not farm.ended:
-        farm.advance(farm.now + 1, law)
+        farm.advance(farm.now + 1, policy)
         held.append(farm.backlog + float(BLOCK_NESTED_LOOPS.size.of(farm.open_partitions).sum()))
-    farm.finish(law)
+    farm.finish(policy)
     return Shown(farm.computed, np.array(held))
 
 
@@ -136,7 +136,7 @@ FIGURE = Figure(
             "9a: OOP cuts the latency of a pane by 68 % at 500 ms, by 80 % at 1 s",
             _latency,
             "by definition a pane's latency ends with its last tuple, and the last of ten thousand uniform delays is nearly "
-            "K: an in-order buffer lets it go at the same time. What is left is the disorder that smooths bursts",
+            "K: an in-order buffer releases it at the same time. What is left is the disorder that smooths bursts",
         ),
         Claim("9a: without delays both are alike", _ordered),
         Claim("9a: the closing lag is a small part of the latency", _lag),

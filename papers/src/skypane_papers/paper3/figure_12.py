@@ -23,9 +23,9 @@ PANES: Final = Windows.of("500 ms")
 """A jump of a second is two panes: round robin gives them to two nodes."""
 COST: Final[CostModel] = replace(KERNELS, tuple_base=0.9 * NODES / (20_000 * 1.4))
 """A tuple costs what keeps the nodes busy for nine tenths of their time: the paper's query is an expensive one."""
-LAWS: Final = {"plain": "PB_RR", "rate-aware": "AS"}
+PARTITIONINGS: Final = {"plain": "PB_RR", "rate-aware": "AS"}
 SPAN: Final = 16
-"""Seconds in which each node has two panes by turns."""
+"""Seconds in which each node has two panes in turn."""
 WARM: Final = 40
 """Seconds until sizes of panes are known."""
 
@@ -41,7 +41,7 @@ def measure(quick: bool) -> pd.DataFrame:
     event = event_times(20 if quick else 240, np.random.default_rng(0))
     made = SimulatedStream.of(PANES, event, event, 0)
     found = []
-    for name, policy in LAWS.items():
+    for name, policy in PARTITIONINGS.items():
         setup = SimulationSetup(made, PANES, COST, POLICIES[policy], Workers(NODES, 1), scheduling=None, sampling=1.0)
         busy: list[FloatArray] = []
         for sampled in simulate(setup):

@@ -59,7 +59,7 @@ def _shown(
     """Return a row for each period and strategy; `start`, the nodes at which the streams are first."""
     static = Inputs(came, None, capacity, most=HIGHEST, start=_even(came.mean(axis=0)), every=EVERY)
     setups = {
-        name: Inputs(came, _law(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
+        name: Inputs(came, _policy(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
         for name in ("DRF-M", "ARD")
     }
     return pd.concat(
@@ -68,7 +68,7 @@ def _shown(
     )
 
 
-def _law(strategy: str, capacity: float, headroom: float) -> Admission:
+def _policy(strategy: str, capacity: float, headroom: float) -> Admission:
     return Admission(capacity=capacity, most=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
 
 
@@ -128,7 +128,7 @@ FIGURE = Figure(
     measure=measure,
     summary=summary,
     claims=(
-        Claim("DRF-M keeps latency under 5 s but for short violations", _bound),
+        Claim("DRF-M keeps latency under 5 s except for short violations", _bound),
         Claim("DRF-M has a lower latency than ARD", _below_ard),
         Claim("32 static nodes have a lower latency, with far more nodes than the load needs", _static),
     ),

@@ -13,16 +13,16 @@ from skypane_papers.plq_alone import PANES
 from skypane_papers.rows import at, only
 from skypane_papers.summary import mean
 
-LAWS: dict[str, Splitting] = {"even": TupleRoundRobin(), "PID": PidSplitting()}
+POLICIES: dict[str, Splitting] = {"even": TupleRoundRobin(), "PID": PidSplitting()}
 
 
 def measure(quick: bool) -> pd.DataFrame:
-    """Return a row for each number of workers and law."""
+    """Return a row for each number of workers and policy."""
     stream = made(Map2(80_000, 1_000), PANES, 1 if quick else 60)
     found = []
     for n in (1, 12) if quick else range(1, 13):
-        for name, law in LAWS.items():
-            shown = Run(None, law, start=Workers(n, 1), scheduling=None).over(stream, PANES)
+        for name, policy in POLICIES.items():
+            shown = Run(None, policy, start=Workers(n, 1), scheduling=None).over(stream, PANES)
             means = summary(shown)
             selected = mean(shown[len(shown) // 3 : -1], "share")
             found.append({"splitting": name, "n": n, "rho": means.rho_plq, "sigma": means.sigma, "selected": selected})

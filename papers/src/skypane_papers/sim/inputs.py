@@ -25,7 +25,7 @@ class Inputs:
 
     rows      (ticks, streams), number of rows that arrive in each tick
     tick      length of a tick in seconds
-    law       policy that assigns streams to readers once per period; None: all `most` readers keep their first streams
+    policy    assigns streams to readers once per period; None: all `most` readers keep their first streams
     capacity  rows per second that a reader serves
     most      maximum number of readers
     meta      meta data of the streams; empty: nothing is known
@@ -35,7 +35,7 @@ class Inputs:
     """
 
     rows: FloatArray
-    law: Admission | None
+    policy: Admission | None
     capacity: float
     most: int = 32
     meta: Sequence[MetaData] = ()
@@ -45,10 +45,10 @@ class Inputs:
     every: float = 10.0
 
     def __post_init__(self) -> None:
-        if self.law is None and self.start is None:
-            raise ConfigError("start is missing; without a law it must give the reader of each stream")
-        if self.law is not None and micros(self.law.every) != round(self.every * 1e6):
-            raise ConfigError(f"every must equal that of the law, {self.law.every}, got {self.every} s")
+        if self.policy is None and self.start is None:
+            raise ConfigError("start is missing; without a policy it must give the reader of each stream")
+        if self.policy is not None and micros(self.policy.every) != round(self.every * 1e6):
+            raise ConfigError(f"every must equal that of the policy, {self.policy.every}, got {self.every} s")
         if not self.capacity > 0 or not self.tick > 0:
             raise ConfigError(f"capacity and tick must be above 0, got {self.capacity} and {self.tick}")
 
@@ -83,7 +83,7 @@ class Shown(NamedTuple):
 
 def simulate_inputs(setup: Inputs) -> Iterator[Shown]:
     """Yield the results of each complete period."""
-    policy, known = setup.law, dict(zip(setup.names, setup.meta or [MetaData()] * len(setup.names), strict=True))
+    policy, known = setup.policy, dict(zip(setup.names, setup.meta or [MetaData()] * len(setup.names), strict=True))
     readers = _Readers(setup)
     state, because, moves = AdmissionState(), "", Assignment({})
     if setup.start is not None:
@@ -130,7 +130,7 @@ class _Readers:
     def __init__(self, setup: Inputs) -> None:
         self.setup = setup
         self.served = setup.capacity * setup.tick
-        self.queue = np.zeros(setup.most + 1 if setup.law is None or setup.law.most else setup.rows.shape[1] + 1)
+        self.queue = np.zeros(setup.most + 1 if setup.policy is None or setup.policy.most else setup.rows.shape[1] + 1)
         self.home = np.zeros(setup.rows.shape[1], np.int64) if setup.start is None else setup.start.copy()
         #: remaining seconds of suspension of each stream, and its rows that wait for its end
         self.suspended = np.zeros(setup.rows.shape[1])
