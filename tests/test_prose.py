@@ -10,6 +10,8 @@ from tests.prose.texts import PAGES, ROOT, Text, of_module, texts
 from tests.prose.vocabulary import Allowed, Found, Rule, Vocabulary
 
 VOCABULARY = Vocabulary.read()
+OURS = re.compile(r"\b(?:panes?|punctuations?|PLQ|WLQ|partials?|quarantined|drain(?:s|ed)?|held rows?|rho|sigma)\b")
+"""Terms of docs/glossary.md that readers of Spark's and Flink's docs do not know."""
 MODULE = '''
 """Return the state.
 
@@ -56,6 +58,13 @@ def test_no_prose_breaks_a_rule(matches):
 def test_files_to_do_have_as_many_findings_as_their_line_names(matches):
     found = Counter(each.file for each in VOCABULARY.findings(matches))
     assert {file: found[file] for file in VOCABULARY.to_do} == VOCABULARY.to_do
+
+
+def test_a_page_that_uses_a_term_of_ours_links_to_the_glossary(project):
+    pages = [each for each in project if each.file.startswith("docs/") and each.file != "docs/glossary.md"]
+    using = [each.file for each in pages if OURS.search(each.text)]
+    assert len(using) > 20
+    assert [file for file in using if "glossary.md" not in (ROOT / file).read_text(encoding="utf-8")] == []
 
 
 def test_every_allowance_is_needed_and_has_a_reason(matches):
