@@ -62,7 +62,7 @@ def test_counts_may_come_in_parts_and_in_any_order(w: Windows, rows: pa.Table, c
     assert advance(policy, w, policy.init(), parts) == advance(policy, w, policy.init(), counted(w, rows))
 
 
-def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
+def test_a_clock_in_the_future_is_held_moves_nothing_and_is_discarded():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us", patience=2)
     state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
     step = advance(policy, w, state, counted(w, table([27, 9_005, 9_007])))
@@ -76,7 +76,7 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_given_up():
     assert step.rejection.reasons == {FUTURE: 2}
 
 
-def test_a_drain_closes_what_is_believed_and_gives_up_the_rest():
+def test_a_drain_closes_what_is_accepted_and_discards_the_rest():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
     before = advance(policy, w, policy.init(), counted(w, table([1, 12, 25, 9_005, 9_007]))).state
     panes = OpenPanes[str].empty(w).add((pane, "partial") for pane in (2, 900))

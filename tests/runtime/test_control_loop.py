@@ -98,7 +98,7 @@ def test_a_job_that_asks_for_other_numbers_gets_them():
     assert other.restore(scaled) == other.init()
 
 
-def test_a_splitting_law_has_its_state_back_and_another_one_begins_anew():
+def test_a_splitting_law_has_its_state_back_and_another_one_begins_again():
     control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
     assert state.splitting.rho is not None, "the law has seen how hard the tasks worked"
