@@ -3,7 +3,7 @@
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make check    lint, types, tests of a minute make slow     the tests that take minutes
 #   make bench    measure against peers          make doctor   check this machine, and say how to mend it
-#   make lint     ruff and mypy alone            make oldest   the core tests with the oldest versions that will do
+#   make lint     ruff, mypy and prose alone     make oldest   the core tests with the oldest versions that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
 #   make anywhere the tests without Java as on machines of others: other zones, locales, orders, no home
@@ -56,7 +56,7 @@ JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 DOCS := $(addprefix tests/,test_snippets.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
-    test_style.py measure/test_versions.py cpus/test_cpus.py)
+    test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -65,7 +65,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
+.PHONY: help test check slow lint ruff types prose workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
     kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
@@ -73,7 +73,7 @@ help:
 
 # What comes before tests, side by side: linters, and what would else be compiled and read in each process of tests.
 test: $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=line ruff types kernels figures classes
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=line ruff types prose kernels figures classes
 	@$(PYTEST) $(ARGS)
 
 suite: kernels figures classes
@@ -81,7 +81,7 @@ suite: kernels figures classes
 
 # Linters and a first look at the rooms that start no Java, side by side; each says all it has to say.
 check: $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types workflow brief
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types prose workflow brief
 
 brief: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),$(if $(CI),ci,quick))
 brief: kernels
@@ -136,7 +136,7 @@ fuzz: $(INSTALLED)
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.differential.mutants $(ARGS)
 
-lint: ruff types
+lint: ruff types prose
 
 ruff: $(INSTALLED)
 	@$(BIN)/ruff check .
@@ -144,6 +144,11 @@ ruff: $(INSTALLED)
 
 types: $(INSTALLED)
 	@$(BIN)/mypy
+
+# Spelling, and the words of tests/prose/vocabulary.toml.
+prose: $(INSTALLED)
+	@$(BIN)/codespell *.md docs src papers measure
+	@$(BIN)/python -m tests.prose
 
 # The schema comes with the checker; actionlint, which is no package of Python's, sees more, where there is one.
 workflow: $(INSTALLED)

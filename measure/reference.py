@@ -12,21 +12,21 @@ from typing import Any, Final
 import skypane as sp
 from measure.tables import markdown_table, replace_between
 from skypane.cli.main import add_commands
-from skypane.control.elasticity import registry as elasticities
+from skypane.control.elasticity import registry as elasticity
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import POLICIES
 from skypane.jobs.output_section import SINKS
 from skypane.jobs.query_section import QUERIES
 from skypane.operators.aggregates import registry as functions
 from skypane.plugins import Registered
-from skypane.progress import registry as policies
+from skypane.progress import registry as progress
 from skypane.runtime.spark.sinks import registry as sinks
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.source_names import SOURCES
 
 _SHARED: Final = frozenset(item.name for item in fields(Elasticity))
-"""What all elasticity policies take."""
-_LISTED: Final = (elasticities, functions, policies, sinks)
+"""Options that all elasticity policies take."""
+_LISTED: Final = (elasticity, functions, progress, sinks)
 
 
 def tables() -> dict[str, str]:
@@ -37,9 +37,9 @@ def tables() -> dict[str, str]:
         "functions": _table(("function", "value"), (
             (_call(function), _first(function)) for function in Registered(functions).values())),
         "policies": _table(("policy", "in job files", "what it does"), (
-            (_call(policy), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(policies).items())),
+            (_call(policy), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(progress).items())),
         "elasticity": _table(("policy", "in job files", "what it does"), (
-            (_call(policy, _SHARED), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(elasticities).items())),
+            (_call(policy, _SHARED), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(elasticity).items())),
         "splitting": _table(("name", "what it does"), (
             (f"`{name}`", _first(type(policy))) for name, policy in POLICIES.items())),
         "sinks": _table(("sink", "in job files", "what it does"), (

@@ -120,7 +120,7 @@ def test_its_windows_are_the_definition(finished):
     same_as_the_definition(settings)
 
 
-def test_rows_that_cannot_be_ranked_are_told_and_kept(finished):
+def test_rows_that_cannot_be_ranked_are_reported_and_kept(finished):
     settings, _ = finished
     nulls = demo.flights(settings)["arr_delay"].null_count
     counted = sum(sum(metrics.quarantined.values()) for metrics in settings.log.batches())

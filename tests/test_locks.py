@@ -72,5 +72,5 @@ def test_this_environment_has_what_its_lock_says():
     assert differences(locked, {name: version for name, version in installed().items() if name in locked}) == []
 
 
-def test_differences_are_told_by_name():
+def test_differences_are_reported_by_name():
     assert differences({"a": "1", "b": "2"}, {"a": "1", "b": "3", "c": "4"}) == ["b 2 -> 3", "c not locked -> 4"]

@@ -283,7 +283,7 @@ def test_a_run_without_anything_to_observe_is_none():
         check_policy(Exchange(), measured=[], known=[None])
 
 
-def test_a_decision_is_told_as_json():
+def test_a_decision_is_reported_as_json():
     decision = Decision("splitting", Routing(2, {3: (Share(1, 5),)}), "why", {"sigma": 1.0})
     assert json.loads(json.dumps(decision.to_json())) == {
         "what": "splitting",

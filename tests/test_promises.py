@@ -86,7 +86,7 @@ def test_the_table_of_what_survives_what_names_tests_that_are_there():
     assert [one for one in told if not (ROOT / one[0]).exists() or (one[1] and one[1] not in defined_in(one[0]))] == []
 
 
-def test_each_page_that_promises_has_its_promises_told_once():
+def test_each_page_that_promises_has_its_promises_listed_once():
     found = promised()
     assert {page for page, rows in found.items() if rows} == PAGES
     assert {page.name for page in PROMISES.parent.glob("*.md")} == PAGES - {"../README.md"} | OTHERS

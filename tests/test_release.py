@@ -33,7 +33,7 @@ def release() -> Any:
         ("0.3.0", CHANGES.replace(" - 2027-01-31", ""), True, "has no day"),
     ],
 )
-def test_what_is_not_ready_is_said(version: str, changes: str, clean: bool, problem: str):
+def test_what_is_not_ready_is_reported(version: str, changes: str, clean: bool, problem: str):
     said = release().unready(version, changes, clean=clean)
     assert problem in said
     assert bool(said) == bool(problem)

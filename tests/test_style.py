@@ -44,7 +44,7 @@ def faults(path: Path) -> list[str]:
     return [f"{path.relative_to(ROOT)}: {name}" for name, holds in checks.items() if not holds]
 
 
-def test_every_file_is_as_editors_are_told():
+def test_every_file_follows_the_settings_of_editors():
     files = written()
     assert {ROOT / "pyproject.toml", ROOT / "Makefile", Path(__file__)} <= set(files)
     assert list(chain.from_iterable(map(faults, files))) == []

@@ -65,7 +65,7 @@ def test_another_type_is_refused(value: Any):
 
 
 @pytest.mark.parametrize("value", [3600, 0, -1, 1.5, np.int64(5)])
-def test_a_bare_number_has_no_unit_and_what_may_be_meant_is_said(value: Any):
+def test_a_bare_number_has_no_unit_and_what_may_be_meant_is_reported(value: Any):
     with pytest.raises(
         ConfigError, match=rf"^window must be a text .*, got .*{value}.* '{value} seconds' or timedelta"
     ):

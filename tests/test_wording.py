@@ -15,7 +15,7 @@ from skypane.wording import clock, count, counted, percent, seconds, size, span,
         (2e-6, "2 us"),
     ],
 )
-def test_seconds_are_told_in_the_largest_unit_that_fits(value, told):
+def test_seconds_are_reported_in_the_largest_unit_that_fits(value, told):
     assert seconds(value) == told
 
 

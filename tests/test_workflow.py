@@ -62,7 +62,7 @@ def test_core_tests_run_with_each_pyspark_from_the_oldest_to_the_locked_one():
 
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ["runs-on: [", "timeout-minutes: soon", "usess: actions/checkout@v4"])
-def test_a_workflow_that_no_host_would_take_is_told(broken: str, tmp_path: Path):
+def test_a_workflow_that_no_host_would_take_is_reported(broken: str, tmp_path: Path):
     good = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     name = broken.partition(":")[0].removesuffix("s") if broken.startswith("uses") else broken.partition(":")[0]
     (tmp_path / "good.yml").write_text(good)
@@ -101,7 +101,13 @@ def test_hooks_call_the_programs_that_lint_calls():
     called = {
         " ".join([Path(program).name, *arguments]) for program, *arguments in (hook["entry"].split() for hook in hooks)
     }
-    assert called == {"ruff check --force-exclude", "ruff format --force-exclude", "mypy", "python -m tests.references"}
+    assert called == {
+        "ruff check --force-exclude",
+        "ruff format --force-exclude",
+        "mypy",
+        "python -m tests.prose",
+        "python -m tests.references",
+    }
     assert all(
         f"$(BIN)/{called_by}" in MAKEFILE
         for called_by in ("ruff check", "ruff format", "mypy", "python -m tests.references")

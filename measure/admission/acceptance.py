@@ -207,7 +207,7 @@ def table(found: Verdict, kills: int) -> str:
         ("seconds from sending to the end of the batch, median and 95 %", "", f"{waits[0]:.1f}, {waits[1]:.1f}"),
         ("the same of the hottest input", "", f"{hot[0]:.1f}, {hot[1]:.1f}"),
     ]
-    return markdown_table(("", "asked", "measured"), lines)
+    return markdown_table(("", "required", "measured"), lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

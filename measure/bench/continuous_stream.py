@@ -208,7 +208,7 @@ def main() -> None:
         ),
         "memory": (["rows so far", "driver's peak memory"], lambda: memory(spark, quick=quick)),
         "place": (
-            ["window", "stored", "rows that come", "in the driver", "in two shards", "the law says"],
+            ["window", "stored", "rows that come", "in the driver", "in two shards", "the policy says"],
             lambda: places(spark, quick=quick),
         ),
     }  # fmt: skip

@@ -182,7 +182,7 @@ def main() -> None:
             print(lines[-1], flush=True)
     table = markdown_table(["rows/s", "criteria", "windows", "p50, ms", "p95, ms", "p99, ms"], lines)
     small = markdown_table(
-        ["criteria", "empty hop, ms", "engine, ms", "difference, ms"],
+        ["criteria", "empty stage, ms", "engine, ms", "difference, ms"],
         small_batches(spark, asked, arguments.criteria, arguments.rounds),
     )
     print(table, small, sep="\n\n")

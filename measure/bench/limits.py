@@ -125,7 +125,7 @@ def _become(told: Told) -> list[str]:
 
 
 TAKEN = Table("limits", ["what", "driver, GiB", "Java", "Python workers", "all at once", "seconds", "outcome"], _taken)
-SHORT = Table("short", ["what", "memory", "outcome", "seconds", "what was said"], _become)
+SHORT = Table("short", ["what", "memory", "outcome", "seconds", "message"], _become)
 
 
 def _kept(figures: Path | None) -> list[Told]:

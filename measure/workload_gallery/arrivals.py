@@ -138,7 +138,7 @@ def _self_similar() -> Plate:
     text = (
         "`SelfSimilar` has a rate whose logarithm is fractional noise: bursts at all scales. `hurst`: how long memory is; the "
         "counts of m periods vary as m^hurst. `streams`: the rate varies as the sum of so many on/off streams; fewer vary more. "
-        "`period`: for so long the rate stays, the smallest scale. Eight streams where nothing else is said."
+        "`period`: for so long the rate stays, the smallest scale. Eight streams unless stated otherwise."
     )
     rows = [
         turned(base, "hurst", (0.55, 0.75, 0.95), 300, 2.5),
@@ -214,7 +214,7 @@ def _fleets() -> Plate:
     text = (
         "`ConstantFleet`, `FluctuatingFleet` and `BurstyFleet` are the sources of paper 3, section 6.1.1, here 24 of the 80: each row of a panel is a source, the darker the faster; the red line is "
         "their total (tuples/s, right). `low`, `high`: rates are drawn between them. `period`: of a fluctuation (1 minute "
-        'here). `shape`: "step" or "trend". `total`: "constant" (pairs take turns) or "varying" (all at once). `active`, '
+        'here). `shape`: "step" or "trend". `total`: "constant" (pairs alternate) or "varying" (all at once). `active`, '
         "`idle`: mean lengths of a bursty source's periods. `streams`: how many sources."
     )
     rows = [

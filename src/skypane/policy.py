@@ -7,7 +7,7 @@
     state = policy.restore(policy.snapshot(state))  # through the ledger: JSON values only
 
 A policy reads no clock, draws no random numbers and opens no files: equal inputs give equal decisions, so the simulator
-and the engine decide alike. What needs no state is a function that returns a Decision.
+and the engine decide alike. A policy without state is a function that returns a Decision.
 """
 
 from __future__ import annotations

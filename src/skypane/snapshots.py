@@ -63,7 +63,7 @@ def fields_to_json(value: Any) -> dict[str, Any]:
 def fields_from_json(kind: type[T], value: Any, *, lenient: bool = False) -> T:
     """Return the dataclass that fields_to_json() wrote; for classes with a restored(). Errors: see from_json().
 
-    lenient   ignore keys that are no fields, and use the defaults of missing fields
+    lenient   ignore unknown keys, and use the defaults of missing fields
     """
     return _checked(kind, _fields_reader(cast("Any", kind), lenient), value)
 

@@ -100,6 +100,6 @@ def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
         (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),
     ],
 )
-def test_what_cannot_be_described_is_said(file, words, complaint, capsys):
+def test_what_cannot_be_described_is_reported(file, words, complaint, capsys):
     assert main(["describe", *(str(file) if word == "FILE" else word for word in words)]) == 1
     assert complaint in capsys.readouterr().err

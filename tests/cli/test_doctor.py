@@ -40,7 +40,7 @@ def test_rows_pass_through_a_worker_and_back():
 
 
 @pytest.mark.long
-def test_a_failed_check_is_told_with_its_cure_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_failed_check_is_reported_with_its_cure_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "file").write_text("in the way")
     assert main(["doctor", "--no-spark", "--checkpoint", str(tmp_path / "file")]) == 1
     shown = capsys.readouterr().out

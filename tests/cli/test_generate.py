@@ -74,7 +74,7 @@ def test_help_names_the_parameters(capsys):
         (["poisson", "--rate", "1", "--rows", "1", "--out", "no/a.parquet"], "cannot write no/a.parquet: "),
     ],
 )
-def test_what_cannot_be_made_is_said(words, complaint, capsys, tmp_path, monkeypatch):
+def test_what_cannot_be_created_is_reported(words, complaint, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["generate", *words]) == 1
     assert complaint in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_versions_are_held_against_the_bounds_of_the_package(monkeypatch: pytest
     assert (old.detail, old.mend) == ("3.5.9, but >=4.2 is required", "run: pip install 'pyspark>=4.2'")
 
 
-def test_only_bounds_that_hold_here_are_asked_for():
+def test_only_bounds_that_hold_here_are_requested():
     needs = [
         Requirement(text) for text in ("numpy>=2.0", "numpy>=2.1; python_version >= '3.13'", "numpy<2.3; extra == 'x'")
     ]
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_an_unknown_kind_is_refused():
 
 
 @pytest.mark.long
-def test_kernels_that_no_other_process_finds_are_told(monkeypatch: pytest.MonkeyPatch):
+def test_kernels_that_no_other_process_finds_are_reported(monkeypatch: pytest.MonkeyPatch):
     assert machine_checks.kernels().ok
     monkeypatch.setattr(machine_checks, "_COUNT_COMPILED", "print(3)")
     finding = machine_checks.kernels()

@@ -77,7 +77,7 @@ def test_python_dash_m_is_the_command(package: str):
     assert done.stdout.startswith("usage: skypane")
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]):
+def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as exit_:
         main(["--version"])
     assert exit_.value.code == 0

@@ -44,12 +44,12 @@ def test_examples_are_listed_and_shown(capsys):
         (["flights-top-delays", "--report", "x.html"], "--report is only for streaming jobs"),
     ],
 )
-def test_what_cannot_be_run_is_told_before_spark_starts(capsys, arguments, complaint):
+def test_what_cannot_be_run_is_reported_before_spark_starts(capsys, arguments, complaint):
     assert main(["run", *arguments]) == 1
     assert complaint in capsys.readouterr().err
 
 
-def test_a_job_that_is_wrong_is_told_line_by_line(job, capsys):
+def test_a_job_that_is_wrong_is_reported_line_by_line(job, capsys):
     job.write_text(job.read_text().replace("kind: skyline", "kind: skylin").replace("path:", "pth:"))
     assert main(["run", str(job)]) == 1
     told = capsys.readouterr().err

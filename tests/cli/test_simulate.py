@@ -44,7 +44,7 @@ def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out.endswith("1 pane-level workers are not enough\n")
 
 
-def test_results_are_those_of_the_points_that_are_asked_for(capsys: pytest.CaptureFixture[str]):
+def test_results_are_those_of_the_points_that_are_requested(capsys: pytest.CaptureFixture[str]):
     """Fitted and exact alike, and more of four criteria than of two; a queue with little room holds tuples back."""
     options = ["--workers", "1", "--splitting", "TB_RR", "--window", "500 ms", "--seconds", "4", "--costs", "papers"]
     stream = ["poisson", "--rate", "4000", "--d"]

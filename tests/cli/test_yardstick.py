@@ -34,6 +34,6 @@ def test_a_file_is_held_against_it_too(tmp_path: Path, capsys: pytest.CaptureFix
     assert "name the column of the event time with --time COLUMN" in capsys.readouterr().err
 
 
-def test_an_unknown_workload_is_told_by_name(capsys: pytest.CaptureFixture[str]):
+def test_an_unknown_workload_is_reported_by_name(capsys: pytest.CaptureFixture[str]):
     assert main(["yardstick", "poison"]) == 1
     assert "poison" in capsys.readouterr().err

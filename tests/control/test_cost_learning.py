@@ -136,9 +136,9 @@ def test_costs_set_to_nothing_or_to_too_much_stay_so():
     free = CostLearning(Costs(exchange=0, exchange_per_row=0, job=0))
     never = CostLearning(replace(BASE, exchange=1e9, job=1e9))
     batches = READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * 4, *[answered(DUE, "spark", 1.5, 0.5)] * 4
-    found = costs(after(*batches, law=free), free)
+    found = costs(after(*batches, policy=free), free)
     assert (found.exchange, found.exchange_per_row, found.job) == (0, 0, 0)
-    found = costs(after(*batches, law=never), never)
+    found = costs(after(*batches, policy=never), never)
     assert (found.exchange, found.job) == pytest.approx((1e8, 1e8))
 
 

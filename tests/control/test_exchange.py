@@ -61,7 +61,7 @@ def test_a_decision_says_why_with_its_figures():
         assert figure in decision.because
 
 
-def test_a_slow_start_is_not_believed():
+def test_a_slow_start_is_not_accepted():
     state = EXCHANGE.init()
     for busy in ((1.0,), (1.0,), (0.5, 0.5), (1.0,), (1.0,)):
         state = EXCHANGE.observe(state, spread(busy))

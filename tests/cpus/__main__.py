@@ -17,7 +17,7 @@ from tests.cpus.settings import ENVIRONMENTS, WHOLE, on_this_cpu
 from skypane.wording import seconds
 
 SETTINGS: Final = {"as it is": {}, **ENVIRONMENTS, **WHOLE}
-TABLE: Final = Kept("cpus", ("as on", "told by", "goal", "tests", "took", "on"))
+TABLE: Final = Kept("cpus", ("as on", "set by", "goal", "tests", "took", "on"))
 
 
 def main() -> int:

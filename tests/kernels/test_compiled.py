@@ -51,7 +51,7 @@ print(doubled({name}(1.5)))
 
 
 @pytest.mark.long
-def test_cached_code_whose_classes_are_gone_is_compiled_anew(tmp_path: Path):
+def test_cached_code_whose_classes_are_gone_is_compiled_again(tmp_path: Path):
     """As after an upgrade in which a named tuple got another name: Numba reads the old index before it looks at its stamp."""
     module = tmp_path / "points.py"
     for name in ("Point", "Place"):

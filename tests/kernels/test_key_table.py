@@ -26,7 +26,7 @@ def test_a_key_has_the_number_of_its_first_coming(calls: list[list[tuple[int, in
 
 
 @pytest.mark.parametrize("step", [1, 4_096, 2**40])
-def test_many_keys_at_any_distance_are_told_apart(step: int):
+def test_many_keys_at_any_distance_are_distinguished(step: int):
     keys = np.column_stack([np.arange(20_000) * step, np.zeros(20_000, np.int64)])
     table = KeyTable(2)
     assert (table.of(keys) == np.arange(20_000)).all()

@@ -78,7 +78,7 @@ def test_a_clock_in_the_future_is_held_moves_nothing_and_is_abandoned():
     assert step.rejection.reasons == {FUTURE: 2}
 
 
-def test_a_drain_closes_what_is_believed_and_gives_up_the_rest():
+def test_a_drain_closes_what_is_accepted_and_discards_the_rest():
     w, policy = Windows(10, 10), Watermark("0 us", max_ahead="100 us")
     before = advance(policy, w, policy.init(), counted(w, table([1, 12, 25, 9_005, 9_007]))).state
     panes = OpenPanes[str].empty(w).add((pane, "partial") for pane in (2, 900))

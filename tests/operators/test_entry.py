@@ -157,7 +157,7 @@ def test_times_that_no_calendar_has_are_rejected_not_wrapped_around(unit: str, o
 
 @pytest.mark.long
 @pytest.mark.parametrize(("step", "seed"), [(10, None), (10, 1), (100_000, 1)])
-def test_many_panes_are_told_apart(step: int, seed: int | None):
+def test_many_panes_are_distinguished(step: int, seed: int | None):
     """More than 65,536 panes, or panes further apart than that: keys no longer fit the short sort."""
     at = np.arange(70_000) * step - 350_000
     if seed is not None:

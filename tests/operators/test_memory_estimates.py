@@ -65,7 +65,7 @@ ALLOWED = 1.5
         "sp.TopK(200_000, 'a')",
     ],
 )
-def test_no_step_takes_much_more_than_is_said(query: str):
+def test_no_step_takes_much_more_than_is_reported(query: str):
     done = subprocess.run([sys.executable, "-c", PEAKS, query], stdout=subprocess.PIPE, text=True, check=True)
     lifting, said_of_lifting, combining, said_of_combining = map(int, done.stdout.split())
     assert lifting < ALLOWED * said_of_lifting

@@ -35,7 +35,7 @@ def test_a_row_is_answered_with_the_first_window_of_its_pane_and_not_again_with_
     assert second.totals(held((9, 1)), panes(1, 9)) == RowTotals(6, 5, 0, 0, 1, 0)
 
 
-def test_rejected_rows_are_late_or_quarantined_and_given_up_ones_no_longer_wait():
+def test_rejected_rows_are_late_or_quarantined_and_discarded_ones_no_longer_wait():
     account = RowAccount().after(9, counts(p0=3, p9=1), Rejection({"late": 2, "null x": 3}), (), [])
     account = account.after(2, counts(p9=2), Rejection({"future": 1}), {9}, [])
     totals = account.totals(held((9, 2)), panes(0, 9))

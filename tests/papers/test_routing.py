@@ -8,7 +8,7 @@ from skypane_papers.own import routing
 def test_the_policy_takes_the_better_side_within_a_tenth_at_16_64_and_256_source_partitions():
     rows = routing.measure(quick=True)
     assert (rows["regret"] <= 0.1).all(), "by what the queries tell of how their results grow"
-    assert rows["regret untold"].max() > 0.1, "for a query that does not tell, a top-k is taken for a skyline"
+    assert rows["regret unknown"].max() > 0.1, "without a query's growth, a top-k is taken for a skyline"
     assert set(rows["sources"]) == {16, 64, 256}
 
 

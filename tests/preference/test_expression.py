@@ -74,7 +74,7 @@ def test_stand_ins_for_quoted_columns_meet_no_column_of_their_name():
 @pytest.mark.parametrize(
     "text", ["(" * 5_000 + "a" + ")" * 5_000, "-" * 100_000 + "a", "+".join(["a"] * 30_000), "abs(" * 150 + "-a" * 150]
 )
-def test_what_is_too_deep_is_said_in_a_short_sentence(text: str):
+def test_what_is_too_deep_is_reported_in_a_short_sentence(text: str):
     with pytest.raises(ConfigError) as error:
         Expression(text)
     assert len(str(error.value)) < 400

@@ -63,7 +63,7 @@ def test_many_wide_columns_do_not_overflow():
         (pa.int64(), [5, None, 5, 6, None]),
     ],
 )
-def test_whole_numbers_near_each_other_and_far_apart_are_told_apart(kind: pa.DataType, values: list[int | None]):
+def test_whole_numbers_near_each_other_and_far_apart_are_distinguished(kind: pa.DataType, values: list[int | None]):
     codes = group_codes(pa.table({"a": pa.array(values * 40, kind)}), ["a"])
     assert codes is not None
     assert codes.min() >= 0

@@ -70,13 +70,13 @@ def test_other_types_have_their_order(kind: pa.DataType, values: list[Any]):
     assert points[0] == points[2] > points[1]
 
 
-def test_integers_beyond_float64_are_told_apart():
+def test_integers_beyond_float64_are_distinguished():
     big = 2**53
     table = pa.table({"a": [big, big + 1, big + 2, -big - 1, -(2**63)]})
     assert high("a").orient(table)[:, 0].argsort().tolist() == [2, 1, 0, 3, 4]
 
 
-def test_times_are_told_apart_by_their_smallest_unit():
+def test_times_are_distinguished_by_their_smallest_unit():
     noon = datetime(2013, 1, 1, 12, tzinfo=UTC)
     nanos = int(noon.timestamp()) * 10**9
     table = pa.table({"t": pa.array([nanos - 10**18, nanos + 2, nanos - 1, nanos], pa.timestamp("ns", tz="UTC"))})

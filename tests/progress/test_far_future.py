@@ -87,7 +87,7 @@ def test_late_rows_do_not_stop_a_stream_that_has_moved_on():
     assert second.held == HeldPanes()
 
 
-def test_a_backlog_of_days_without_a_gap_is_believed_as_a_whole():
+def test_a_backlog_of_days_without_a_gap_is_accepted_as_a_whole():
     verdict = judge(1_000, range(1_000, 3_000, 90))
     assert (verdict.limit, verdict.held) == (2_980 + 100, HeldPanes())
 
@@ -132,7 +132,7 @@ def test_after_a_jump_a_worse_clock_is_still_held():
     assert starts(verdict.held) == [99_000]
 
 
-def test_what_the_stream_comes_within_reach_of_is_believed_without_a_vote():
+def test_what_the_stream_comes_within_reach_of_is_accepted_without_a_vote():
     first = judge(1_000, [1_000, 1_150])
     second = judge(1_000, [1_060], first.held)
     assert second.held == HeldPanes()
@@ -169,7 +169,7 @@ def test_the_first_batch_starts_from_its_lower_median():
     assert judge(None, [10, 9_000]).limit == 110
 
 
-def test_a_first_batch_that_is_mostly_bad_is_believed():
+def test_a_first_batch_that_is_mostly_bad_is_accepted():
     assert judge(None, [10, 9_000, 9_001]).limit == 9_101
 
 
@@ -178,7 +178,7 @@ def test_rows_far_in_the_past_are_no_matter_of_this_bound():
 
 
 @pytest.mark.parametrize(("max_ahead", "support", "patience"), [(0, 4, 1), (-5, 4, 1), (100, 0, 1), (100, 4, 0)])
-def test_what_cannot_be_is_refused(max_ahead, support, patience):
+def test_invalid_values_are_refused(max_ahead, support, patience):
     with pytest.raises(ConfigError, match=r"got (0|-5)"):
         FutureBound(max_ahead, support, patience)
 

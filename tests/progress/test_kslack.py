@@ -113,7 +113,7 @@ def test_tuple_grain_never_goes_back_and_never_leads(stream):
     assert all(punctuation <= max(times[: i + 1]) for i, punctuation in enumerate(given_out))
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_values_are_refused():
     with pytest.raises(ConfigError, match=r"max_slack.*-1"):
         KSlack(max_slack="-1 us")
     with pytest.raises(ConfigError, match=r"support.*0"):

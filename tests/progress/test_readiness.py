@@ -100,6 +100,6 @@ def test_a_snapshot_that_is_none_is_refused(sources):
         policy.restore({**policy.snapshot(policy.init()), "sources": sources})
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_values_are_refused():
     with pytest.raises(ConfigError, match=r"idle_after.*0"):
         Readiness("0 us")

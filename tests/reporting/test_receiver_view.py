@@ -17,16 +17,16 @@ GIVEN = {"folder": "received", "inputs": [
 ]}  # fmt: skip
 
 
-def test_what_will_be_received_is_told_without_what_may_be_secret():
+def test_what_will_be_received_is_reported_without_what_may_be_secret():
     said = dict(settings(ReceivedInputs.of(GIVEN)))
     assert said["a"] == "lines that clients send to localhost:1, acknowledged"
     assert said["b"] == "lines that there:1 sends, encrypted"
     assert said["c"] == "messages of t/+ from mqtt://there, as client skypane-c, one input per topic"
     assert said["d"] == "answers of http://there/now, requested every 1.5 min"
-    assert said["kept"] == "for ever"
+    assert said["kept"] == "forever"
 
 
-def test_a_port_that_is_open_to_the_network_is_told():
+def test_a_port_that_is_open_to_the_network_is_reported():
     given = {"folder": "received", "inputs": [{"name": "a", "listen": "0.0.0.0:1"}]}
     assert dict(settings(ReceivedInputs.of(given)))["a"] == "lines that clients send to 0.0.0.0:1, open to any client"
 

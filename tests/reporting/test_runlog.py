@@ -38,7 +38,7 @@ def test_a_replayed_batch_counts_once_and_the_later_line_wins(tmp_path):
     "damage", ['{"batch_id": 1, "ro', "\0\0\0\0", "[1]", "7", "{}", '{"batch_id": 1}', "\udcff\udcfe", "nonsense\n"]
 )
 @pytest.mark.parametrize("begun_again", [True, False])
-def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_again):
+def test_a_damaged_line_costs_that_line_and_is_reported(tmp_path, damage, begun_again):
     remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.begin({})
@@ -53,7 +53,7 @@ def test_a_damaged_line_costs_that_line_and_is_told(tmp_path, damage, begun_agai
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"days": 3', b"[]", b"\xff\xfe"])
-def test_a_damaged_description_is_written_anew_and_told(tmp_path, damage):
+def test_a_damaged_description_is_written_again_and_reported(tmp_path, damage):
     remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.begin({"days": 3})
@@ -74,7 +74,7 @@ def test_a_full_disk_costs_lines_and_not_the_run():
     assert remarks[0].startswith("batch 5 was not written to ")
 
 
-def test_a_line_that_a_full_disk_cuts_short_is_told(tmp_path):
+def test_a_line_that_a_full_disk_cuts_short_is_reported(tmp_path):
     remarks: list[str] = []
     log = RunLog(tmp_path, remarks.append)
     log.files[1].symlink_to("/dev/full")

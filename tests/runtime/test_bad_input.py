@@ -407,7 +407,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["/usr/bin/umount", "-l", disk], check=True)
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room(
+def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
     spark: SparkSession, small_disk: Path, tmp_path: Path
 ):
     batches = late_rows(4)

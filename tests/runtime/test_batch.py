@@ -336,6 +336,6 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
     (lambda df: sp.skyline(df, "label MIN"), "column 'label' of type string is text"),
     (lambda df: sp.stream(df, sp.Skyline(PREFERENCE)), "this DataFrame is static: read it with spark.readStream"),
 ])  # fmt: skip
-def test_what_cannot_be_asked_is_refused_at_the_call(df: DataFrame, call: Callable[[DataFrame], Any], message: str):
+def test_an_invalid_query_is_refused_at_the_call(df: DataFrame, call: Callable[[DataFrame], Any], message: str):
     with pytest.raises(ConfigError, match=message):
         call(df)

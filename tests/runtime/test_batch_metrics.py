@@ -90,7 +90,7 @@ def test_progress_is_told_as_the_policy_has_it(folder: DocumentStore):
     assert (progress.value, bool(progress.because)) == (25, True)
 
 
-def test_decisions_are_told_with_their_reasons(folder: DocumentStore):
+def test_decisions_are_reported_with_their_reasons(folder: DocumentStore):
     metrics = told([table([3]), table([4])], folder)
     assert (metrics.exchange, metrics.splitting) == (False, "PB_RR")
     assert (metrics.wlq_where, metrics.wlq_workers) == ("spark", 2)
@@ -107,7 +107,7 @@ def test_decisions_are_told_with_their_reasons(folder: DocumentStore):
     assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics
 
 
-def test_the_last_window_is_told_by_its_bounds(folder: DocumentStore):
+def test_the_last_window_is_reported_by_its_bounds(folder: DocumentStore):
     metrics = told([table([3])], folder, windows=((-1, 4), (2, 5)))
     assert (metrics.windows, metrics.window_rows) == (2, 9)
     assert metrics.latest_window == {"start": 20, "end": 30, "rows": 5}

@@ -9,7 +9,7 @@ import pytest
 from skypane.runtime.spark.machine import bytecode
 
 
-def test_bytecode_that_python_may_not_keep_is_kept_when_it_is_asked_for(
+def test_bytecode_that_python_may_not_keep_is_kept_when_it_is_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -179,7 +179,7 @@ class Table:
             return [row for (row,) in database.execute("SELECT id FROM front ORDER BY id")]
 
 
-def test_a_table_that_is_told_batches_twice_follows_the_front_as_if_each_were_told_once(
+def test_a_table_that_gets_batches_twice_follows_the_front_as_if_each_were_delivered_once(
     spark: SparkSession, tmp_path: Path
 ):
     batches = late_rows(4, batches=5)
@@ -321,7 +321,7 @@ def test_a_drain_lets_the_front_take_what_is_held_or_puts_it_aside(spark: SparkS
     ]
 
 
-def test_rows_that_cannot_be_ranked_or_placed_are_put_aside_with_their_reason(spark: SparkSession, tmp_path: Path):
+def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(spark: SparkSession, tmp_path: Path):
     """A clock that jumps a year is held; one that the stream follows empties the front first, at the times of its rows."""
     usual = late_rows(2, batches=2)
     odd = usual[1].slice(0, 4)

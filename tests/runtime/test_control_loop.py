@@ -113,6 +113,7 @@ def test_a_checkpoint_that_calls_a_policy_a_law_is_read():
     snapshot = control.snapshot(state)
     for part in ("splitting", "elastic"):
         snapshot[part]["law"] = snapshot[part].pop("policy")
+    snapshot["asked"] = snapshot.pop("requested")
     assert control.restore(snapshot) == state
     with pytest.raises(CheckpointError, match="the control state in the checkpoint cannot be read"):
         control.restore({**snapshot, "splitting": {"state": None}})
@@ -248,7 +249,7 @@ def test_rows_of_any_time_have_an_owner_however_far_they_are_from_panes_with_sha
 
 
 @pytest.mark.parametrize("damage", [
-    {"workers": {"plq": 0, "wlq": 1}}, {"asked": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
+    {"workers": {"plq": 0, "wlq": 1}}, {"requested": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
 ])  # fmt: skip
 def test_a_state_that_control_cannot_have_written_is_refused(damage: dict[str, Any]):
     with pytest.raises(CheckpointError, match="in the checkpoint"):

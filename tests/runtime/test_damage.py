@@ -106,7 +106,7 @@ def test_what_is_gone_of_sparks_is_named(name: str, missed: str, folder: Path, s
     assert re.search(f"^{path}, .* is gone: {REMEDY}$", said(folder, spark))
 
 
-def test_a_ledger_that_is_gone_is_told_by_the_output(folder: Path, spark: SparkSession):
+def test_a_ledger_that_is_gone_is_reported_by_the_output(folder: Path, spark: SparkSession):
     gone(folder / "checkpoint" / "skypane" / "ledger")
     assert re.search(r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", said(folder, spark))
 

@@ -74,7 +74,7 @@ def test_a_document_is_replaced_whole_or_not_at_all(store: DocumentStore, monkey
     assert store.read_json("state.json") == {"batch": 2}
 
 
-def test_a_document_that_is_not_there_or_not_whole_is_told_apart(store: DocumentStore):
+def test_a_document_that_is_not_there_or_not_whole_is_distinguished(store: DocumentStore):
     with pytest.raises(FileNotFoundError):
         store.read_json("state.json")
     store.write_json("state.json", {"batch": 1})
@@ -108,7 +108,7 @@ def test_folders_come_and_go_with_what_is_in_them(store: DocumentStore):
     assert not first.exists
 
 
-def test_documents_and_what_is_asked_for_reach_the_disk(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
+def test_documents_and_what_is_requested_reach_the_disk(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     synced: list[str] = []
     fsync = os.fsync
 

@@ -128,7 +128,7 @@ def test_a_stream_that_pauses_for_a_month_and_ends_with_three_rows():
     assert rejected_at_a_drain(dense, table([*minutes, *range(month, month + 40), again])) == []
 
 
-def test_two_far_clusters_are_believed_no_further_than_they_have_rows():
+def test_two_far_clusters_are_accepted_no_further_than_they_have_rows():
     minutes = [START + n * MINUTE for n in range(100)]
     year, two = START + 365 * DAY, START + 730 * DAY
     dense = replace(DAILY, windows=Windows.of("10 minutes"))
@@ -202,7 +202,7 @@ def test_every_row_is_somewhere_and_in_one_place_after_every_event(
             assert totals.held == totals.open == 0
 
 
-def test_a_stream_goes_on_after_a_drain_from_what_was_believed():
+def test_a_stream_goes_on_after_a_drain_from_what_was_accepted():
     """Windows of ten minutes: the month's row is answered, one in the same window is late then, the next window is not."""
     month = START + 30 * DAY
     plan = replace(DAILY, windows=Windows.of("10 minutes"), progress=Watermark("0 us"))

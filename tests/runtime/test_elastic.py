@@ -47,8 +47,8 @@ FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
 FOUR = Workers(4, 4)
 
 
-def controlled(elastic: Any = FUZZY, asked: Workers = FOUR) -> ControlLoop:
-    return ControlLoop(splitting("PB_RR"), asked, elastic=elastic.scaling(asked))
+def controlled(elastic: Any = FUZZY, requested: Workers = FOUR) -> ControlLoop:
+    return ControlLoop(splitting("PB_RR"), requested, elastic=elastic.scaling(requested))
 
 
 def batch(
@@ -260,7 +260,7 @@ def test_what_a_job_asks_for_goes_before_what_the_policy_had_found():
     control = controlled()
     grown = control.snapshot(after(control, control.init(), *[batch(18.0)] * 3))
     assert control.restore(grown).workers == Workers(5, 6)
-    assert controlled(asked=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers were asked for"
+    assert controlled(requested=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers are requested"
     assert replace(control, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
     narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4, **PAPER))
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"

@@ -62,7 +62,7 @@ class Failing(CountBySensor):
         raise ValueError("there is no lift")
 
 
-def test_a_failure_in_a_worker_is_told_in_one_line(
+def test_a_failure_in_a_worker_is_reported_in_one_line(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     batches = late_rows(4, batches=1)

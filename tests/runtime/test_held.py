@@ -253,7 +253,7 @@ class Forgetful(sp.KSlack):
         )
 
 
-def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_told(spark: SparkSession, tmp_path: Path):
+def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(spark: SparkSession, tmp_path: Path):
     asked = replace(BAG, progress=Forgetful())
     write_batches(tmp_path / "in", [rows(0, seconds(0, 60)), rows(100, seconds(60, 80))])
     told: list[sp.BatchMetrics] = []

@@ -358,7 +358,7 @@ def test_another_version_of_the_format_is_told_from_damage(store: DocumentStore)
         claimed(store)
 
 
-def test_what_may_change_is_noted_anew(store: DocumentStore):
+def test_what_may_change_is_noted_again(store: DocumentStore):
     name = Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 1}))
     assert Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 2})) == name
     assert QueryDefinition.free_of(store) == {"delay": 2}

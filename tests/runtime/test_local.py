@@ -256,7 +256,7 @@ def timed(*tables: pa.Table) -> Counter[tuple[str, int]]:
     return Counter((row, time) for row, time in rows if time is not None)
 
 
-def test_a_drain_gives_up_what_is_held_and_alone():
+def test_a_drain_discards_what_is_held_and_alone():
     plan = Plan(SKYLINE, Windows(2, 2), "time", Watermark("0 us", max_ahead="100 us", patience=2))
     events = [table([0, 3]), table([4, 900]), local.Drain(), table([6]), table([8]), table([10])]
     outcomes = list(local.run(plan, events))
@@ -329,7 +329,7 @@ def test_rows_that_cannot_be_ranked_are_in_no_answer_and_move_no_time():
     assert labels(local.answers(PLAN, [rows, table([10])])) == {0: ["r0"]}
 
 
-def test_an_answer_comes_before_the_next_batch_is_asked_for():
+def test_an_answer_comes_before_the_next_batch_is_requested():
     log = []
 
     def batches() -> Iterator[pa.Table]:

@@ -44,7 +44,7 @@ def test_what_is_written_is_read_on_the_same_machine_only(cache: Path):
     json.dumps({"machine": {}, "costs": {}}).encode(),
     b'{"costs": {"job": 0.1}}',
 ])  # fmt: skip
-def test_a_damaged_file_is_told_and_the_defaults_hold(damage: bytes, caplog: pytest.LogCaptureFixture):
+def test_a_damaged_file_is_reported_and_the_defaults_hold(damage: bytes, caplog: pytest.LogCaptureFixture):
     path = write(HERE, MEASURED)
     path.write_bytes(damage)
     with caplog.at_level(logging.WARNING):
@@ -55,7 +55,7 @@ def test_a_damaged_file_is_told_and_the_defaults_hold(damage: bytes, caplog: pyt
 
 
 @pytest.mark.parametrize("costs", [{"job": -1}, {"job": "soon"}, {"walk": 1.0}, {"job": float("nan")}, []])
-def test_costs_that_cannot_be_are_told_and_the_defaults_hold(costs: object, caplog: pytest.LogCaptureFixture):
+def test_costs_that_cannot_be_are_reported_and_the_defaults_hold(costs: object, caplog: pytest.LogCaptureFixture):
     path = write(HERE, MEASURED)
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"costs": costs}))
     with caplog.at_level(logging.WARNING):

@@ -67,7 +67,7 @@ def test_what_is_needed_what_can_be_had_and_what_to_do_stand_in_one_sentence():
 
 
 @pytest.mark.usefixtures("no_room")
-def test_steps_that_are_small_together_are_not_asked_for():
+def test_steps_that_are_small_together_are_not_requested():
     room = memory_headroom.Headroom("take less")
     for _ in range(15):
         room.require(MIB, 0, "rows")

@@ -102,7 +102,7 @@ def test_a_task_carries_the_path_and_not_the_rows(tmp_path):
     assert pickle.loads(pickle.dumps(recording)) == recording  # noqa: S301
 
 
-def test_a_file_that_is_written_anew_is_read_anew(tmp_path):
+def test_a_file_that_is_written_again_is_read_again(tmp_path):
     assert written(tmp_path, table_of(range(3))).row_count == 3
     assert written(tmp_path, table_of(range(5))).row_count == 5
 
@@ -120,7 +120,7 @@ def test_unusable_arrivals_are_refused(tmp_path, column, complaint):
         _ = written(tmp_path, pa.table({"arrived": column}), "parquet").arrivals
 
 
-def test_an_unknown_arrival_column_is_told_with_a_near_one(tmp_path):
+def test_an_unknown_arrival_column_is_reported_with_a_near_one(tmp_path):
     path = written(tmp_path, table_of([1])).path
     with pytest.raises(ConfigError, match="column 'arived' does not exist; did you mean 'arrived'"):
         _ = Recording(path, "arived").arrivals

@@ -608,7 +608,7 @@ def test_one_checkpoint_without_the_other_is_refused(lost: Sequence[str], begun:
         handle.await_termination(PATIENCE)
 
 
-def test_a_batch_that_spark_fills_anew_is_refused(begun: Path, spark: SparkSession):
+def test_a_batch_that_spark_fills_again_is_refused(begun: Path, spark: SparkSession):
     """Spark has lost its record of the last batch, and makes another of it: the same rows and those that came since."""
     for folder in ("offsets", "commits"):
         for name in ("2", ".2.crc"):
@@ -672,7 +672,7 @@ def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors,
     stream.assert_is_complete(task)
 
 
-def test_java_that_dies_is_told_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):
+def test_java_that_dies_is_reported_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):
     stream = Stream(tmp_path, late_rows(6))
     driver = survivors.take(Task(str(tmp_path), java=True))
     said = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time

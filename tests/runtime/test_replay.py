@@ -92,7 +92,7 @@ def test_a_limit_is_kept_and_available_now_reads_all(tmp_path):
     assert reader.reportLatestOffset() == {"row": 5}
 
 
-def test_times_that_cannot_be_replayed_are_told_before_the_start(tmp_path):
+def test_times_that_cannot_be_replayed_are_reported_before_the_start(tmp_path):
     rows = recording(tmp_path, [3, 1])
     ReplayStreamReader(rows, speedup=None, limit=None, partitions=1)
     with pytest.raises(ConfigError, match="not in ascending order of 'arrived'"):

@@ -116,7 +116,7 @@ def test_files_are_on_the_disk_before_a_batch_counts_as_told(
 
 @pytest.mark.parametrize("first", [0, 1, 2, 3])
 @pytest.mark.parametrize("second", [0, 1, 2, 3])
-def test_a_batch_told_twice_is_as_if_told_once(tmp_path: Path, first: int, second: int):
+def test_a_batch_delivered_twice_is_as_if_delivered_once(tmp_path: Path, first: int, second: int):
     """The second try may have more files or fewer, its rows are the same: here they differ, to see which is there."""
     out = opened(tmp_path)
     out.write(NO_SPARK, answers(ONE), 0)
@@ -293,7 +293,7 @@ def test_csv_refuses_what_it_cannot_hold(kind: pa.DataType):
     Directory("out", "parquet").check(schema)
 
 
-def test_a_memory_keeps_batches_in_order_and_replaces_one_told_twice():
+def test_a_memory_keeps_batches_in_order_and_replaces_one_delivered_twice():
     memory = Memory()
     with pytest.raises(LookupError, match="no batch"):
         memory.table()

@@ -137,6 +137,6 @@ def test_delayed_delivery_makes_even_streams_bursty():
         (lambda: HeldBack(hold="0 s"), "need hold > 0"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

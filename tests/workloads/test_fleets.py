@@ -87,6 +87,6 @@ def test_bursty_streams_are_periodic_while_active_and_silent_while_idle():
         (lambda: BurstyFleet(1, idle="0 s"), "need idle > 0"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

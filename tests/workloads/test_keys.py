@@ -16,7 +16,7 @@ def drawn(config: Zipf, times: IntArray) -> IntArray:
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.5])
-def test_keys_have_the_exponent_asked_for(exponent: float):
+def test_keys_have_the_exponent_requested(exponent: float):
     keys = drawn(Zipf(100, exponent), np.zeros(500_000, dtype=np.int64))
     assert zipf_exponent(keys, among=100) == pytest.approx(exponent, abs=0.03)
     assert_allclose(np.bincount(keys, minlength=100) / 500_000, zipf_shares(100, exponent), atol=0.003)
@@ -42,6 +42,6 @@ def test_one_key_is_key_zero():
         (lambda: Zipf(5, move_every="soon"), "move_every: cannot read 'soon'"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

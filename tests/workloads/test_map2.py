@@ -48,7 +48,7 @@ def dispersion_of(mean_gaps: tuple[float, float], switching: tuple[float, float]
 
 
 @given(FITS)
-def test_the_fit_has_the_rate_and_the_dispersion_asked_for_in_closed_form(fit: Map2):
+def test_the_fit_has_the_rate_and_the_dispersion_requested_in_closed_form(fit: Map2):
     p, q = fit.switching
     assert 0 < p <= 1
     assert 0 < q <= 1
@@ -75,7 +75,7 @@ def test_the_series_of_lags_adds_up_to_the_closed_form():
 
 
 @pytest.mark.parametrize("index", [20, 155, 1_000])
-def test_what_is_drawn_has_the_rate_and_dispersion_asked_for(index: int):
+def test_what_is_drawn_has_the_rate_and_dispersion_requested(index: int):
     times = times_of(Map2(1_000, index), 3_000_000)
     assert rate_of(times) == pytest.approx(1_000, rel=0.05)
     measured = dispersion(times)

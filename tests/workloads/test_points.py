@@ -90,6 +90,6 @@ def test_drifting_points_pass_from_kind_to_kind_and_back():
         (lambda: Drifting(period="0 s"), "need period > 0"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

@@ -61,6 +61,6 @@ def test_on_off_arrivals_have_their_rate_and_their_dispersion():
         (lambda: OnOff(1, on="-1 s"), "need on > 0"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

@@ -121,6 +121,6 @@ def test_without_power_a_whole_street_has_no_voltage_and_draws_nothing():
         ("meters", {"rows": -1}, "rows"),
     ],
 )
-def test_what_cannot_be_made_is_said(name: str, parameters: dict[str, object], complaint: str):
+def test_what_cannot_be_created_is_reported(name: str, parameters: dict[str, object], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         workload(name, **parameters)

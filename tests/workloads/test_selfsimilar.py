@@ -27,7 +27,7 @@ def local_whittle(series: IntArray | FloatArray) -> float:
 
 @pytest.mark.long
 @pytest.mark.parametrize("hurst", HURSTS)
-def test_counts_have_the_hurst_parameter_asked_for(hurst: float):
+def test_counts_have_the_hurst_parameter_requested(hurst: float):
     found = [
         local_whittle(counts(times_of(SelfSimilar(4_000, hurst, "50 ms", streams=8), 1_000_000, seed), "50 ms"))
         for seed in range(8)
@@ -81,7 +81,7 @@ def test_the_shipped_estimators_find_it_within_a_tenth(hurst: float):
 
 
 @pytest.mark.parametrize("hurst", [0.6, 0.7, 0.8])
-def test_pareto_slots_have_the_tail_asked_for_and_no_memory(hurst: float):
+def test_pareto_slots_have_the_tail_requested_and_no_memory(hurst: float):
     config = ParetoSlots(20_000, hurst)
     times = times_of(config, 3_000_000)
     assert rate_of(times) == pytest.approx(20_000, rel=0.1)

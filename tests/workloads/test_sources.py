@@ -69,6 +69,6 @@ def test_stalled_sources_are_silent():
         (lambda: Presence(stall_for="1 s"), "need both stall_every and stall_for, or neither"),
     ],
 )
-def test_what_cannot_be_is_refused(make, complaint: str):
+def test_invalid_values_are_refused(make, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         make()

@@ -133,6 +133,6 @@ def test_a_stream_whose_only_source_stalls_for_good_ends_at_its_length():
         ({"arrivals": Poisson(1), "length": "0 s"}, "need length > 0"),
     ],
 )
-def test_what_cannot_be_is_refused(given, complaint: str):
+def test_invalid_values_are_refused(given, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         Workload(**given)

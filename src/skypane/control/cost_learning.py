@@ -1,6 +1,6 @@
 """Learn the costs of the set-up on which a query runs from its batches, so that nobody has to calibrate.
 
-What a batch shows of a cost, as a factor of the calibrated one:
+Samples of a cost that a batch gives, as factors of the calibrated one:
 
     exchange   a pane-level stage with an exchange: the seconds beyond an equal share of its tasks' busy seconds, less
                the seconds beyond the longest task in stages without one
@@ -9,7 +9,7 @@ What a batch shows of a cost, as a factor of the calibrated one:
     answers    the driver's seconds for windows, or for the rows of a front; never more than workers were busy with them
 
 The cost in force is the calibrated one, times the median of the last factors. Whether a batch is a sample depends on
-what was known before it ran, never on the seconds that it took: rare slow batches would otherwise be all that counts.
+what was known before it ran, never on the seconds that it took: otherwise only rare slow batches would count.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
 def _factor(measured: float, fixed: float, by_rows: float) -> float | None:
     """Return the factor of an operation's costs; None if its fixed part is set to 0, and stays so.
 
-    What is cheaper than calibrated is so throughout; what is dearer has a dearer fixed part, as on a cluster.
+    If the operation is cheaper than calibrated, all its costs are; if it is dearer, its fixed part is, as on a cluster.
     """
     if not fixed:
         return None

@@ -43,7 +43,7 @@ class Costs:
     group_per_row: float = 2.0e-6
     #: a row, stored or new, that is sent to the shards of a front, and its answer
     shard_per_row: float = 0.25e-6
-    #: a row that is compared with those before and after it, once for all its windows (eight criteria)
+    #: a row that is compared with those before and after it, for all its windows at once (eight criteria)
     compared_per_row: float = 0.8e-6
     #: a row of a partial that a task reads to keep the keys of its part
     divided_per_row: float = 0.06e-6

@@ -22,9 +22,9 @@ PROBE_EVERY = 50
 TRIAL: Final = 4
 """Exchanged batches of a trial: one that Spark compiles, and three that show what an exchange costs (cost_learning.py)."""
 WORTH_A_TRIAL: Final = 0.1
-"""Part of its assumed cost that an exchange must save for a trial of whether it costs that much."""
+"""Share of its assumed cost that an exchange must save before a trial measures its real cost."""
 LONGEST_WAIT: Final = 64 * PROBE_EVERY
-"""Maximum number of batches between two trials that were in vain."""
+"""Maximum number of batches between two trials after which exchanges were stopped."""
 
 DEFAULT_GROWTH = 0.75
 """Growth of skylines in eight dimensions; a top-k has 0 (see GrowingQuery)."""

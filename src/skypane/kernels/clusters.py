@@ -1,7 +1,7 @@
 """An order for points of equal time in which the points of a block are near one another, so that its bounds are tight.
 
 A cell of points is cut in two at the block boundary nearest its middle, by the column in which it is widest, and its
-parts are cut again: a k-d tree whose leaves are the blocks. Of the pairs of arrivals and blocks that are cut in c
+parts are cut again: a k-d tree whose leaves are the blocks. Among the pairs of arrivals and blocks that are cut in c
 columns, about (3/4)^c may be related by dominance.
 """
 

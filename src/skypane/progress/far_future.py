@@ -15,8 +15,8 @@ held: its pane stays open, it does not move the punctuation, and later rows deci
 - Held rows are quarantined when `patience` rows have come in batches that moved the newest time: the stream continues
   without them. So the number of held rows is bounded, by ten times `patience` if nothing decides sooner.
 - A drain decides at once, since no more rows come. A held row is accepted if half of `support` rows, or half of all
-  rows if those are fewer, lie at its time or later; so are the rows that follow these without a gap longer than
-  `max_ahead` or four times the longest pause of the stream. The others are quarantined.
+  rows if those are fewer, lie at its time or later. Rows that follow these without a gap longer than `max_ahead` or
+  four times the longest pause of the stream are accepted too. The others are quarantined.
 
 Why a drain decides so: half of `support` rows suffice for the stream to be followed, since it continues from the lower
 median. A drain therefore accepts what would have been accepted had the rows of a batch come one by one, and a stream in

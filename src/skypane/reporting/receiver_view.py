@@ -26,7 +26,7 @@ def settings(receipts: ReceivedInputs) -> Iterator[tuple[str, str]]:
     yield "folder", receipts.folder
     for one in receipts.inputs:
         yield one.name, _source(one)
-    yield "kept", f"until read by {', '.join(receipts.read_by)}" if receipts.read_by else "for ever"
+    yield "kept", f"until read by {', '.join(receipts.read_by)}" if receipts.read_by else "forever"
 
 
 def _source(one: Received) -> str:

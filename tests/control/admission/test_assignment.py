@@ -62,7 +62,7 @@ def test_ari_moves_the_slow_ones_and_ard_the_fast_ones():
     assert picked == {"ARI": ["s1", "s2", "s3"], "ARD": ["s9"]}
 
 
-def test_par_packs_all_of_them_anew():
+def test_par_packs_all_of_them_again():
     """Averages 8 5 4 4 4 4 3 3 1 in bins of 10, three of which there are: 8, 5+4+1, 4+4, and a fourth one for 4+3+3."""
     packed = {1: ("s6",), 2: ("s1", "s3", "s5"), 3: ("s7", "s8"), 4: ("s2", "s4", "s9")}
     assert place(STRATEGIES["PAR"], READERS, NEW, TEN).readers == packed

@@ -19,7 +19,7 @@ def test_nothing_said_is_nothing_expected():
     assert expected(MetaData(average=5, min=1)) is None
 
 
-def test_what_is_expected_overrides_the_forecast_and_the_most_that_comes_does_where_no_more_is_said():
+def test_what_is_expected_overrides_the_forecast_and_the_most_that_comes_does_where_no_more_is_reported():
     assert expected(MetaData(expected=5, max=20), (1.0,)) == 5
     assert expected(MetaData(max=20), (1.0,)) == 20
 

@@ -39,7 +39,7 @@ def test_names_with_values_as_they_come_from_yaml_are_read():
         (["max"], r"meta must be a mapping such as max: 500, got \['max'\]"),
     ],
 )
-def test_what_cannot_be_is_refused_with_field_value_and_remedy(given, said: str):
+def test_invalid_values_are_refused_with_field_value_and_remedy(given, said: str):
     with pytest.raises(ConfigError, match=said):
         MetaData.of(given)
 

@@ -91,6 +91,6 @@ def test_the_bound_is_kept_wherever_there_may_be_enough_readers(
 @pytest.mark.parametrize(
     ("field", "value"), [("most", 0), ("calm", 0), ("latency", "0 s"), ("headroom", 1.0), ("most", 2.0)]
 )
-def test_what_cannot_be_is_refused(field: str, value: object):
+def test_invalid_values_are_refused(field: str, value: object):
     with pytest.raises(ConfigError, match=field):
         Readers(**{"most": 2, field: value})  # type: ignore[arg-type]

@@ -273,7 +273,7 @@ def test_recorded_decisions_of_the_authors_are_met_with_the_settings_that_they_r
     (lambda: Factors(decrease=0), "factors must be above 0 and ascend"),
     (lambda: Factors(increase=1.1), "factors must be above 0 and ascend"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused(make, message):
+def test_invalid_values_are_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
 

@@ -33,7 +33,7 @@ def test_without_a_bound_both_stages_may_have_the_default_parallelism():
     assert sp.Fuzzy(most_wlq=20).scaling(Workers(1, 1), parallelism=8).most == 28
 
 
-def test_an_option_is_told_as_it_was_written():
+def test_an_option_is_reported_as_it_was_written():
     assert str(sp.Model(max_workers=4, dry_run=True)) == "Model(max_workers=4, dry_run=True)"
     assert str(sp.Fuzzy()) == "Fuzzy()"
 
@@ -56,7 +56,7 @@ def test_the_controllers_own_settings_are_passed_on():
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),
     (lambda: sp.Threshold(max_workers=8, target=0), "need 0 < target <= 1"),
 ])  # fmt: skip
-def test_what_cannot_be_is_refused_when_it_is_written(make: Any, message: str):
+def test_invalid_values_are_refused_at_construction(make: Any, message: str):
     with pytest.raises(ConfigError, match=message):
         make()
 

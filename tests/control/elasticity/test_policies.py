@@ -35,7 +35,7 @@ def test_what_was_not_measured_is_told_so():
     assert "PLQ nan" in proposal.because
 
 
-def test_a_setpoint_is_told_where_it_adds_workers():
+def test_a_setpoint_is_reported_where_it_adds_workers():
     slow = replace(SITUATION, rho_plq=3.6)
     assert "rule 11 1.00, by the setpoint 0.90 -> PLQ 4 -> 16" in FuzzyPolicy(PROMPT).propose(slow, 60).because
     assert "setpoint" not in FuzzyPolicy(PROMPT).propose(SITUATION, 60).because

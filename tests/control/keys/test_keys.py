@@ -82,7 +82,7 @@ def test_parts_of_keys_by_hand():
     assert sub_keys(seen, 3, 1) == {7: 32, 8: 7}, "less than a part is not cut"
 
 
-def test_what_cannot_be_is_an_error():
+def test_an_invalid_value_is_an_error():
     with pytest.raises(ConfigError, match="need a node"):
         HashRing(())
     with pytest.raises(ConfigError, match="room must be at least 1 key, got 0"):

@@ -32,7 +32,7 @@ def test_a_utilisation_that_is_none_is_not_measured(rho: float):
     assert Pid().step(state, FALLBACK, rho) == state
 
 
-def test_an_infinite_utilisation_is_the_largest_that_is_believed():
+def test_an_infinite_utilisation_is_the_largest_that_is_accepted():
     pid = Pid(rho_cap=2.0)
     assert pid.step(PidState(), FALLBACK, math.inf) == pid.step(PidState(), FALLBACK, 2.0)
 

@@ -120,7 +120,7 @@ def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float
         assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
 
 
-def test_a_number_of_another_size_is_no_reason_to_stack_sums_for_ever():
+def test_a_number_of_another_size_is_no_reason_to_stack_sums_forever():
     query = sp.Aggregate("key", total=sp.sum("x"))
     panes = [query.lift(pa.table({"key": [1], "x": [x]})) for x in (1.0, 2.0, 1e300, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)]
     queue = query.queue(panes[0].schema, 3)

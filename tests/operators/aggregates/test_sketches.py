@@ -98,6 +98,6 @@ def test_sketches_keep_the_laws():
         ),
     ],
 )
-def test_what_a_sketch_cannot_do_is_said(function, complaint: str):
+def test_what_a_sketch_cannot_do_is_reported(function, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         function()

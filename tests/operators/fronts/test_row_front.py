@@ -139,7 +139,7 @@ def test_the_laws_of_a_query_hold():
         (lambda: ContinuousSkyline(sp.low("a") & sp.low("b"), "ts", 5), "continuous skylines need a product"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(make, complaint):
+def test_an_invalid_query_is_refused(make, complaint):
     with pytest.raises(ConfigError, match=complaint):
         make()
 

@@ -85,7 +85,7 @@ def test_what_a_stranger_says_moves_no_terminal():
 
 
 @pytest.mark.parametrize("length", [90, 100, 101, 5_000])
-def test_a_line_that_is_too_long_is_told_and_not_read_whole(tmp_path, monkeypatch, length: int):
+def test_a_line_that_is_too_long_is_reported_and_not_read_whole(tmp_path, monkeypatch, length: int):
     for name, size in (("_CHUNK", 60), ("LONGEST", 100), ("_BEGINNING", 10), ("_BLOCK", 16)):
         monkeypatch.setattr(growing_files, name, size)
     path = tmp_path / "a"

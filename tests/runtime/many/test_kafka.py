@@ -153,7 +153,7 @@ def test_a_compacted_topic_is_read_past_what_is_gone(kafka: Broker, name: str):
     assert rows(plan, NOTHING, end)[-1] == (f"{name}[0]", 49)
 
 
-def test_a_message_that_is_no_row_is_told_with_its_offset(kafka: Broker, name: str):
+def test_a_message_that_is_no_row_is_reported_with_its_offset(kafka: Broker, name: str):
     kafka.create(name)
     kafka.send(name, [*numbers(1), b"no json", *numbers(3), b'{"n": 1}{"n": 2}', *numbers(5)])
     plan = planner(topic(kafka, name))

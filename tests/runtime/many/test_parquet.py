@@ -64,7 +64,7 @@ def test_a_file_that_is_being_written_is_not_there_until_it_is_finished(tmp_path
     assert plan.latest(Offsets({}), 10).at == {f"{tmp_path}/a.parquet": 5}
 
 
-def test_a_row_that_cannot_be_what_the_schema_says_is_told_and_the_others_are_rows(tmp_path):
+def test_a_row_that_cannot_be_what_the_schema_says_is_reported_and_the_others_are_rows(tmp_path):
     pq.write_table(pa.table({"n": ["1", "two", "3"], "p": [1, 2, 3]}), tmp_path / "a.parquet")
     plan = planner(tmp_path)
     (task,) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))

@@ -88,7 +88,7 @@ def test_inputs_join_leave_and_come_back_where_they_were(tmp_path):
     assert rows(second, plan.latest(second, None)) == {"b": 1}
 
 
-def test_a_file_that_was_cut_is_an_error_or_begun_anew_and_counted(tmp_path):
+def test_a_file_that_was_cut_is_an_error_or_begun_again_and_counted(tmp_path):
     grow(tmp_path, a=5)
     place = planner(tmp_path).latest(NOTHING, None)
     (tmp_path / "a.csv").write_text("again\n")

@@ -70,7 +70,7 @@ def test_a_pattern_finds_logs_and_nothing_else(tmp_path):
     assert place.at == {f"{tmp_path}/meters/a": 6, f"{tmp_path}/meters/b": 4}
 
 
-def test_a_line_that_does_not_parse_is_told_with_its_place_in_all_that_was_received(tmp_path):
+def test_a_line_that_does_not_parse_is_reported_with_its_place_in_all_that_was_received(tmp_path):
     with SegmentLog(tmp_path, 1) as log:
         for line in (b"1\n", b"none\n", b"3\n"):
             log.append(line)
@@ -130,7 +130,7 @@ def test_another_log_in_its_place_and_a_batch_whose_segments_have_gone_are_error
         list(receiver_logs.read([OffsetRange(one, 0, 8)], COLUMNS))  # type: ignore[arg-type]
 
 
-def test_a_list_of_logs_goes_through_an_option_and_what_cannot_be_is_refused(tmp_path):
+def test_a_list_of_logs_goes_through_an_option_and_invalid_values_are_refused(tmp_path):
     given = [
         {"segments": str(tmp_path / "a"), "name": "a", "meta": {"max": 5}},
         {"segments": f"{tmp_path}/*", "format": "csv"},

@@ -159,7 +159,7 @@ def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(sp
     assert len(found[0]) > 20
 
 
-def test_a_line_that_does_not_parse_is_told_also_where_columns_are_not_null(spark, tmp_path):
+def test_a_line_that_does_not_parse_is_reported_also_where_columns_are_not_null(spark, tmp_path):
     (tmp_path / "a.json").write_text('{"n":1}\nno json\n{}\n')
     rows = inputs(spark, [f"{tmp_path}/*.json"], "n long NOT NULL", malformed_column="bad")
     found: list[dict[str, object]] = []

@@ -26,7 +26,7 @@ def checked(folder: Path) -> None:
 
 @settings(max_examples=40)
 @given(lengths=st.lists(st.integers(0, 30), min_size=1, max_size=12), most=st.sampled_from([40, 1000]), data=st.data())
-def test_each_bit_that_flips_is_told_by_who_reads_it_and_by_no_other(lengths, most: int, data):
+def test_each_bit_that_flips_is_reported_by_who_reads_it_and_by_no_other(lengths, most: int, data):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(checksums, "BLOCK", 30)
         folder = Path(name)
@@ -104,7 +104,7 @@ def test_a_segment_that_was_removed_while_it_was_read_is_no_loss_of_checksums(tm
 
 
 @pytest.mark.parametrize("cut", [0, 1, 43, 44, 60])
-def test_checksums_that_a_power_cut_took_are_made_anew(tmp_path, monkeypatch, cut: int):
+def test_checksums_that_a_power_cut_took_are_made_again(tmp_path, monkeypatch, cut: int):
     monkeypatch.setattr(checksums, "BLOCK", 8)
     with SegmentLog(tmp_path) as log:
         for line in (b"1234567\n", b"abcdefg\n", b"x\n"):

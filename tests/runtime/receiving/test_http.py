@@ -147,7 +147,7 @@ def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
 @pytest.mark.parametrize("said", [
     b"HTTP/1.1 200 OK\r\nX-Pad: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n[", b"HTTP/1.1 200 OK\r\n\r\n[",
 ])  # fmt: skip
-def test_an_answer_that_never_ends_is_told(tmp_path, monkeypatch, said: bytes):
+def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, said: bytes):
     """Byte by byte, of its headers or of its body: no piece of it comes too late."""
     monkeypatch.setattr(http, "SLOWEST", 0.2)
     over = threading.Event()
@@ -223,7 +223,7 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
         until(lambda: prices.lines == 20_001, "lines are missing")
 
 
-def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
+def test_an_answer_that_takes_too_long_or_too_much_is_reported_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(line_splitting, "PATIENCE", 0.0)
     server.says(b"[" + b"1," * 20_000 + b"1]")
     with Receiver(asking(tmp_path, server)) as receiving:
@@ -234,7 +234,7 @@ def test_an_answer_that_takes_too_long_or_too_much_is_told_and_the_next_one_is_t
     assert lines(tmp_path / "prices") == ["1"]
 
 
-def test_an_answer_of_too_many_bytes_is_told_and_nothing_of_it_is_taken(tmp_path, server, monkeypatch):
+def test_an_answer_of_too_many_bytes_is_reported_and_nothing_of_it_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(http, "LARGEST", 1_000)
     server.says(b"[" + b"1," * 1_000 + b"1]")
     with Receiver(asking(tmp_path, server)) as receiving:
@@ -274,7 +274,7 @@ def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
     assert done.stdout == b""
 
 
-def test_a_redirect_to_another_host_is_refused_unless_it_is_asked_for(tmp_path, server):
+def test_a_redirect_to_another_host_is_refused_unless_it_is_requested(tmp_path, server):
     server.says(b"", 302, Location="http://127.0.0.1:9/metadata")
     with Receiver(asking(tmp_path, server)) as receiving:
         until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not told")

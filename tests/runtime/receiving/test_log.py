@@ -137,7 +137,7 @@ def test_segments_that_were_removed_before_they_were_read_are_missed(tmp_path):
     assert content(tmp_path, 4) == b"c\n"
 
 
-def test_an_end_that_a_crash_has_damaged_tells_nothing_until_a_receiver_writes_it_anew(tmp_path):
+def test_an_end_that_a_crash_has_damaged_tells_nothing_until_a_receiver_writes_it_again(tmp_path):
     with SegmentLog(tmp_path) as log:
         log.append(b"first\n")
     (tmp_path / END).write_bytes(b"0000000000000000000900000000000000000006\n\0\0")

@@ -162,7 +162,7 @@ def test_a_broker_is_told_the_largest_message_and_sends_the_others(tmp_path, mon
     assert numbers(tmp_path / "received/meters") == [1, 3]
 
 
-def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
     folder.parent.mkdir(parents=True)
@@ -177,7 +177,7 @@ def test_a_topic_whose_folder_cannot_be_made_is_told_and_its_messages_wait(tmp_p
     assert lines(folder) == ["1"]
 
 
-def test_one_topic_too_many_is_told_and_its_messages_wait(tmp_path, monkeypatch):
+def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port, folder = free_port(), tmp_path / "received" / "meters"
     asked = given(tmp_path, port, by_topic=True, most_topics=2)
@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_pat
     assert lines(tmp_path / "received/meters") == ["0", "1", "2"]
 
 
-def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_told(tmp_path, monkeypatch, caplog):
+def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_reported(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
     port, secret = free_port(), "swordfish"

@@ -191,7 +191,7 @@ def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
         Receiver(given).start()
 
 
-def test_a_port_that_is_open_to_the_network_is_told_at_the_start(tmp_path, caplog, monkeypatch):
+def test_a_port_that_is_open_to_the_network_is_reported_at_the_start(tmp_path, caplog, monkeypatch):
     port = free_port()
     monkeypatch.setattr(tcp, "address", lambda _text, _name: ("127.0.0.1", port))  # a test opens nothing to the network
     given = {"folder": str(tmp_path), "inputs": [{"name": "in", "listen": f"0.0.0.0:{port}"}]}

@@ -124,7 +124,7 @@ def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(
     assert lines(tmp_path / "received" / "in") == ["1", "2"]
 
 
-def test_files_that_cannot_be_used_are_told_at_once(tmp_path, certified):
+def test_files_that_cannot_be_used_are_reported_at_once(tmp_path, certified):
     nowhere = str(tmp_path / "nowhere.pem")
     with pytest.raises(ConfigError, match=r"input in: ca .*nowhere.pem cannot be used: No such file"):
         Receiver(receiving(tmp_path, mqtt="mqtts://there", topic="t", ca=nowhere))

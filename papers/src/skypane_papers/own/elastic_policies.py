@@ -60,7 +60,7 @@ def best_constant(
 ) -> list[SimulationSample]:
     """Return the run with the fewest constant workers whose latency keeps a promise; if none does, the one that comes closest.
 
-    What no policy can know, it knows: the whole stream. For each number of pane workers, window workers are found by
+    The search knows the whole stream, which no policy can. For each number of pane workers, window workers are found by
     bisection.
     """
 
@@ -153,7 +153,7 @@ FIGURE = Figure(
     title="fuzzy, model, threshold, and the best constant numbers",
     regime=(
         "The paper's costs, N = 60, T_control 2.5 s, all with a setpoint of 0.9. Missed and wasted: workers that an interval "
-        "lacked, or had too many of, on average, by what rho told; latency: seconds from a window's closing to its answer, of "
+        "lacked, or had too many of, on average, by rho; latency: seconds from a window's closing to its answer, of "
         "19 in 20. The constant numbers are the fewest of all that answer as soon as the fuzzy controller does, found by trying; "
         "they have all workers from the first second on."
     ),

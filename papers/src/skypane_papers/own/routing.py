@@ -25,7 +25,7 @@ GROWTH: Final = {
     "skyline": Skyline(from_sense([f"c{at}" for at in range(8)], ["min"] * 8)).growth,
     "top 100": TopK(100, "c0").growth,
 }
-"""What the queries tell the engine's policy."""
+"""Growth of the results, as the queries report it to the engine's policy."""
 
 
 class Batch(NamedTuple):
@@ -70,7 +70,7 @@ class Batch(NamedTuple):
         return self.routed if policy.decide(state)[1].value else self.as_read
 
     def spread(self) -> SourceSpread:
-        """What the engine measures of the batch whose rows stay."""
+        """Return the engine's measurements of the batch whose rows stay."""
         return SourceSpread(
             row_count=self.rows,
             busy=(KERNELS.tuple_base * self.rows / self.sources,) * self.sources,
@@ -87,18 +87,22 @@ def measure(quick: bool) -> pd.DataFrame:  # noqa: ARG001 - always quick
     for query, size in QUERIES.items():
         for batch in (Batch(r, p, o, s, size) for s in SOURCES for r in ROWS for p in PANES for o in OVERLAPS):
             best = min(batch.routed, batch.as_read)
-            told, untold = (batch.seconds(policy) for policy in (Exchange(growth=GROWTH[query]), Exchange()))
+            known, unknown = (batch.seconds(policy) for policy in (Exchange(growth=GROWTH[query]), Exchange()))
             rows.append(
                 {"query": query, "sources": batch.sources, "rows": batch.rows, "panes": batch.panes}
                 | {"overlap": batch.overlap, "as read": batch.as_read, "routed": batch.routed}
-                | {"gain": batch.as_read / batch.routed, "regret": told / best - 1, "regret untold": untold / best - 1}
+                | {
+                    "gain": batch.as_read / batch.routed,
+                    "regret": known / best - 1,
+                    "regret unknown": unknown / best - 1,
+                }
             )
     return pd.DataFrame(rows)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the batches that routing changes by more than a tenth either way, or which the policy gets wrong."""
-    return rows[(rows["gain"] > 1.1) | (rows["regret untold"] > 0)].reset_index(drop=True)
+    return rows[(rows["gain"] > 1.1) | (rows["regret unknown"] > 0)].reset_index(drop=True)
 
 
 def _pays(rows: pd.DataFrame) -> Finding:
@@ -121,9 +125,9 @@ def _top(rows: pd.DataFrame) -> Finding:
     return Finding(f"within {worst:.0%}", worst <= 0.1)
 
 
-def _untold(rows: pd.DataFrame) -> Finding:
+def _unknown(rows: pd.DataFrame) -> Finding:
     top = only(rows, query="top 100")
-    pairs = zip(top["regret untold"], top["as read"], top["routed"], strict=True)
+    pairs = zip(top["regret unknown"], top["as read"], top["routed"], strict=True)
     regret, best = max((float(regret), min(float(read), float(routed))) for regret, read, routed in pairs)
     return Finding(f"within {regret:.0%} ({regret * best * 1e3:.0f} ms of a batch)", regret <= 0.1)
 
@@ -142,8 +146,8 @@ FIGURE = Figure(
         Claim("for skylines the engine's policy takes the right side within 10 %", _skyline),
         Claim("for a top-k too", _top),
         Claim(
-            "for a query of one's own that does not tell how its results grow, such as this top-k taken for a skyline (0.75)",
-            _untold,
+            "for a user-defined query without a known growth of its results, such as this top-k taken for a skyline (0.75)",
+            _unknown,
             "it takes whole panes to save less than they do",
         ),
     ),

@@ -14,7 +14,7 @@ from skypane_papers.rows import at, only
 from skypane_papers.streams import disordered, event_times
 
 LENGTHS: Final = (10, 20, 50, 100, 200)
-"""Of a pane, in milliseconds."""
+"""Lengths of a pane, in milliseconds."""
 DELAYS: Final = (100, 250, 500, 750, 1_000)
 
 

@@ -75,7 +75,7 @@ def _slight(rows: pd.DataFrame) -> Finding:
 
 _EVEN = (
     "heavy windows come one after the other, and so to one worker after the other: over a minute none has more than a fifth "
-    "more than another (figure 13), and what waits is worked off"
+    "more than another (figure 13), and the backlog is worked off"
 )
 FIGURE = Figure(
     title="bandwidth of the whole query by burstiness: WIN_RR against WIN_FB",

@@ -136,7 +136,7 @@ FIGURE = Figure(
             "9a: OOP cuts the latency of a pane by 68 % at 500 ms, by 80 % at 1 s",
             _latency,
             "by definition a pane's latency ends with its last tuple, and the last of ten thousand uniform delays is nearly "
-            "K: an in-order buffer lets it go at the same time. What is left is the disorder that smooths bursts",
+            "K: an in-order buffer releases it at the same time. What is left is the disorder that smooths bursts",
         ),
         Claim("9a: without delays both are alike", _ordered),
         Claim("9a: the closing lag is a small part of the latency", _lag),

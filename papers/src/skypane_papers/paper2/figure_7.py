@@ -150,7 +150,7 @@ FIGURE = Figure(
     title="sorting by a skip list and by a T-Gate",
     regime=(
         "Two real threads that insert and one that takes, as fast as they go, on this machine. Both lists are one kernel: the skip list is "
-        "T-Gate's without its rule, so that the consumer asks all inputs for each tuple; the paper takes Java's ConcurrentSkipListMap. "
+        "T-Gate's without its rule, so that the consumer reads all inputs for each tuple; the paper takes Java's ConcurrentSkipListMap. "
         "capacity: tuples a second as the busiest thread would allow with a core for each, one for each input, by CPU seconds. Latency is "
         "from the call that inserts a tuple to its being taken, with full lists."
     ),

@@ -25,7 +25,7 @@ COST: Final[CostModel] = replace(KERNELS, tuple_base=0.9 * NODES / (20_000 * 1.4
 """A tuple costs what keeps the nodes busy for nine tenths of their time: the paper's query is an expensive one."""
 TRIED: Final = {"plain": "PB_RR", "rate-aware": "AS"}
 SPAN: Final = 16
-"""Seconds in which each node has two panes by turns."""
+"""Seconds in which each node has two panes in turn."""
 WARM: Final = 40
 """Seconds until sizes of panes are known."""
 

@@ -75,8 +75,8 @@ FIGURE = Figure(
     title="keys that move when nodes come and go",
     regime=(
         f"{KEYS:,} keys by Zipf's law ({EXPONENT:g}); nodes go from {LOWEST} to {HIGHEST} and back, one at a time, as in the "
-        f"lower part of figure 14; the {CUT} most frequent keys are cut. Of a pane in whose middle the nodes change, each node "
-        "with tuples of a key sends a partial, which a merge node has to merge."
+        f"lower part of figure 14; the {CUT} most frequent keys are cut. If the nodes change in the middle of a pane, each node "
+        "with tuples of a key sends a partial of it, which a merge node has to merge."
     ),
     measure=measure,
     claims=(

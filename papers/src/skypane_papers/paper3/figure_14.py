@@ -128,7 +128,7 @@ FIGURE = Figure(
     measure=measure,
     summary=summary,
     claims=(
-        Claim("DRF-M keeps latency under 5 s but for short violations", _bound),
+        Claim("DRF-M keeps latency under 5 s except for short violations", _bound),
         Claim("DRF-M has a lower latency than ARD", _below_ard),
         Claim("32 static nodes have a lower latency, with far more nodes than the load needs", _static),
     ),

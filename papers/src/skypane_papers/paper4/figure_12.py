@@ -12,7 +12,7 @@ from skypane_papers.rows import at, only
 from skypane_papers.sim.skyline_farm import Farm, simulate
 
 STREAMS: Final = {"anticorrelated": (80_000, 10.0), "independent": (100_000, 10.0), "correlated": (250_000, 6.0)}
-"""Of table II; the correlated one with a tenth of its window, which would be 15 million points."""
+"""The streams of table II; the correlated one with a tenth of its window, which would be 15 million points."""
 STRATEGIES: Final = ("LLW+", "LLW", "RR", "OD")
 COUNTS: Final = (2, 4, 8, 12)
 _IDLE: Final = 100.0

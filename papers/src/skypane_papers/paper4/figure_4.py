@@ -56,7 +56,7 @@ FIGURE = Figure(
         Claim("the correlated points are fewest, the anticorrelated ones most", _order),
         Claim("of millions of points received, thousands are stored", _thousands),
         Claim("the pruning probability is high, highest with correlated points", _high),
-        Claim("(not the paper's) the pruning probability is no constant: it grows with the window", _slowly),
+        Claim("(not the paper's) the pruning probability is not constant: it grows with the window", _slowly),
     ),
     plots=(Plot("", "Figure 4: points stored", "received", "stored", by="points", log="xy"),),
 )

@@ -22,7 +22,7 @@ from skypane_papers.summary import mean
 
 WINDOWS: Final = Windows.of("1 s", "200 ms")
 COMPARISONS: Final = (40, 50, 65)
-"""Nanoseconds of a comparison in the second stage, which the paper does not tell; 65 is what its table 4 comes to."""
+"""Nanoseconds of a comparison in the second stage, which the paper does not state; its table 4 gives 65."""
 SAMPLING: Final = 0.25
 
 
@@ -87,7 +87,7 @@ FIGURE = Figure(
     title="window workers with and without MERGE: number, utilisation, idle time",
     regime=(
         "30K tuples/s at I = 1K, windows of 1 s each 0.2 s, both stages by the fuzzy controller, on paper 5's machine: a "
-        "tuple costs what its figure 11 implies; a comparison in the second stage, which the paper does not tell, takes 40, 50 or 65 ns; the middle one is judged."
+        "tuple costs what its figure 11 implies; a comparison in the second stage, which the paper does not state, takes 40, 50 or 65 ns; the middle one is judged."
     ),
     measure=measure,
     claims=(

@@ -72,7 +72,7 @@ FIGURE = Figure(
     title="Game1 in detail; throughput elastic and with fixed numbers",
     regime=(
         "Windows of 1 s every 0.2 s, skyline query, the paper's costs; without the published trace a random walk of Game1's "
-        "mean and peak stands in for it. The fixed numbers are the largest that the elastic run came to."
+        "mean and peak replaces it. The fixed numbers are the largest that the elastic run came to."
     ),
     measure=measure,
     traced=measure,

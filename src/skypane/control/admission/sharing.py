@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def fair_shares(wanted: Mapping[str, int], budget: int, turn: int = 0) -> dict[str, int]:
-    """Return the number of rows of each input, at most what it wants, and at most `budget` in all.
+    """Return the number of rows of each input, at most its request, and at most `budget` in all.
 
     The remainder of the division is assigned round robin, starting at `turn`, which callers increase with each call:
     even if the budget is below the number of inputs, each input gets a row within as many calls as there are inputs.

@@ -162,7 +162,7 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
         """Add no workers to a stage that has one without work, and remove those that got none for `idle` intervals.
 
         Paper 5's rules use only rho, which is measured over the workers with work: workers without work do not lower
-        it, and the rules would add workers for ever (docs/control.md, "Workers without work"). PLQ workers may be
+        it, and the rules would add workers forever (docs/control.md, "Workers without work"). PLQ workers may be
         needed as soon as panes are split more, so they are limited only while the PLQ keeps up. A WLQ worker without a
         task could not have got one from any window.
         """

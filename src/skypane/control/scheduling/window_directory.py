@@ -31,7 +31,7 @@ class OpenWindow:
 
 
 class WindowDirectory:
-    """WD of paper 5: a window is added with its first result and removed by the task that finalizes it."""
+    """WD of paper 5: a window is added with its first result and removed by the task that finalises it."""
 
     def __init__(self, windows: Windows, first_pane: int | None) -> None:
         self._windows = windows

@@ -2,5 +2,5 @@
 
     rows -> aggregate.py: state per key and pane -> sliding_aggregates.py: merged by window -> row per key and window
 
-A state is a row of an int64 matrix, which compiled kernels merge; values that are no integers are kept beside it.
+A state is a row of an int64 matrix, which compiled kernels merge; values other than integers are kept beside it.
 """

@@ -232,7 +232,7 @@ class VarianceFunction(_Numeric):
 class ValueByOrder(Function):
     """The value of the first or last row by `order`; the order "" stands for the time column of the query, if any.
 
-    Rows without an order are left out. Of rows of equal order the least value is taken, null only if there is no other.
+    Rows without an order are left out. Among rows of equal order the least value is taken, null only if there is no other.
     """
 
     column: str = ""

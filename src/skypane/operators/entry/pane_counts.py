@@ -76,11 +76,11 @@ def by_source(
     codes = encoded.indices.to_numpy()[where]
     names = [str(name) for name in encoded.dictionary.to_pylist()]
     rows = np.bincount(codes, minlength=len(names))
-    lates = np.zeros_like(rows) if late is None else np.bincount(codes[late[where]], minlength=len(names))
+    late_counts = np.zeros_like(rows) if late is None else np.bincount(codes[late[where]], minlength=len(names))
     newest = np.full(len(names), np.iinfo(np.int64).min)
     np.maximum.at(newest, codes, times[where])
-    counts = zip(names, rows.tolist(), lates.tolist(), newest.tolist(), strict=True)
-    return {name: SourceCount(n, of_them_late, last) for name, n, of_them_late, last in counts if n}
+    counts = zip(names, rows.tolist(), late_counts.tolist(), newest.tolist(), strict=True)
+    return {name: SourceCount(n, late_count, last) for name, n, late_count, last in counts if n}
 
 
 def merged_sources(parts: Iterable[Mapping[str, SourceCount]]) -> dict[str, SourceCount]:

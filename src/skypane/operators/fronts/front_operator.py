@@ -1,4 +1,4 @@
-"""What all forms of a front have in common: arrivals go in, updates come out, a snapshot remembers the rest."""
+"""Interface of all forms of a front: they take arrivals, return updates, and keep the rest in a snapshot."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from skypane.runtime.spark.error_causes import cause
 log = logging.getLogger(__name__)
 
 INTERRUPT = "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
-"""Text by which Spark tells, in an error from Python, a query that was stopped from one that failed."""
+"""Text in an error from Python by which Spark distinguishes a query that was stopped from one that failed."""
 
 POLL = 0.01
 """Seconds between checks of a query that is about to end; inside foreachBatch Python receives no notification."""

@@ -6,7 +6,7 @@ window     windows answered in the driver from partials in files, with few rows 
 front      rows added to a front that stores few rows, and to one that stores many
 group      rows added to fronts of sixteen points, to few fronts and to many
 shard      points written for a shard and read again, few and many
-comparison windows that overlap, so that each row is compared once for all of them, with few rows and with many
+comparison windows that overlap, so that each row is compared for all of them at once, with few rows and with many
 division   partials of a table of sums, of which a task keeps its keys, with few rows and with many
 threads    windows answered in threads, less the same windows in the driver, in alternation
 """

@@ -1,7 +1,7 @@
 """A folder of files: small documents with a checksum, replaced atomically, and parquet files.
 
-It can be on any file system that pyarrow.fs reaches. On a local disk documents are synchronised, and so are the files
-passed to sync(): they survive a power cut.
+It can be on any file system that pyarrow.fs reaches. On a local disk, documents and the files passed to sync() are
+synchronised: they survive a power cut.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Map2:
         """Return one chunk of gaps in seconds, the first of them in the given state, and the state after the chunk."""
         enter, leave = self.switching
         first, second = (leave, enter) if bursty else (enter, leave)
-        # Stays in a state are geometric. A stay that the end of the chunk cuts short is drawn anew in the next chunk,
+        # Stays in a state are geometric. A stay that the end of the chunk cuts short is drawn again in the next chunk,
         # since the rest of a geometric stay is geometric too.
         pairs = 8 + int(1.2 * CHUNK / (1 / first + 1 / second))
         stays = np.stack([rng.geometric(first, pairs), rng.geometric(second, pairs)], axis=1).ravel()

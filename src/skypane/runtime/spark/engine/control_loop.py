@@ -27,7 +27,7 @@ from skypane.types import CheckpointError, ConfigError
 class ControlState:
     """The states of the policies, and the workers.
 
-    asked      the numbers that the job requests
+    requested  the numbers that the job requests
     workers    the numbers in force: the job's, or those set since by scale() or the elastic policy
     splitting  state of the splitting policy
     expected   the panes expected in the next batch
@@ -36,7 +36,7 @@ class ControlState:
     costs      what the batches have shown of the costs
     """
 
-    asked: Workers
+    requested: Workers
     workers: Workers
     exchange: ExchangeState
     costs: LearnedState
@@ -75,7 +75,7 @@ class ControlLoop:
     """
 
     splitting: Splitting
-    asked: Workers
+    requested: Workers
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
@@ -99,12 +99,12 @@ class ControlLoop:
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
         exchange, costs, splitting = self.exchange.init(), self.learning.init(), self.splitting.init()
-        return ControlState(self.asked, self.asked, exchange, costs, splitting, elastic=elastic)
+        return ControlState(self.requested, self.requested, exchange, costs, splitting, elastic=elastic)
 
     def snapshot(self, state: ControlState) -> dict[str, Any]:
         """Return the state as a JSON value."""
         return {
-            "asked": asdict(state.asked),
+            "requested": asdict(state.requested),
             "workers": asdict(state.workers),
             "exchange": self.exchange.snapshot(state.exchange),
             "costs": self.learning.snapshot(state.costs),
@@ -122,11 +122,13 @@ class ControlLoop:
         """Return the state from its snapshot; raise CheckpointError if it cannot be read.
 
         A job that requests the same numbers as before keeps those set by scale() or the elastic policy. A job that
-        requests other numbers gets them, and so does a job that has dropped its elastic policy. A policy of another
+        requests other numbers gets them, as does a job that has dropped its elastic policy. A policy of another
         kind than before starts from its initial state; an elastic one starts with the current workers.
         """
         try:
-            asked, workers = Workers(**snapshot["asked"]), Workers(**snapshot["workers"])
+            requested, workers = (
+                Workers(**saved) for saved in (_either(snapshot, "requested", "asked"), snapshot["workers"])
+            )
             exchange = self.exchange.restore(snapshot["exchange"])
             costs = self.learning.restore(snapshot["costs"]) if "costs" in snapshot else self.learning.init()
             splitting_name, splitting = _named(snapshot["splitting"])
@@ -135,8 +137,8 @@ class ControlLoop:
             raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
         dropped = elastic_name is not None and self.elastic is None
         state = ControlState(
-            self.asked,
-            workers if asked == self.asked and not dropped else self.asked,
+            self.requested,
+            workers if requested == self.requested and not dropped else self.requested,
             exchange,
             costs,
             self.splitting.restore(splitting) if splitting_name == self.splitting.name else self.splitting.init(),
@@ -186,7 +188,7 @@ class ControlLoop:
         sets its readers by the current backlog, because the elastic policy only knows the backlog of the batch before.
         """
         if self.limits or self.elastic is None:
-            return self.limits or state.workers.plq != self.asked.plq
+            return self.limits or state.workers.plq != self.requested.plq
         return not state.sized
 
     def _elastic_decision(self, state: ControlState) -> tuple[ControlState, Decision[Workers] | None]:
@@ -233,8 +235,13 @@ class ControlLoop:
 
 
 def _named(saved: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """Return a policy's name and the snapshot of its state; earlier versions wrote the name under "law"."""
-    return saved["policy"] if "policy" in saved else saved["law"], saved["state"]
+    """Return a policy's name and the snapshot of its state."""
+    return _either(saved, "policy", "law"), saved["state"]
+
+
+def _either(saved: Mapping[str, Any], key: str, before: str) -> Any:
+    """Return the value of a key, which version 0.2 wrote under the name `before`."""
+    return saved[key] if key in saved else saved[before]
 
 
 def _spread(measured: BatchMeasurements, panes: int, partials: int, workers: int) -> SourceSpread:

@@ -58,7 +58,7 @@ def tidy(
 
     transient   folders that are empty between two batches
 
-    Another driver may fence this one at any moment, and its files cannot be told from leftovers. Files are therefore
+    Another driver may fence this one at any moment, and its files cannot be distinguished from leftovers. Files are therefore
     removed through the driver's own folder, which a fenced driver has lost.
     """
     for store in (partials, *transient):

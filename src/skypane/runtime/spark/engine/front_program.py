@@ -40,6 +40,9 @@ from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import CheckpointError, Micros
 
+_KEY_IN_0_2: Final = "told"
+"""Key of the front's partials in checkpoints of version 0.2."""
+
 STORED: Final = 99_998
 """Task number, in a file's name, of the stored rows that the driver rewrites."""
 
@@ -103,7 +106,7 @@ class ContinuousProgram:
 
     def restore(self, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> ContinuousState:
         try:
-            refs = operator["told" if "told" in operator else "front_partials"]  # "told" until version 0.2
+            refs = operator["front_partials"] if "front_partials" in operator else operator[_KEY_IN_0_2]
             front_partials = tuple(map(PartialReference.restored, refs))
         except (KeyError, TypeError) as error:
             raise CheckpointError(f"the front in the checkpoint cannot be read: {error!r}") from error

@@ -41,14 +41,14 @@ class Ingest:
     schema          schema of the rows
     store           folder of the partials
     keep_rejected   whether there is a late sink
-    crossing        transfers rows to the workers
+    transfer        transfers rows to the workers
     """
 
     plan: Plan
     schema: pa.Schema
     store: DocumentStore
     keep_rejected: bool
-    crossing: ArrowTransfer
+    transfer: ArrowTransfer
 
     @property
     def partials(self) -> DocumentStore:
@@ -59,7 +59,7 @@ class Ingest:
         gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
-            level = plq.run(batch.rows, stage, self.crossing, batch.steering.routing, batch.steering.tasks)
+            level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
         return level, step
@@ -110,7 +110,7 @@ class Ingest:
             return (), fresh
         if step.held:
             gate = replace(self.plan.gate, limit=step.decision.value.future.limit, keep=True)
-            fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.crossing)
+            fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.transfer)
         still = () if step.abandoned or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh
 

@@ -1,7 +1,7 @@
 """Shards of a front as one Arrow map stage, a task per shard; requests and responses are files beside the partials.
 
 A request has the points of a shard and the arriving points, as numbers. Shards keep no state: the driver distributes
-the points anew in each batch, so the number of shards may change with every batch.
+the points in each batch, so the number of shards may change with every batch.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class Engine:
             self._deliver(rows, outcome, batch_id)
         report = self._inputs()
         with timer("commit"):
-            # A drain is not a batch of Spark, and its duration is no measurement for the control policies.
+            # A drain is not a batch of Spark, and its duration is not measured for the control policies.
             seen = before.fingerprint if drain else outcome.fingerprint
             overrun = max(0.0, timer.stop()["total"] - self._pace)
             measured = replace(outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized)

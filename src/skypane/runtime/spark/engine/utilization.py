@@ -58,8 +58,8 @@ def _left(interval: float, own: float, other: float) -> float:
 def stages_of(measured: BatchMeasurements) -> StageSamples:
     """Return the samples of a batch for the second level of adaptation.
 
-    Without an exchange the source has split the panes, not the splitting policy. The splitting factor is then unknown,
-    and so is the number of workers that the policy would have used.
+    Without an exchange the source has split the panes, not the splitting policy. The splitting factor and the number of
+    workers that the policy would have used are then unknown.
     """
     plq = period_of(measured)
     if plq is not None and not measured.exchanged:

@@ -1,4 +1,4 @@
-"""A timeout for jobs: if a cluster grants no executor, Spark only logs it and waits for ever."""
+"""A timeout for jobs: if a cluster grants no executor, Spark only logs it and waits forever."""
 
 from __future__ import annotations
 

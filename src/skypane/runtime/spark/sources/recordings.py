@@ -1,8 +1,8 @@
 """Files that a replay reads: rows in the order of arrival, with random access.
 
 Planning needs only arrival times, tasks need only rows; each process opens the file itself, and only its path is sent
-between them. Arrow files are memory-mapped and cost nothing to open. Of a parquet file one row group at a time is
-decoded and kept until another is needed. A csv file is parsed once by each process, as a whole: convert large ones to
+between them. Arrow files are memory-mapped and cost nothing to open. A parquet file is decoded one row group at a
+time, which is kept until another is needed. A csv file is parsed once by each process, as a whole: convert large ones to
 parquet first.
 """
 
