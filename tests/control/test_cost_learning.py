@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from skypane.control.cost_learning import ENOUGH, LEAST, MOST, RECENT, CostLearning, LearnedState
+from skypane.control.cost_learning import ENOUGH, FORGOTTEN, LEAST, MOST, RECENT, CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork, TaskWork
 from skypane.control.placement import DueRows, DueWindows, Place
@@ -96,6 +96,20 @@ def test_windows_cost_what_the_driver_took_for_them():
     assert (found.divided_per_row, found.threads) == (BASE.divided_per_row, BASE.threads), "nothing shows them"
 
 
+def test_threads_cost_what_windows_take_beyond_their_work():
+    """Their work is ten windows one at a time, 10 ms, and half of the merges each, 50 ms."""
+    found = costs(after(*[answered(DUE, "threads", 0.16, 0.08, 0.08)] * ENOUGH))
+    assert found.threads == pytest.approx(0.1)
+
+
+def test_what_was_learned_in_a_place_is_forgotten_when_windows_are_elsewhere_for_long():
+    state = after(*[answered(DUE, "driver", 9.0, 1.1)] * ENOUGH)
+    for batch in [answered(DUE, "threads", 0.16, 0.6, 0.6)] * (FORGOTTEN - 1):
+        state = LEARNING.observe(state, batch)
+    assert costs(state).window == pytest.approx(0.01)
+    assert costs(LEARNING.observe(state, answered(DUE, "threads", 0.16, 0.6, 0.6))).window == BASE.window
+
+
 def test_windows_cost_the_driver_no_more_than_all_workers_together():
     dear = [answered(DUE, "driver", 9.0, 1.1)] * ENOUGH
     workers = [answered(DUE, "threads", 9.0, 0.11, 0.11)] * ENOUGH
@@ -120,12 +134,14 @@ def test_slow_batches_at_the_start_move_nothing_for_long():
     first = replace(READ, interval=None, lift_seconds=60.0)
     slow, moved = lifted(3.0, 0.4, 0.1), lifted(0.55, 0.25, 0.25, exchanged=True)
     cold, colder = replace(moved, lift_seconds=5.0), replace(moved, lift_seconds=30.0)
-    state = after(first, slow, READ, READ, colder, cold, *[moved] * 2)
+    state = after(first, slow, READ, READ, colder, cold, cold, *[moved] * 3)
     assert costs(state).exchange == pytest.approx(BASE.exchange)
 
 
 def test_a_batch_without_rows_and_without_windows_changes_nothing():
-    state = after(READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * 4, answered(DUE, "driver", 1.0, 0.2))
+    state = after(
+        READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1), answered(DUE, "driver", 1.0, 0.2)
+    )
     idle = BatchMeasurements((), 0.001, 1.0, exchanged=False, runs=(RunWork(0, 0.001),), due=DueWindows(0, 0, 1, 2))
     no_rows = replace(idle, tasks=(TaskWork(0, 0.01, ()),), lift_seconds=0.1)
     assert LEARNING.observe(LEARNING.observe(state, idle), no_rows) == state
@@ -135,7 +151,12 @@ def test_costs_set_to_nothing_or_to_too_much_stay_so():
     """So tests and benches say where windows are answered."""
     free = CostLearning(Costs(exchange=0, exchange_per_row=0, job=0))
     never = CostLearning(replace(BASE, exchange=1e9, job=1e9))
-    batches = READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * 4, *[answered(DUE, "spark", 1.5, 0.5)] * 4
+    batches = (
+        READ,
+        READ,
+        *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1),
+        *[answered(DUE, "spark", 1.5, 0.5)] * ENOUGH,
+    )
     found = costs(after(*batches, policy=free), free)
     assert (found.exchange, found.exchange_per_row, found.job) == (0, 0, 0)
     found = costs(after(*batches, policy=never), never)
@@ -143,7 +164,7 @@ def test_costs_set_to_nothing_or_to_too_much_stay_so():
 
 
 def test_a_state_is_bounded_and_comes_back_from_json():
-    state = after(*[READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * 4] * 20)
+    state = after(*[READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)] * 20)
     assert len(state.stages) == len(state.factors["exchange"]) == RECENT
     assert all(LEAST <= factor <= MOST for factor in state.factors["exchange"])
     assert LEARNING.restore(json.loads(json.dumps(LEARNING.snapshot(state)))) == state
@@ -158,6 +179,6 @@ def test_costs_that_were_calibrated_again_are_learned_anew():
 
 
 def test_a_decision_says_which_costs_it_has_learned():
-    _, decision = LEARNING.decide(after(READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * 4))
+    _, decision = LEARNING.decide(after(READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)))
     assert decision.because == "an exchange costs 1 s, 10 x as calibrated"
     assert decision.figures == {"exchange": pytest.approx(10.0)}

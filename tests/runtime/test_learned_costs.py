@@ -128,8 +128,8 @@ def test_what_was_learned_is_in_the_ledger():
 
 def test_a_stream_shows_what_its_windows_cost_and_goes_on_with_it(spark: SparkSession, tmp_path: Path):
     """After a start of some batches the costs are learned; the next start decides by them from its first batch on."""
-    batches = late_rows(5, batches=6, rows=40)
-    write_batches(tmp_path / "in", batches[:5])
+    batches = late_rows(5, batches=8, rows=40)
+    write_batches(tmp_path / "in", batches[:7])
     job = sp.stream(
         read_batches(spark, tmp_path / "in", batches[0].schema),
         sp.Skyline(sp.low("price")),
@@ -144,7 +144,7 @@ def test_a_stream_shows_what_its_windows_cost_and_goes_on_with_it(spark: SparkSe
     manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert len(manifest.control["costs"]["factors"]["answers"]) >= ENOUGH
-    write_batches(tmp_path / "in", batches[5:], first=5)
+    write_batches(tmp_path / "in", batches[7:], first=7)
     decided = finish(job)[0].decision("costs")
     assert decided is not None
     assert "a window costs" in decided.because

@@ -6,6 +6,7 @@ Samples of a cost that a batch gives, as factors of the calibrated one:
                the seconds beyond the longest task in stages without one
     job        a window-level job: the seconds beyond its longest task; never more than a pane-level stage has beyond its
                own
+    threads    the seconds for windows in threads beyond those of their work, by the costs learned so far
     answers    the driver's seconds for windows, or for the rows of a front; never more than workers were busy with them
 
 The cost in force is the calibrated one, times the median of the last factors. Whether a batch is a sample depends on
@@ -21,15 +22,18 @@ from typing import Any, Final, NamedTuple
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements
-from skypane.control.placement import DueRows, seconds_alone
+from skypane.control.placement import DueRows, DueWindows, seconds_alone, seconds_in_threads
 from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState, from_json
 from skypane.wording import seconds
 
 RECENT: Final = 9
 """Samples that are kept of each kind."""
-ENOUGH: Final = 3
-"""Samples from which a cost is moved: one slow batch, such as the first that uses a kernel, does not move a median."""
+ENOUGH: Final = 5
+"""Samples from which a cost is moved: two slow batches, such as the first that use a kernel, do not move a median."""
+FORGOTTEN: Final = 500
+"""Batches with windows after which a kind without new samples is forgotten, so that a wrong cost is tried again. An
+exchange is tried by its own policy."""
 LEAST: Final = 0.1
 MOST: Final = 100.0
 """Limits of a factor. A cost of 0 stays 0, and a prohibitive one prohibitive."""
@@ -54,19 +58,31 @@ class LearnedState(JsonState):
     factors     the last samples of each kind, oldest first; "workers": busy seconds of workers, as factors of the driver's
     stages      the last stages without an exchange
     exchanged   consecutive batches with an exchange
+    since       batches with windows, or rows of a front, since the last sample of each kind
     """
 
     calibrated: Mapping[str, Any]
     factors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     stages: tuple[StageOverhead, ...] = ()
     exchanged: int = 0
+    since: Mapping[str, int] = field(default_factory=dict)
 
     def sampled(self, kind: str, factor: float | None) -> LearnedState:
         """Return the state with one more sample, unless it is None."""
         if factor is None:
             return self
         samples = (*self.factors.get(kind, ()), min(max(factor, LEAST), MOST))[-RECENT:]
-        return replace(self, factors={**self.factors, kind: samples})
+        return replace(self, factors={**self.factors, kind: samples}, since={**self.since, kind: 0})
+
+    def aged(self) -> LearnedState:
+        """Return the state one batch later, without kinds that have not been sampled for long."""
+        since = {kind: batches + 1 for kind, batches in self.since.items()}
+        kept = {kind for kind, batches in since.items() if batches < FORGOTTEN or kind == "exchange"}
+        return replace(
+            self,
+            since={kind: batches for kind, batches in since.items() if kind in kept},
+            factors={kind: samples for kind, samples in self.factors.items() if kind in kept},
+        )
 
     def factor(self, kind: str) -> float | None:
         """Return the median of a kind's samples; None if there are too few."""
@@ -103,6 +119,7 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
             exchange=base.exchange * exchange,
             exchange_per_row=base.exchange_per_row * min(1.0, exchange),
             job=base.job * job,
+            threads=base.threads * figures.get("threads", 1.0),
             shard_per_row=base.shard_per_row * min(1.0, job),
             window=base.window * answers,
             window_per_row=base.window_per_row * answers,
@@ -133,20 +150,23 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
         expected = 0.0 if due is None else seconds_alone(due, base)
         if due is None or expected <= (FRONT_SECONDS if isinstance(due, DueRows) else 0.0):
             return state
-        busy = [run.busy for run in measured.runs]
+        busy, state = [run.busy for run in measured.runs], state.aged()
         if measured.where == "driver":
             return state.sampled(
                 "answers", (measured.merge_seconds if isinstance(due, DueRows) else sum(busy)) / expected
             )
-        state = state.sampled("workers", sum(busy) / expected if busy else None)
-        if measured.where == "threads" or not busy:
+        if not busy:
             return state
+        state = state.sampled("workers", sum(busy) / expected)
+        if measured.where == "threads" and isinstance(due, DueWindows):
+            work = seconds_in_threads(due, self.decide(state)[1].value, len(busy))
+            return state.sampled("threads", _factor(measured.merge_seconds - work, base.threads, 0.0))
         sent = (due.coming + due.stored) * base.shard_per_row if isinstance(due, DueRows) else 0.0
         return state.sampled("job", _factor(measured.merge_seconds - max(busy), base.job, sent))
 
     def _factors(self, state: LearnedState) -> dict[str, float]:
         """Return the factors of the costs that batches have shown."""
-        found = {kind: state.factor(kind) for kind in ("exchange", "job", "answers")}
+        found = {kind: state.factor(kind) for kind in ("exchange", "job", "threads", "answers")}
         limits = {"job": None, "answers": state.factor("workers")}
         if len(state.stages) >= ENOUGH and self.calibrated.job:
             longest = median_low(stage.seconds for stage in state.stages) / self.calibrated.job
@@ -170,12 +190,10 @@ def _factor(measured: float, fixed: float, by_rows: float) -> float | None:
 
 def _in_words(costs: Costs, figures: Mapping[str, float]) -> str:
     words = {
-        "exchange": ("an exchange", costs.exchange),
-        "job": ("a job", costs.job),
-        "answers": ("a window", costs.window),
+        "exchange": f"an exchange costs {seconds(costs.exchange)}",
+        "job": f"a job costs {seconds(costs.job)}",
+        "threads": f"threads cost {seconds(costs.threads)}",
+        "answers": f"a window costs {seconds(costs.window)}",
     }
-    learned = [
-        f"{words[kind][0]} costs {seconds(words[kind][1])}, {factor:.2g} x as calibrated"
-        for kind, factor in figures.items()
-    ]
+    learned = [f"{words[kind]}, {factor:.2g} x as calibrated" for kind, factor in figures.items()]
     return "; ".join(learned) or f"as calibrated ({costs.measured}): batches have not shown others yet"

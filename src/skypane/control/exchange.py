@@ -19,8 +19,8 @@ from skypane.types import ConfigError
 PROBE_EVERY = 50
 """Exchanged batches after which one runs without an exchange, to measure the source's partitions again."""
 
-TRIAL: Final = 4
-"""Exchanged batches of a trial: one that Spark compiles, and three that show what an exchange costs (cost_learning.py)."""
+TRIAL: Final = 6
+"""Exchanged batches of a trial: one that Spark compiles, and five that show what an exchange costs (cost_learning.py)."""
 WORTH_A_TRIAL: Final = 0.1
 """Share of its assumed cost that an exchange must save before a trial measures its real cost."""
 LONGEST_WAIT: Final = 64 * PROBE_EVERY

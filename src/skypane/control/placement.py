@@ -81,12 +81,10 @@ def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
     Workers take runs of windows; if there are fewer windows than workers, or very many keys, they divide windows by
     keys.
     """
-    merging, alone = _merging(due, costs), seconds_alone(due, costs)
-    shared = _shared(due, costs)
+    shared, alone = _shared(due, costs), seconds_alone(due, costs)
     dividing = due.row_count * costs.divided_per_row if shared.parts > 1 else 0.0
     together = costs.job + alone / shared.tasks + dividing
-    # The fixed cost of a window is Python code, which threads run one at a time.
-    threads = costs.threads + due.windows * costs.window + merging / shared.tasks
+    threads = costs.threads + seconds_in_threads(due, costs, shared.tasks)
     if due.threads and shared.parts == 1 and threads < together:
         shared, together = replace(shared, where="threads"), threads
     by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
@@ -120,6 +118,11 @@ def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
     if isinstance(due, DueRows):
         return sum(_front_work(due, costs))
     return due.windows * costs.window + _merging(due, costs)
+
+
+def seconds_in_threads(due: DueWindows, costs: Costs, tasks: int) -> float:
+    """Return the seconds that threads of the driver work; the fixed cost is Python code, which runs one at a time."""
+    return due.windows * costs.window + _merging(due, costs) / tasks
 
 
 def _decision(shared: PlacementChoice, because: str, alone: float, together: float) -> Decision[PlacementChoice]:
