@@ -69,7 +69,8 @@ def elasticity(rng: np.random.Generator) -> Parts:
 
 def timings(rng: np.random.Generator) -> Iterator[Timing]:
     yield Timing("job", 1, 0, rng.random())
-    for move in ("exchange", "window", "front", "group", "shard"):
+    yield Timing("threads", 1, 0, rng.random())
+    for move in ("exchange", "window", "front", "group", "shard", "comparison", "division"):
         for rows in (1_000, 10_000, 100_000):
             yield Timing(move, 3, rows, 0.01 * rng.random() + rows * 1e-6 * rng.random())
 

@@ -333,3 +333,13 @@ def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
 def test_a_choice_that_cannot_be_is_an_error_when_the_query_is_described(chosen: dict[str, Any], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         sp.Aggregate("key", **chosen, n=sp.count()).validate(pa.schema({"key": pa.string()}))
+
+
+@pytest.mark.parametrize(("function", "recorded"), [
+    (sp.count(), "counted"), (sp.count_if("f > 1"), "counted"), (sp.sum("f"), "sum"), (sp.avg("f"), "mean"),
+    (sp.variance("f"), "spread"), (sp.stddev("f"), "spread"), (sp.min("f"), "chosen"), (sp.max_by("f", "i"), "chosen"),
+    (sp.first("f", order="i"), "chosen"), (sp.collect("f", order="i"), "inorder"), (sp.count_distinct("f"), "distinct"),
+    (sp.approx_quantile("f"), "approxquantile"), (sp.approx_count_distinct("f"), "approxdistinct"),
+])  # fmt: skip
+def test_checkpoints_know_a_function_by_the_name_of_version_0_2(function: Any, recorded: str):
+    assert function.describe()["function"] == recorded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ Lowering: TypeAlias = Callable[[KeyStates], pa.Array]
 @dataclass(frozen=True)
 class Function:
     """An aggregate function of the rows of a key for which `where` is true."""
+
+    #: name in checkpoints, if the class has been renamed since they were written
+    recorded: ClassVar[str] = ""
 
     where: str | None = None
 
@@ -90,12 +93,14 @@ class Function:
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two functions exactly when they give the same values."""
         settings = {name: value for name, value in vars(self).items() if value is not None}
-        return {"function": type(self).__name__.lower(), **settings}
+        return {"function": _recorded(self), **settings}
 
 
 @dataclass(frozen=True)
 class CountFunction(Function):
     """The number of rows, or of rows with a value in `column`."""
+
+    recorded = "counted"
 
     column: str | None = None
 
@@ -146,6 +151,8 @@ class _Numeric(Function):
 class SumFunction(_Numeric):
     """The sum: int64 for integers, with BadInputError on overflow; float64 for other numbers."""
 
+    recorded = "sum"
+
     def kind(self, schema: pa.Schema) -> pa.DataType:
         return pa.int64() if self._is_whole(schema) else pa.float64()
 
@@ -177,6 +184,8 @@ class SumFunction(_Numeric):
 class MeanFunction(_Numeric):
     """The arithmetic mean, as float64."""
 
+    recorded = "mean"
+
     def kind(self, schema: pa.Schema) -> pa.DataType:
         self._is_whole(schema)
         return pa.float64()
@@ -199,6 +208,8 @@ class MeanFunction(_Numeric):
 @dataclass(frozen=True)
 class VarianceFunction(_Numeric):
     """The variance or standard deviation, of the population or of a sample, which needs two values."""
+
+    recorded = "spread"
 
     root: bool = False
     sample: bool = True
@@ -234,6 +245,8 @@ class ValueByOrder(Function):
 
     Rows without an order are left out. Among rows of equal order the least value is taken, null only if there is no other.
     """
+
+    recorded = "chosen"
 
     column: str = ""
     order: str = ""
@@ -313,13 +326,18 @@ class AccumulatedValue(Function):
 
     def describe(self) -> dict[str, Any]:
         where = {} if self.where is None else {"where": self.where}
-        return {"function": type(self._needed).__name__.lower(), "of": _described(self._needed), **where}
+        return {"function": _recorded(self._needed), "of": _described(self._needed), **where}
 
     @property
     def _needed(self) -> Accumulator:
         if self.accumulator is None:
             raise ConfigError("need an accumulator")
         return self.accumulator
+
+
+def _recorded(function: Function | Accumulator) -> str:
+    """Return the name of a function in checkpoints."""
+    return getattr(function, "recorded", "") or type(function).__name__.lower()
 
 
 def _column(matrix: Any, at: int) -> IntArray:

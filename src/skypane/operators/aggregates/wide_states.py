@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -104,6 +104,8 @@ class InOrderPart:
     function  takes a pa.Table of `taken` and returns a Python value; None: a list of the values of `taken`, one column
     """
 
+    recorded: ClassVar[str] = "inorder"
+
     order: str
     taken: tuple[str, ...]
     function: Callable[[pa.Table], Any] | None = None
@@ -153,6 +155,8 @@ class InOrderPart:
 @dataclass(frozen=True)
 class DistinctPart:
     """The distinct values of a column, nulls left out; all NaNs are one value, and -0.0 equals 0.0."""
+
+    recorded: ClassVar[str] = "distinct"
 
     column: str
 
