@@ -165,18 +165,17 @@ class FrontOperator(ABC):
     def snapshot(self) -> FrontContents:
         """Return the state that a front must remember from now on."""
 
+    @abstractmethod
     def current(self) -> IntArray:
         """Return the rows on the front after all updates before the clock, ascending."""
-        stored = self.snapshot()
-        return np.sort(stored.rows[stored.starts < stored.clock])
 
+    @abstractmethod
     def kept(self) -> IntArray:
         """Return the rows stored, ascending."""
-        return np.sort(self.snapshot().rows)
 
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of points stored, |DB| in paper 4."""
-        return len(self.snapshot().rows)
 
     def currents(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
         """Take the arrivals of [clock, clocks[-1]), in order of time; return current() at each of `clocks`.

@@ -41,7 +41,7 @@ from skypane.operators.fronts.shards import (
     ShardRequest,
     Spans,
 )
-from skypane.types import BoolArray, FloatArray, IntArray, Micros
+from skypane.types import FloatArray, IntArray, Micros
 
 ONE_SHARD: Final = ShardPlan(1)
 
@@ -52,9 +52,12 @@ _WEIGHED: Final = 1_000
 class ShardedOperator(FrontOperator):
     """A front whose points are divided among the shards of a plan; between steps they are in this process."""
 
+    #: all points, in one part or more
+    _parts: list[FrontContents]
+
     def __init__(self, stored: FrontContents, window: Micros, plan: ShardPlan) -> None:
         self.window = check_window(window)
-        self._stored = stored
+        self._parts = [stored]
         self._plan = plan
 
     @classmethod
@@ -68,10 +71,16 @@ class ShardedOperator(FrontOperator):
 
     @property
     def clock(self) -> Micros:
-        return self._stored.clock
+        return self._parts[0].clock
 
-    def snapshot(self) -> FrontContents:
-        return self._stored
+    def current(self) -> IntArray:
+        return np.sort(np.concatenate([part.rows[part.starts < self.clock] for part in self._parts]))
+
+    def kept(self) -> IntArray:
+        return np.sort(np.concatenate([part.rows for part in self._parts]))
+
+    def __len__(self) -> int:
+        return sum(len(part.rows) for part in self._parts)
 
 
 class ShardedFront(ShardedOperator):
@@ -79,64 +88,58 @@ class ShardedFront(ShardedOperator):
 
     def __init__(self, stored: FrontContents, window: Micros, plan: ShardPlan) -> None:
         super().__init__(stored, window, plan)
-        self._owners = _in_turn(len(stored.rows), plan.shards)
+        self._parts = _dealt(stored, plan.shards)
 
     @property
-    def shards(self) -> list[FrontContents]:
+    def shards(self) -> Sequence[FrontContents]:
         """The points of each shard, in order of arrival."""
-        return [self._stored.at(self._owners == shard) for shard in range(self._plan.shards)]
+        return self._parts
+
+    def snapshot(self) -> FrontContents:
+        stored = joined(self._parts)
+        return stored.at(np.argsort(stored.times, kind="stable"))
 
     def rescale(self, plan: ShardPlan) -> None:
         if plan.shards != self._plan.shards:
-            self._owners = _in_turn(len(self._owners), plan.shards)
+            self._parts = _dealt(self.snapshot(), plan.shards)
         self._plan = plan
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
-        stored, span = self._stored, (self.clock, until)
-        arrivals.check(stored.points.shape[1], span, grouped=False)
+        span = (self.clock, until)
+        arrivals.check(self._parts[0].points.shape[1], span, grouped=False)
         arrivals = arrivals.by_time()
-        shards, runs = self.shards, _runs(len(arrivals.rows), self._plan.shards)
-        spans = list(
-            self._plan.run_shards(
-                [
-                    ShardRequest(shard, arrivals, owned, self.window, until)
-                    for shard, owned in zip(shards, runs, strict=True)
-                ]
-            )
-        )
-        arrived = [span.at(slice(len(shard.rows), None)) for shard, span in zip(shards, spans, strict=True)]
+        requests = [
+            ShardRequest(shard, arrivals, runs, self.window, until)
+            for shard, runs in zip(self._parts, _runs(len(arrivals.rows), self._plan.shards), strict=True)
+        ]
+        spans = list(self._plan.run_shards(requests))
+        arrived = [found.at(slice(len(shard.rows), None)) for shard, found in zip(self._parts, spans, strict=True)]
         new = Spans(
-            np.stack([span.starts for span in arrived]).max(axis=0),
-            np.stack([span.ends for span in arrived]).min(axis=0),
+            np.stack([found.starts for found in arrived]).max(axis=0),
+            np.stack([found.ends for found in arrived]).min(axis=0),
         )
-        ends = np.empty(len(stored.rows), np.int64)
-        for shard, found in enumerate(spans):
-            ends[self._owners == shard] = found.ends[: len(shards[shard].rows)]
+        updates = [Updates.of_stays(arrivals.rows, *new, span)]
+        kept = []
+        for shard, found in zip(self._parts, spans, strict=True):
+            ends = found.ends[: len(shard.rows)]
+            updates.append(Updates.of_stays(shard.rows, shard.starts, ends, span))
+            kept.append(shard.at(ends >= until)._replace(clock=until))
         fresh = FrontContents(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
-        self._keep(ends >= until, fresh.at(new.ends >= until))
-        return Updates.merged(
-            [
-                Updates.of_stays(arrivals.rows, *new, span),
-                Updates.of_stays(stored.rows, stored.starts, ends, span),
-            ]
-        )
-
-    def _keep(self, which: BoolArray, new: FrontContents) -> None:
-        """Keep some points, and add new ones, younger than all stored ones, to the shards with the fewest points."""
-        owners = self._owners[which]
-        loads = np.bincount(owners, minlength=self._plan.shards)
-        self._owners = np.concatenate([owners, _least_loaded(loads, len(new.rows))])
-        self._stored = joined([self._stored.at(which)._replace(clock=new.clock), new])
+        self._parts = _assigned(kept, fresh.at(new.ends >= until))
+        return Updates.merged(updates)
 
 
 class ShardedGroups(ShardedOperator):
     """Fronts by group, with whole groups in shards."""
 
+    def snapshot(self) -> FrontContents:
+        return self._parts[0]
+
     def rescale(self, plan: ShardPlan) -> None:
         self._plan = plan
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
-        stored, plan = self._stored, self._plan
+        stored, plan = self._parts[0], self._plan
         arrivals.check(stored.points.shape[1], (self.clock, until), grouped=True)
         present, codes = np.unique(
             np.concatenate([group_numbers(stored), group_numbers(arrivals)]), return_inverse=True
@@ -150,7 +153,7 @@ class ShardedGroups(ShardedOperator):
         responses = list(plan.run_group_shards(requests))
         points, times, rows, groups = arrivals
         fresh = FrontContents(points, times, rows, times, until, groups)
-        self._stored = _remaining(joined([stored._replace(clock=until), fresh]), responses)
+        self._parts = [_remaining(joined([stored._replace(clock=until), fresh]), responses)]
         return Updates.merged([response.updates for response in responses])
 
 
@@ -162,10 +165,15 @@ def _remaining(points: FrontContents, responses: Sequence[GroupShardResponse]) -
     return points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))
 
 
-def _in_turn(n: int, shards: int) -> IntArray:
-    """Return the owner of each of n points, in order of arrival, that are dealt to the shards in turn."""
-    owners: IntArray = np.arange(n) % shards
-    return owners
+def _dealt(stored: FrontContents, shards: int) -> list[FrontContents]:
+    """Deal points, which are in order of arrival, to the shards in turn."""
+    return [stored.at(slice(first, None, shards)) for first in range(shards)]
+
+
+def _assigned(shards: list[FrontContents], new: FrontContents) -> list[FrontContents]:
+    """Assign new points, younger than all stored ones, to the shard with the fewest points, one after the other."""
+    owners = _least_loaded(np.array([len(shard.rows) for shard in shards]), len(new.rows))
+    return [joined([shard, new.at(owners == index)]) for index, shard in enumerate(shards)]
 
 
 def _runs(n: int, shards: int) -> list[Runs]:
