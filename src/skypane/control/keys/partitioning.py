@@ -33,12 +33,6 @@ class KeyPlan:
         names[cut] = part_of(keys[cut], _occurrence(keys[cut]) % counts[at[cut]])
         return self.ring.of(names)
 
-    def nodes_of(self, key: int) -> frozenset[int]:
-        """Return the nodes that hold a part of a key, whose partials are merged for its answer."""
-        numbers = np.arange(self.parts.get(key, 1))
-        keys = np.full(len(numbers), key)
-        return frozenset(self.ring.of(part_of(keys, numbers) if len(numbers) > 1 else keys).tolist())
-
 
 @dataclass(frozen=True)
 class FrequencyAware:

@@ -76,21 +76,3 @@ class Routing:
         for at in remainders[: count - sum(whole)]:
             whole[at] += 1
         return [share.worker for share, slots in zip(shares, whole, strict=True) for _ in range(slots)]
-
-    def rows_by_worker(self, rows: Mapping[int, int]) -> list[int]:
-        """Return the number of rows of each worker in a batch with these `rows` by pane."""
-        loads = [0] * self.workers
-        turns = self.turn
-        for pane, count in rows.items():
-            if pane in self.shares:
-                cycle = [share.worker for share in self.shares[pane] for _ in range(share.rows)]
-                for worker in set(cycle):
-                    whole, rest = divmod(count, len(cycle))
-                    loads[worker] += whole * cycle.count(worker) + cycle[:rest].count(worker)
-            elif self.everywhere:
-                for worker in range(self.workers):
-                    loads[(turns + worker) % self.workers] += (count + self.workers - 1 - worker) // self.workers
-                turns += count
-            else:
-                loads[pane % self.workers] += count
-        return loads
