@@ -52,7 +52,7 @@ def _after_the_shards_have_answered() -> None:
         return replace(original(*args), value=PlacementChoice("spark", 2))
 
     replace_method(program, "place_rows", two)
-    replace_method(ShardClient, "_answers", answers)
+    replace_method(ShardClient, "_responses", answers)
 
 
 def _here_and_there(original: Callable[..., Any], due: DueRows, *args: Any) -> Any:
