@@ -48,7 +48,7 @@ PLAIN = frozenset(
         "Engine.__call__",
         "Engine._process",
         "Engine._deliver",
-        "take_over",
+        "fence",
         "Ledger.claim",
     ]
 )
