@@ -19,10 +19,9 @@ from urllib.parse import quote
 from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
-from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.log import FolderLock, SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
 from skypane.runtime.receiving.retention import remove_passed
