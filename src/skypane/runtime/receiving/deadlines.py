@@ -11,7 +11,6 @@ from functools import partial
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from ssl import SSLContext
 from threading import Lock, Timer
-from types import TracebackType
 from typing import Any, Self
 from urllib.request import HTTPHandler, HTTPSHandler, Request
 
@@ -30,9 +29,7 @@ class Deadline:
         self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._timer.cancel()
         with self._lock:
             self._sockets.clear()

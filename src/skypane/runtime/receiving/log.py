@@ -12,7 +12,6 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from skypane.runtime.growing_files import GrowingFile
@@ -129,9 +128,7 @@ class SegmentLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _opened(self, name: str, flags: int = 0) -> int:
