@@ -51,11 +51,12 @@ def run(arguments):
 """
 LOOK = """
 from skypane.cli.main import main
-from skypane.jobs import output_section, progress_section, query_section
+from skypane.jobs import output_section, query_section
+from skypane.jobs.policy_sections import ProgressSection
 from skypane.operators.aggregates.function_text import WORDS
 
 assert "rows_twice" in WORDS and "count" in WORDS
-assert "lately" in progress_section.POLICIES and "kslack" in progress_section.POLICIES
+assert "lately" in ProgressSection.policies and "kslack" in ProgressSection.policies
 assert "nowhere" in output_section.SINKS and "console" in output_section.SINKS
 assert "cheapest" in query_section.QUERIES and "top_k" in query_section.QUERIES
 assert main(["greet"]) == 0

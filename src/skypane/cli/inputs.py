@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.user_code_option import allow
+from skypane.cli.run import allow
 from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count
 

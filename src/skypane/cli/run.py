@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.user_code_option import allow
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -39,6 +38,17 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")
     parser.add_argument("--show", action="store_true", help="print the job file of the example JOB")
     return parser
+
+
+def allow(parser: ArgumentParser) -> None:
+    """Add the option --allow, which lists the modules whose code a job file may run."""
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import this Python module and let the job file use its functions; repeat for each module",
+    )
 
 
 def run(arguments: Namespace) -> int:

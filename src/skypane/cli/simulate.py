@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.worker_trials import WorkerTrial
+from skypane.cli.worker_trials import WorkerTrial, draw
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -86,8 +86,6 @@ def run(arguments: Namespace) -> int:
     enough = next((one.workers for one in tried if one.rho < 1), None)
     print(f"{enough} pane-level workers are enough" if enough else f"{last} pane-level workers are not enough")
     if arguments.plot is not None:
-        from skypane.cli.cores_plot import draw  # noqa: PLC0415 - matplotlib is in the extra `cli`
-
         draw(tried, enough, arguments.plot)
         print(f"plot written to {arguments.plot}")
     return 0 if enough else 1

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skypane.describing import years
 from skypane.describing.columns import RecordedStream
 from skypane.naming import shortened
-from skypane.reporting.plot_style import PLAIN
+from skypane.reporting.plot_style import PLAIN, date_axis
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 from skypane.workloads.estimators import Dispersion, dispersion, dispersion_of_counts
 
@@ -108,9 +107,7 @@ def _rate(axes: Axes, rate: _Rate) -> None:
     edges, label = rate.edges, "seconds since the first"
     if rate.start is not None:
         edges, label = (rate.start / _SECOND + rate.edges) / _DAY, ""
-        locator = dates.AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        date_axis(axes)
     # With an outline, slots narrower than a pixel stay visible.
     axes.stairs(rate.per_second, edges, fill=True, color=_BLUE, linewidth=0.8)
     axes.axhline(float(np.average(rate.per_second, weights=np.diff(rate.edges))), color=_RED, linewidth=0.9)

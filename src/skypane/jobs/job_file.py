@@ -15,10 +15,9 @@ from pydantic import Field, PositiveInt, model_validator
 
 from skypane.control.splitting import POLICIES
 from skypane.control.worker_options import WorkerOptions
-from skypane.jobs.elastic_section import AnyElastic
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
 from skypane.jobs.output_section import OF_A_BATCH, LateSection, OutputSection
-from skypane.jobs.progress_section import AnyPolicy
+from skypane.jobs.policy_sections import AnyElastic, AnyProgress
 from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.naming import instead
 from skypane.operators.query import Query
@@ -140,7 +139,7 @@ class JobFile(Section):
     select: Columns = ()
     query: AnyQuery
     window: WindowSection | None = None
-    progress: AnyPolicy | None = None
+    progress: AnyProgress | None = None
     #: column that names the source of a row; late rows are counted by it, and the policy readiness follows each source
     source_column: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or is dropped

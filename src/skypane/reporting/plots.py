@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from matplotlib import dates
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from skypane.metrics import BatchMetrics
 from skypane.reporting.canvas import BAD, INK, MUTED, PAPER, SERIES, WIDTH, as_svg, legend, styled
+from skypane.reporting.plot_style import date_axis
 from skypane.reporting.snapshot import Criterion, Example, FrontSizes
 from skypane.reporting.timing import AnswerTimes
 from skypane.types import FloatArray, IntArray
@@ -52,7 +52,7 @@ def latency(times: AnswerTimes, speedup: float | None) -> str:
             axes.plot(when[dots], values[dots], ".", markersize=2.5, color=colour, alpha=0.35)
             axes.plot(when, _smooth(values), color=colour, label=name)
         axes.set(ylabel=unit, ylim=(0, None))
-        _date_axis(axes)
+        date_axis(axes)
         legend(axes)
         return as_svg(figure)
 
@@ -75,7 +75,7 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
         long, unit = next((long, unit) for long, unit in _UNITS if slack.max() >= long or long == 1.0)
         below.plot(when, slack / long, color=SERIES[1], drawstyle="steps-post")
         below.set(ylabel=f"slack ({unit})", ylim=(0, None))
-        _date_axis(below)
+        date_axis(below)
         return as_svg(figure)
 
 
@@ -91,7 +91,7 @@ def sizes(fronts: FrontSizes) -> str:
                 _dates(fronts.end[mine]), _smooth(fronts.row_counts[mine].astype(float)), color=colour, label=group
             )
         axes.set(ylabel="rows of the answer", ylim=(0, None))
-        _date_axis(axes)
+        date_axis(axes)
         if len(groups) > 1:
             legend(axes)
         return as_svg(figure)
@@ -175,12 +175,6 @@ def _figure() -> tuple[Figure, Axes]:
 def _dates(times: IntArray) -> FloatArray:
     days: FloatArray = times / 86_400e6
     return days
-
-
-def _date_axis(axes: Axes) -> None:
-    locator = dates.AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _thousands(value: float, _: object = None) -> str:

@@ -43,10 +43,11 @@ def check_query(query: Query, rows: pa.Table, *, tries: int = 20, seed: int = 0)
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
     """Return whether two tables have the same multiset of rows; NaN equals itself, and -0.0 differs from 0.0."""
-    return _multiset(one) == _multiset(other)
+    return multiset(one) == multiset(other)
 
 
-def _multiset(rows: pa.Table) -> Counter[str]:
+def multiset(rows: pa.Table) -> Counter[str]:
+    """Return how often each row is in a table."""
     return Counter(map(repr, rows.to_pylist()))
 
 
@@ -78,14 +79,14 @@ def _alone(query: Query, parts: Sequence[pa.Table]) -> bool:
 
 
 def _arguments_kept(query: Query, parts: Sequence[pa.Table]) -> bool:
-    before = [_multiset(part) for part in parts]
+    before = [multiset(part) for part in parts]
     partials = [query.lift(part) for part in parts]
-    lifted = [_multiset(partial) for partial in partials]
+    lifted = [multiset(partial) for partial in partials]
     combined = query.combine(partials)
-    whole = _multiset(combined)
+    whole = multiset(combined)
     query.lower(combined)
-    unchanged = [_multiset(part) for part in parts] == before and _multiset(combined) == whole
-    return unchanged and [_multiset(partial) for partial in partials] == lifted
+    unchanged = [multiset(part) for part in parts] == before and multiset(combined) == whole
+    return unchanged and [multiset(partial) for partial in partials] == lifted
 
 
 def _schema(query: Query, parts: Sequence[pa.Table]) -> bool:

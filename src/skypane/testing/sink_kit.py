@@ -28,6 +28,7 @@ from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink import Sink
+from skypane.testing.query_kit import multiset
 from skypane.types import CheckpointError
 
 Keeps: TypeAlias = Literal["all", "last", "nothing"]
@@ -86,11 +87,11 @@ class SinkTrial:
     def expected(self, written: int) -> Counter[str]:
         """Return the rows that the sink must have after the first `written` batches."""
         kept = self.batches[:written] if self.keeps == "all" else self.batches[written - 1 : written]
-        return Counter[str]() if self.keeps == "nothing" else sum(map(_multiset, kept), Counter())
+        return Counter[str]() if self.keeps == "nothing" else sum(map(multiset, kept), Counter())
 
     def is_as(self, sink: Sink, written: int) -> bool:
         """Return whether a sink has the expected rows after the first `written` batches."""
-        return self.keeps == "nothing" or _multiset(self.read(sink)) == self.expected(written)
+        return self.keeps == "nothing" or multiset(self.read(sink)) == self.expected(written)
 
 
 @dataclass(frozen=True)
@@ -154,10 +155,6 @@ def check_sink(
 
 def _driver(number: int) -> str:
     return f"driver-{number:06d}"
-
-
-def _multiset(rows: pa.Table) -> Counter[str]:
-    return Counter(map(repr, rows.to_pylist()))
 
 
 def _windows(rows: pa.Table, batch_id: int) -> tuple[tuple[int, int], ...]:

@@ -81,7 +81,7 @@ def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
     end = plan.latest(Offsets({}), None)
     (task,) = plan.assigned(Offsets({}), end)
     write(tmp_path / "a.parquet", 3)
-    with pytest.raises(CheckpointError, match=r"a\.parquet has 3 rows, but 5 were read: it was replaced"):
+    with pytest.raises(CheckpointError, match=r"a\.parquet has 3 rows, but 5 were read: it was cut or replaced"):
         planner(tmp_path).latest(end, None)
     with pytest.raises(CheckpointError, match=r"cannot be read up to row 5, which a started batch needs"):
         list(parquet.read(task, COLUMNS))

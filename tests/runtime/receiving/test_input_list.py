@@ -85,7 +85,7 @@ def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
 
 @pytest.mark.parametrize(("more", "said"), [
     ({"folder": "s3://bucket/x"}, "a receiver writes files of this machine"),
-    ({"segment_bytes": 1}, "segment_bytes must be a number of at least 1024"),
+    ({"segment_bytes": 1}, "segment_bytes must be a whole number of at least 1024"),
     ({"read_by": "state"}, "read_by must be a list"),
     ({"fold": "x"}, "unknown key 'fold'; did you mean 'folder'"),
 ])  # fmt: skip

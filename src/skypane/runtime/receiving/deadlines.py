@@ -11,8 +11,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from ssl import SSLContext
 from threading import Lock, Timer
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.request import HTTPHandler, HTTPSHandler, Request
 
 
@@ -30,9 +29,7 @@ class Deadline:
         self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._timer.cancel()
         with self._lock:
             self._sockets.clear()
@@ -44,9 +41,9 @@ class Deadline:
             if self.over:
                 _cut(one)
 
-    def handlers(self, context: SSLContext | None) -> tuple[HTTPHandler, HTTPSHandler]:
-        """Return the handlers that open watched connections."""
-        return _Plain(self), _Encrypted(self, context)
+    def handler(self, context: SSLContext | None) -> HTTPHandler:
+        """Return the handler that opens watched connections, plain and encrypted ones."""
+        return _Handler(self, context)
 
     def _end(self) -> None:
         with self._lock:
@@ -62,38 +59,28 @@ def _cut(one: socket.socket) -> None:
 
 
 class _Connection(HTTPConnection):
-    def __init__(self, limit: Deadline, host: str, timeout: float) -> None:
-        super().__init__(host, timeout=timeout)
+    def __init__(self, limit: Deadline, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
         self._limit = limit
 
     def connect(self) -> None:
-        super().connect()
+        super().connect()  # with TLS the whole handshake, which is within one timeout
         self._limit.watch(self.sock)
 
 
-class _EncryptedConnection(HTTPSConnection):
-    def __init__(self, limit: Deadline, context: SSLContext | None, host: str, timeout: float) -> None:
-        super().__init__(host, timeout=timeout, context=context)
-        self._limit = limit
-
-    def connect(self) -> None:
-        super().connect()  # the whole handshake is within one timeout
-        self._limit.watch(self.sock)
+class _EncryptedConnection(_Connection, HTTPSConnection):
+    """The same with TLS."""
 
 
-class _Plain(HTTPHandler):
-    def __init__(self, limit: Deadline) -> None:
-        super().__init__()
-        self._limit = limit
+class _Handler(HTTPSHandler, HTTPHandler):
+    """Opens connections that a deadline watches; urllib then uses neither of its own handlers."""
 
-    def http_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_Connection, self._limit), req)
-
-
-class _Encrypted(HTTPSHandler):
     def __init__(self, limit: Deadline, context: SSLContext | None) -> None:
         super().__init__()
         self._limit, self._ours = limit, context
 
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_Connection, self._limit), req)
+
     def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_EncryptedConnection, self._limit, self._ours), req)
+        return self.do_open(partial(_EncryptedConnection, self._limit, context=self._ours), req)

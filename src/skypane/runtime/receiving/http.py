@@ -128,7 +128,7 @@ def _request(given: Http, note: ResponseRecord, environment: Mapping[str, str]) 
     timeout = micros(given.timeout) / 1e6
     with Deadline(SLOWEST * timeout) as limit:
         try:
-            opener = build_opener(*limit.handlers(given.context()), _Redirects(given.redirects))
+            opener = build_opener(limit.handler(given.context()), _Redirects(given.redirects))
             answer = _answered(opener, request, timeout)
         except (OSError, HTTPException) as error:
             if not limit.over:

@@ -119,7 +119,7 @@ class Mqtt(Certificates):
         _check_text("topic", self.topic, "a filter such as 'meters/+'")
         if self.password is not None:
             check_named(self.password, "password")
-        _check_topics(self.most_topics)
+        _check_number("most_topics", self.most_topics, 1)
         _set_length(self, "held_for")
         self.settle_for("mqtts://")
         object.__setattr__(self, "client", self.client or f"skypane-{self.name}")
@@ -202,7 +202,7 @@ class ReceivedInputs:
             Location.of(one, "read_by").of_this_machine("a receiver reads") for one in _listed(self.read_by, "read_by")
         )
         object.__setattr__(self, "read_by", read_by)
-        _check_size(self.segment_bytes)
+        _check_number("segment_bytes", self.segment_bytes, _SMALLEST)
         names = [one.name for one in self.inputs]
         if not names:
             raise ConfigError("inputs is empty; list at least one")
@@ -301,14 +301,9 @@ def _check_headers(given: Any) -> None:
         check_named(value, f"header {name}")
 
 
-def _check_size(given: Any) -> None:
-    if not isinstance(given, int) or isinstance(given, bool) or given < _SMALLEST:
-        raise ConfigError(f"segment_bytes must be a number of at least {_SMALLEST}, got {given!r}")
-
-
-def _check_topics(given: Any) -> None:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        raise ConfigError(f"most_topics must be a whole number of at least 1, got {given!r}")
+def _check_number(name: str, given: Any, least: int) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise ConfigError(f"{name} must be a whole number of at least {least}, got {given!r}")
 
 
 def _set_length(of: Any, name: str) -> None:

@@ -8,19 +8,46 @@ After a kill the last segment may end within a line, which was never acknowledge
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from skypane.runtime.growing_files import GrowingFile
 from skypane.runtime.receiving.checksums import ChecksumWriter, note_checked, remove
-from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.segments import END, end_of, end_text, segment_name, segments_of
 from skypane.types import CheckpointError, ConfigError
 
 SEGMENT_BYTES = 64 << 20
+_HELD = ".receiver"
+
+
+class FolderLock:
+    """Locks a folder, which is created if missing, for one receiver; the kernel unlocks it when the process ends.
+
+    Raises ConfigError, with the holder's process, if it is locked.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: int | None = os.open(folder / _HELD, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            who = os.pread(self._file, 100, 0).decode(errors="replace").strip() or "unknown"
+            self.release()
+            raise ConfigError(
+                f"{folder} is locked by another receiver (process {who}); stop that one, or use another folder"
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Unlock the folder; repeated calls do nothing."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 class SegmentLog:
@@ -41,7 +68,6 @@ class SegmentLog:
         #: whether the last segment may have bytes after the log's end
         self._torn = False
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             self._hold = FolderLock(folder)
             self._mark = self._opened(END)
             self._begin, self.end = self._recovered()
@@ -102,9 +128,7 @@ class SegmentLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def _opened(self, name: str, flags: int = 0) -> int:

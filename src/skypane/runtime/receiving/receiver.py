@@ -12,17 +12,15 @@ from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
 from skypane.naming import shortened
 from skypane.runtime.environment import held
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.folder_lock import FolderLock
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
-from skypane.runtime.receiving.log import SegmentLog
+from skypane.runtime.receiving.log import FolderLock, SegmentLog
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
 from skypane.runtime.receiving.retention import remove_passed
@@ -99,9 +97,7 @@ class Receiver:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
 
     async def _run(self) -> None:

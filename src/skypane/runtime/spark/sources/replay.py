@@ -36,16 +36,8 @@ from skypane.runtime.spark.sources.generated import generated, read_parameters
 from skypane.runtime.spark.sources.recordings import FORMAT, Recording, Replayable
 from skypane.types import CheckpointError, ConfigError
 
-try:
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
-except ImportError:
-    versions.need("4.2", FORMAT)
-    raise
+versions.need("4.2", FORMAT)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow  # noqa: E402
 
 PARTITIONS = 2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,10 +13,10 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.growing_files import LONGEST, LOOK, GrowingFile
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
 from skypane.runtime.spark.sources.many.line_rows import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.path_patterns import PathSpec
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
@@ -58,13 +57,6 @@ class FileInput(PathSpec):
         if self.format not in FORMATS:
             raise ConfigError(f"format of {self.path} is unknown; set format to csv or json")
 
-    def plain(self) -> dict[str, Any]:
-        return {"path": self.path, "name": self.name, "format": self.format, "header": self.header,
-                "meta": plain_meta(self.meta), "exact": self.exact}  # fmt: skip
-
-    def is_input(self, path: str) -> bool:
-        return os.path.isfile(path)  # noqa: PTH113
-
     # A file may be removed at any moment: from then on no more rows of it are complete.
 
     def per_row(self, start: int) -> float:
@@ -88,24 +80,12 @@ def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
     """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
     if Path(str(given["path"])).suffix.lower() == ".parquet" and "format" not in given:
         return parquet.of({"parquet" if name == "path" else name: value for name, value in given.items()}, where)
-    return FileInput(**values_of(FileInput, given, where))
+    return described(FileInput, given, where)
 
 
 def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the existing files, each with its size."""
-    for entry in listed:
-        for one in entry.found():
-            if (size := GrowingFile(one.path).size()) is not None:
-                yield InputExtent(one, 0, size, _loss(one, size, at.get(one.name, 0)))
-
-
-def _loss(one: FileInput, size: int, read: int) -> str:
-    if size >= read:
-        return ""
-    return (
-        f"{one.path} has {size:,} bytes, but {read:,} were read: it was cut or replaced; restore it, or give the new "
-        "file another name"
-    )
+    return existing(listed, at, lambda path: GrowingFile(path).size())
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
@@ -116,7 +96,8 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
 
 
 def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
-    one, start, written = _file(part), part.start, tuple(columns.names)
+    one, start, written = part.input, part.start, tuple(columns.names)
+    assert isinstance(one, FileInput)  # noqa: S101 - ranges come here by their kind
     file = GrowingFile(one.path)
     try:
         if one.header:
@@ -127,8 +108,3 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
         raise CheckpointError(
             f"input {one.name}: {one.path} ends before byte {part.end:,}, which a started batch needs; restore the file"
         ) from error
-
-
-def _file(part: OffsetRange) -> FileInput:
-    assert isinstance(part.input, FileInput)  # noqa: S101 - ranges come here by their kind
-    return part.input

@@ -7,9 +7,10 @@ offset of a message). It starts at 0, grows with what was read, and is all that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from inspect import signature
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -17,6 +18,8 @@ from skypane.control.admission import MetaData
 from skypane.naming import instead
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import ConfigError, Length
+
+T = TypeVar("T")
 
 
 class InputSpec(Protocol):
@@ -76,6 +79,22 @@ class Input(Protocol):
         """Return where the next complete rows of [start, last) end, at most `rows` of them, and their number."""
 
 
+class RowOffsets:
+    """The part of an input whose offsets count rows: each unit is a complete row."""
+
+    __slots__ = ()
+
+    def per_row(self, _start: int) -> float:
+        return 1.0
+
+    def complete(self, start: int, last: int) -> int:
+        return max(start, last)
+
+    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
+        end = max(start, min(start + rows, last))
+        return end, end - start
+
+
 @dataclass(frozen=True, slots=True)
 class InputExtent:
     """The present extent of an input: offsets [first, last); its last row may be incomplete.
@@ -117,16 +136,16 @@ class InputKind(Protocol):
         """Yield the rows of ranges, in order within a range; raise CheckpointError for rows that no longer exist."""
 
 
-def values_of(entry: type, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the arguments of an entry's class from a mapping; raise ConfigError for unknown keys."""
-    known = [item.name for item in fields(entry) if item.init]
+def described(entry: Callable[..., T], given: Mapping[str, Any], where: str) -> T:
+    """Return the entry of this class that a mapping describes; raise ConfigError for unknown keys."""
+    known = list(signature(entry).parameters)
     for name in given:
         if name not in known:
             raise ConfigError(f"{where}: an input has no {name!r}; {instead(str(name), known)}")
     values = dict(given)
     if not isinstance(values.get("meta"), MetaData | None):
         values["meta"] = MetaData.of(values["meta"], f"{where}.meta")
-    return values
+    return entry(**values)
 
 
 def plain_meta(meta: MetaData) -> dict[str, Any]:

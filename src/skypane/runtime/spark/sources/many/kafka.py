@@ -14,7 +14,7 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
-from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described, plain_meta
 from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, KafkaPartition, TopicOffsets, cluster_client
 from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
@@ -121,8 +121,8 @@ def _text(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicInput:
-    """A partition of a topic."""
+class TopicInput(RowOffsets):
+    """A partition of a topic. Where offsets have gaps, a range has fewer rows than counted, never more."""
 
     cluster: Cluster
     place: KafkaPartition
@@ -138,22 +138,10 @@ class TopicInput:
     def identity(self) -> str:
         return f"{self.cluster.servers}/{self.place}"
 
-    # An offset counts as one row. Where offsets have gaps, a range has fewer rows than counted, never more.
-
-    def per_row(self, start: int) -> float:  # noqa: ARG002 - the same everywhere
-        return 1.0
-
-    def complete(self, start: int, last: int) -> int:
-        return max(start, last)
-
-    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
-        end = max(start, min(start + rows, last))
-        return end, end - start
-
 
 def of(given: Mapping[str, Any], where: str) -> TopicSpec:
     """Return the topics that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
-    return TopicSpec(**values_of(TopicSpec, given, where))
+    return described(TopicSpec, given, where)
 
 
 def look(listed: Sequence[TopicSpec], at: Mapping[str, int]) -> Iterator[InputExtent]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
 from skypane.runtime.environment import held
@@ -181,11 +182,7 @@ def _reason(error: BaseException) -> str:
     return inner.str() if hasattr(inner, "str") else str(inner)
 
 
-_ASKING: dict[Cluster, ClusterClient] = {}
-
-
+@cache
 def cluster_client(cluster: Cluster) -> ClusterClient:
     """Return this process's client of a cluster, created at the first call."""
-    if cluster not in _ASKING:
-        _ASKING[cluster] = ClusterClient(cluster)
-    return _ASKING[cluster]
+    return ClusterClient(cluster)

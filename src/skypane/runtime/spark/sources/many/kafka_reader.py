@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster, KafkaPartition
@@ -132,11 +133,7 @@ class CachedConsumer:
         )
 
 
-_CONSUMING: dict[Cluster, CachedConsumer] = {}
-
-
+@cache
 def cached_consumer(cluster: Cluster) -> CachedConsumer:
     """Return this process's consumer of a cluster, created at the first call."""
-    if cluster not in _CONSUMING:
-        _CONSUMING[cluster] = CachedConsumer(cluster)
-    return _CONSUMING[cluster]
+    return CachedConsumer(cluster)

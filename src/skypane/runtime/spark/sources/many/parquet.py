@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
-from skypane.runtime.spark.sources.many.path_patterns import PathSpec
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
 from skypane.runtime.spark.sources.many.row_parser import Malformed, sentence
 from skypane.types import CheckpointError
 
@@ -35,7 +35,7 @@ KEY: Final = "parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetInput(PathSpec):
+class ParquetInput(PathSpec, RowOffsets):
     """A finished parquet file, or a pattern (*, ?, [..], **) that matches many.
 
     parquet  the path or pattern; the file may be created later
@@ -57,34 +57,15 @@ class ParquetInput(PathSpec):
     def __post_init__(self) -> None:
         self.settle()
 
-    def plain(self) -> dict[str, Any]:
-        return {"parquet": self.parquet, "name": self.name, "meta": plain_meta(self.meta), "exact": self.exact}
-
-    def is_input(self, path: str) -> bool:
-        return os.path.isfile(path)  # noqa: PTH113 - opening a pipe would block until another process writes to it
-
-    def per_row(self, _start: int) -> float:
-        return 1.0
-
-    def complete(self, start: int, last: int) -> int:
-        return max(start, last)
-
-    def after(self, start: int, rows: int, last: int) -> tuple[int, int]:
-        end = min(start + rows, max(start, last))
-        return end, end - start
-
 
 def of(given: Mapping[str, Any], where: str) -> ParquetInput:
     """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
-    return ParquetInput(**values_of(ParquetInput, given, where))
+    return described(ParquetInput, given, where)
 
 
 def look(listed: Sequence[ParquetInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
     """Yield the finished files, each with its number of rows."""
-    for entry in listed:
-        for one in entry.found():
-            if (rows := _rows_of(one.parquet)) is not None:
-                yield InputExtent(one, 0, rows, _loss(one, rows, at.get(one.name, 0)))
+    return existing(listed, at, _rows_of)
 
 
 def _rows_of(path: str) -> int | None:
@@ -100,15 +81,6 @@ def _rows_of(path: str) -> int | None:
 def _footer(path: str, _size: int, _changed: int) -> int:
     rows: int = pq.read_metadata(path).num_rows
     return rows
-
-
-def _loss(one: ParquetInput, rows: int, read: int) -> str:
-    if rows >= read:
-        return ""
-    return (
-        f"{one.parquet} has {rows:,} rows, but {read:,} were read: it was replaced; restore it, or give the new file "
-        "another name"
-    )
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
+from skypane.control.admission import MetaData
 from skypane.locations import Location
 from skypane.naming import printable
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, plain_meta
 from skypane.types import ConfigError
 
 
 class PathSpec:
     """An entry of the list that is a path, or a pattern that matches many.
 
-    Subclasses are frozen dataclasses with a field named as their kind (the path), a field `name`, and a field `exact`:
-    whether *, ? and [ in the path are literal.
+    Subclasses are frozen dataclasses with a field named as their kind (the path), a field `name`, a field `meta`, and a
+    field `exact`: whether *, ? and [ in the path are literal.
     """
 
     __slots__ = ()
 
     kind: ClassVar[str]
+    unit: ClassVar[str]
     name: str
+    meta: MetaData
     exact: bool
 
     def settle(self) -> None:
@@ -53,9 +57,14 @@ class PathSpec:
         path: str = getattr(self, self.kind)
         return path
 
-    def is_input(self, path: str) -> bool:  # noqa: ARG002 - subclasses use it
+    def plain(self) -> dict[str, Any]:
+        entry: Any = self
+        values = {item.name: getattr(self, item.name) for item in fields(entry)}
+        return values | {"meta": plain_meta(self.meta)}
+
+    def is_input(self, path: str) -> bool:
         """Return whether a path that the pattern matches is an input."""
-        return True
+        return os.path.isfile(path)  # noqa: PTH113 - opening a pipe would block until another process writes to it
 
     def found(self) -> Iterator[Self]:
         """Yield this entry itself, or one entry for each input that the pattern matches now."""
@@ -65,6 +74,23 @@ class PathSpec:
         for path in filter(self.is_input, matches(self.identity)):
             entry: Any = self
             yield replace(entry, **{self.kind: path, "name": called(path), "exact": True})
+
+
+def existing(listed: Sequence[Any], at: Mapping[str, int], size: Callable[[str], int | None]) -> Iterator[InputExtent]:
+    """Yield the files that entries find, each with its size; `size` returns None for a path that does not count yet."""
+    for entry in listed:
+        for one in entry.found():
+            if (last := size(one.identity)) is not None:
+                yield InputExtent(one, 0, last, _loss(one, last, at.get(one.name, 0)))
+
+
+def _loss(one: PathSpec, last: int, read: int) -> str:
+    if last >= read:
+        return ""
+    return (
+        f"{one.identity} has {last:,} {one.unit}s, but {read:,} were read: it was cut or replaced; restore it, or give "
+        "the new file another name"
+    )
 
 
 def called(path: str) -> str:

@@ -16,7 +16,7 @@ from skypane.control.admission import MetaData
 from skypane.runtime.growing_files import LOOK, GrowingFile
 from skypane.runtime.receiving.checksums import check
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
-from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, plain_meta, values_of
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
 from skypane.runtime.spark.sources.many.line_rows import parse_all
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
@@ -51,15 +51,6 @@ class SegmentsInput(PathSpec):
         if self.format not in FORMATS:
             raise ConfigError(f"format of {self.segments} must be csv or json, got {self.format!r}")
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "segments": self.segments,
-            "name": self.name,
-            "format": self.format,
-            "meta": plain_meta(self.meta),
-            "exact": self.exact,
-        }
-
     @property
     def log(self) -> str:
         return self.segments
@@ -92,7 +83,7 @@ class SegmentsInput(PathSpec):
 
 def of(given: Mapping[str, Any], where: str) -> SegmentsInput:
     """Return the log or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
-    return SegmentsInput(**values_of(SegmentsInput, given, where))
+    return described(SegmentsInput, given, where)
 
 
 def look(listed: Sequence[SegmentsInput], at: Mapping[str, int]) -> Iterator[InputExtent]:

@@ -28,16 +28,8 @@ from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planne
 from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
 from skypane.types import ConfigError
 
-try:
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
-except ImportError:
-    versions.need("4.2", FORMAT)
-    raise
+versions.need("4.2", FORMAT)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow  # noqa: E402
 
 _MalformedRows: TypeAlias = list[Malformed]
 
