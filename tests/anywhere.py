@@ -64,11 +64,11 @@ def main(arguments: Sequence[str]) -> int:
         failed = False
         for place, run in zip(PLACES, runs, strict=True):
             code = run.wait()
-            said = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
-            closing = said.rpartition("\n")[2]
+            output = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
+            closing = output.rpartition("\n")[2]
             bad = code != 0 or " passed" not in closing  # one that ends without a word has ended too soon
             failed |= bad
-            print(f"{place.folder} ({dict(place.variables)}):", f"code {code}\n{said}" if bad else closing)
+            print(f"{place.folder} ({dict(place.variables)}):", f"code {code}\n{output}" if bad else closing)
     return int(failed)
 
 

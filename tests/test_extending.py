@@ -71,7 +71,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended: Path, tmp_path: Path):
-    said = run(tmp_path, "-c", dedent("""
+    printed = run(tmp_path, "-c", dedent("""
         import pyarrow as pa
         import skypane as sp
         from skypane.jobs import parse
@@ -131,11 +131,11 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         "Console, Directory, Memory, Sqlite",
         "did you mean 'again'",
     ):
-        assert found in said, f"{found}\n{said}"
+        assert found in printed, f"{found}\n{printed}"
 
 
 @pytest.mark.long
-def test_the_lists_of_docs_have_it_from_the_registries(extended: Path, tmp_path: Path):
+def test_the_lists_of_docs_follow_the_registries(extended: Path, tmp_path: Path):
     """As `make reference` writes them."""
     (tmp_path / "reference.md").write_text(
         (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), encoding="utf-8"

@@ -34,9 +34,9 @@ def release() -> Any:
     ],
 )
 def test_what_is_not_ready_is_reported(version: str, changes: str, clean: bool, problem: str):
-    said = release().unready(version, changes, clean=clean)
-    assert problem in said
-    assert bool(said) == bool(problem)
+    problems = release().unready(version, changes, clean=clean)
+    assert problem in problems
+    assert bool(problems) == bool(problem)
 
 
 def test_the_package_of_the_papers_has_the_same_version_and_needs_it():

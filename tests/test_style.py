@@ -32,8 +32,8 @@ def written() -> list[Path]:
 
 def faults(path: Path) -> list[str]:
     """Return what of the editor's settings a file lacks."""
-    asked = EDITOR["*"]
-    text = path.read_bytes().decode(asked["charset"])
+    settings = EDITOR["*"]
+    text = path.read_bytes().decode(settings["charset"])
     tabs = EDITOR["Makefile" if path.name == "Makefile" else "*"]["indent_style"] == "tab"
     checks = {
         "ends of lines": "\r" not in text,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos import naive
-from tests.chaos.driver import Stream, told_of
+from tests.chaos.driver import Stream, deliveries
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
@@ -44,8 +44,8 @@ def _check_rejected(stream: Stream, taken: Taken, batches: list[BatchMetrics]) -
     assert len(taken.entered) + len(taken.late) + counted.total() == len(stream.rows), "no row is lost"
     first = _ledger_number(stream.late_from, batches)
     for reason, rows in (("late", taken.late), ("future", taken.future)):
-        told = [row["id"] for row in _written(stream.folder / "late") if row["reason"] == reason]
-        assert sorted(told) == sorted(id_ for batch, id_ in rows if batch >= first), reason
+        emitted = [row["id"] for row in _written(stream.folder / "late") if row["reason"] == reason]
+        assert sorted(emitted) == sorted(id_ for batch, id_ in rows if batch >= first), reason
 
 
 def _ledger_number(batch: int, batches: list[BatchMetrics]) -> int:
@@ -58,8 +58,8 @@ def _check_answers(stream: Stream, entered: list[Row], punctuation: int) -> None
     written = _written(stream.folder / "out")
     if stream.scenario == "continuous":
         clock = punctuation // naive.CONTINUOUS * naive.CONTINUOUS
-        told: Sequence[Hashable] = sorted((row["action_time"], row["action"], row["id"]) for row in written)
-        assert told == naive.updates(entered, clock)
+        emitted: Sequence[Hashable] = sorted((row["action_time"], row["action"], row["id"]) for row in written)
+        assert emitted == naive.updates(entered, clock)
         return
     found: dict[int, list[Hashable]] = {}
     for row in written:
@@ -81,7 +81,7 @@ def _answer(row: Row, scenario: str) -> Hashable:
 def _check_told_again(stream: Stream) -> None:
     """A batch that a sink is told again, after a kill, is what it was told before: a function could not take it back."""
     for name in ("out", "late"):
-        batches = [path.name.partition("-")[0] for path in told_of(stream.folder / name)]
+        batches = [path.name.partition("-")[0] for path in deliveries(stream.folder / name)]
         assert len(batches) == len(set(batches)), f"{name} was told two things under one number"
 
 

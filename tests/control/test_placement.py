@@ -107,7 +107,7 @@ def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: Due
 
 
 @given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(1, 16))
-def test_shards_are_asked_only_where_they_are_sooner_done(coming: int, stored: int, workers: int):
+def test_shards_are_used_only_where_they_finish_sooner(coming: int, stored: int, workers: int):
     decision = place_rows(DueRows(coming, stored, workers), DEFAULT_COSTS)
     figures = decision.figures
     assert (decision.value.where == "spark") == (figures["together"] < figures["alone"])

@@ -11,7 +11,7 @@ or null; most cases have some dozens of rows, some go over several blocks of the
 
 definition/   what is right, from all pairs of rows, in plain Python and NumPy; imports nothing of skypane
 expected.py   what the definition says of a case: `expected(case)` -> Rows | Values | Updates | Refused
-asking.py     the case as skypane's own objects: `plan(case)`, `query(asked, schema)`, `policy(...)`; nothing else makes them
+objects.py    the case as skypane's own objects: `plan(case)`, `query(spec, schema)`, `policy(...)`; nothing else makes them
 ways/         windowed.py: local.py, trees of merges, workers, queues, the functions of Spark's batch without Spark
               continuous.py: fronts whole, grouped, in shards, of tables, remembered and gone on with
               streams.py: under policies that drop rows, where the definition is asked about those that entered (accounts.py)
@@ -32,6 +32,6 @@ mutants/      small faults in copies of the sources, which some case must show: 
     make fuzz MINUTES=60 [SEED=n]
 
 At the end one line says how many cases there were, and how many a minute, by kind. To add a way: a function from a case to what it
-has found (a table of answers with their window's bounds; for a continuous skyline ways.continuous.Told), by name in
+has found (a table of answers with their window's bounds; for a continuous skyline ways.continuous.Emitted), by name in
 ways/ and in draw/cases.py: WAYS.
 """

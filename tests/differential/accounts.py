@@ -38,7 +38,9 @@ def gone_differ(case: Case, rejected: pa.Table) -> str | None:
     for reason, rows in gone(case)._asdict().items():
         wanted = Counter(case.rows.column(ID).take(pa.array(rows)).to_pylist())
         found = Counter(
-            one for one, said in zip(rejected.column(ID).to_pylist(), reasons, strict=True) if said == reason
+            one
+            for one, reason_of_row in zip(rejected.column(ID).to_pylist(), reasons, strict=True)
+            if reason_of_row == reason
         )
         missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
         if missing or more:
@@ -64,5 +66,5 @@ def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
 
 
 def _usable_ids(case: Case) -> list[int]:
-    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.asked))).to_pylist()
+    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.spec))).to_pylist()
     return ids

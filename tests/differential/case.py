@@ -103,7 +103,7 @@ class Continuous:
     by: tuple[str, ...] = ()
 
 
-Asked: TypeAlias = "Skyline | KDominant | TopDelta | TopK | Aggregate | Continuous"
+Spec: TypeAlias = "Skyline | KDominant | TopDelta | TopK | Aggregate | Continuous"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Case:
     seed: int
     kind: str
     rows: pa.Table
-    asked: Asked
+    spec: Spec
     windows: Windows
     policy: Policy
     batch: IntArray
@@ -167,5 +167,5 @@ class Case:
         kinds = ", ".join(f"{field.name} {field.type}" for field in self.rows.schema)
         return (
             f"{self.kind} of {self.rows.num_rows} rows ({kinds}) in {len(self.batches)} batches, drains after {self.drains}: "
-            f"{self.asked}, {self.windows}, {self.policy}, chance {self.chance}, ways {', '.join(self.ways)}"
+            f"{self.spec}, {self.windows}, {self.policy}, chance {self.chance}, ways {', '.join(self.ways)}"
         )

@@ -27,10 +27,10 @@ def wrongs(name: str, folder: Path, steps: Steps, broker: str, *, whole: bool) -
 
 def _answers(name: str, folder: Path, steps: Steps, broker: str, *, whole: bool) -> list[str]:
     if name == "continuous":
-        told = [*oracle.parquet_rows(sorted((folder / "out").glob("*.parquet")))]
+        updates = [*oracle.parquet_rows(sorted((folder / "out").glob("*.parquet")))]
         front = oracle.parquet_rows([folder / "front" / "front.parquet"]) if whole else ()
-        wrong = oracle.not_the_front([*front], told) if whole else []
-        return wrong + oracle.not_the_updates(told, steps.entering, whole=whole)
+        wrong = oracle.not_the_front([*front], updates) if whole else []
+        return wrong + oracle.not_the_updates(updates, steps.entering, whole=whole)
     if name == "inputs":
         rows, wrong = _received(folder, steps)
         return wrong + oracle.not_the_windows(

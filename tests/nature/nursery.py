@@ -65,7 +65,7 @@ class Driver:
         self.is_running, self.batches = True, 0
         self.heard = self.began = time.monotonic()
 
-    def said(self) -> tuple[str, Any] | None:
+    def received(self) -> tuple[str, Any] | None:
         """Return what it has said since it was asked last; None if that is nothing."""
         with suppress(EOFError, OSError):
             if self._line.poll(0):
@@ -79,7 +79,7 @@ class Driver:
     def wait(self, meanwhile: Callable[[], object], patience: float = PATIENCE) -> tuple[str, Any]:
         """Return what it says next, doing something else over and over until then; FAILED if it dies first."""
         until = time.monotonic() + patience
-        while (said := self.said()) is None:
+        while (received := self.received()) is None:
             if not self.is_there:
                 return FAILED, (False, "it has died")
             if time.monotonic() > until:
@@ -87,7 +87,7 @@ class Driver:
                 raise HungError(f"a driver has said nothing for {patience:.0f} s; its threads are in {self.log}")
             meanwhile()
             time.sleep(0.01)
-        return said
+        return received
 
     def dump(self) -> None:
         """Have it write down what its threads are doing."""

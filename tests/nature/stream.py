@@ -90,10 +90,10 @@ class Stream:
         self._undo: list[tuple[float, Callable[[], object]]] = []
 
     def _means(self) -> Means:
-        asked, place = self._scenario, self._place
+        scenario, place = self._scenario, self._place
         return Means(
-            "cluster" in asked.master, asked.receiver, asked.broker, place.weather is not None, place.disk.can_be_full,
-            asked.restored,
+            "cluster" in scenario.master, scenario.receiver, scenario.broker, place.weather is not None, place.disk.can_be_full,
+            scenario.restored,
         )  # fmt: skip
 
     def _fed(self) -> Files | Inputs:
@@ -153,8 +153,8 @@ class Stream:
             self._undo.pop()[1]()
         self._place.disk.empty()
 
-    def _hear(self, driver: Driver, said: tuple[str, Any]) -> str:
-        kind, value = said
+    def _hear(self, driver: Driver, received: tuple[str, Any]) -> str:
+        kind, value = received
         if kind == BATCH:
             if driver.batches == 1:
                 self._usual = (self._usual + time.monotonic() - driver.began) / 2
@@ -198,8 +198,8 @@ class Stream:
 
     def _up(self) -> Driver:
         driver = self._place.nursery.take(self._scenario.master)
-        while (said := driver.wait(self._tick))[0] != UP:
-            if said[0] == FAILED:
+        while (received := driver.wait(self._tick))[0] != UP:
+            if received[0] == FAILED:
                 raise HungError(f"a driver does not start: {driver.log}")
         return driver
 
@@ -249,9 +249,9 @@ class Stream:
         until = time.monotonic() + seconds
         while True:
             driver = self._started()
-            said = driver.said()
-            if said is not None:
-                self._hear(driver, said)
+            received = driver.received()
+            if received is not None:
+                self._hear(driver, received)
             elif time.monotonic() >= until:
                 return
             elif not driver.is_there:

@@ -72,8 +72,8 @@ def table(tallies: Mapping[str, Tally]) -> str:
     rows = [[name, *map(str, _figures(tally))] for name, tally in named.items()]
     kinds = sorted(total.done, key=lambda kind: (kind not in KILLS, -total.done[kind]))
     done = [[name, *(str(tally.done[kind] or "") for kind in kinds)] for name, tally in named.items()]
-    said = [f"- {name}: {line}" for name, tally in tallies.items() for line in (*tally.wrong, *tally.unexplained)]
-    return "\n\n".join([_markdown(COLUMNS, rows), _markdown(["scenario", *kinds], done), "\n".join(said)])
+    faults = [f"- {name}: {line}" for name, tally in tallies.items() for line in (*tally.wrong, *tally.unexplained)]
+    return "\n\n".join([_markdown(COLUMNS, rows), _markdown(["scenario", *kinds], done), "\n".join(faults)])
 
 
 def _figures(tally: Tally) -> list[object]:

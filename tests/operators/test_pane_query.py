@@ -62,7 +62,7 @@ def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int |
     assert result.rejection.snapshot() == admitted.rejection.snapshot()
 
 
-def test_a_clock_tells_how_long_each_pane_took():
+def test_a_clock_measures_how_long_each_pane_took():
     """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
     seconds = count()
     worker = PaneQuery(

@@ -1,4 +1,4 @@
-"""The prose of the project: pages, docstrings, comments and messages, without the code in them."""
+"""The prose of the project, without the code in it: pages, docstrings, comments, messages, and names of tests as sentences."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "papers/README.md", "docs/**/*.md")
 MODULES: Final = ("src/**/*.py", "papers/src/**/*.py")
+TESTS: Final = ("tests/**/test_*.py",)
+UNNAMED: Final = ("tests/kernels/", "tests/operators/fronts/", "tests/papers/multiway/")
+"""Folders whose tests are not held to the rules yet."""
 
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\]\([^()\s]+\)|<!--.*?-->")
@@ -26,6 +29,8 @@ class Text(NamedTuple):
     file: str
     line: int
     text: str
+    #: whether it is the name of a test
+    is_name: bool = False
 
 
 def texts(root: Path = ROOT) -> Iterator[Text]:
@@ -34,11 +39,21 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
         yield Text(file, 1, prose(_blank(_FENCE, (root / file).read_text(encoding="utf-8"))))
     for file in _files(root, MODULES):
         yield from of_module(file, (root / file).read_text(encoding="utf-8"))
+    for file in _files(root, TESTS):
+        if not file.startswith(UNNAMED):
+            yield from names_of_tests(file, (root / file).read_text(encoding="utf-8"))
 
 
 def of_module(file: str, source: str) -> Iterator[Text]:
     """Yield the docstrings, the messages and the comments of a module."""
     yield from (Text(file, line, prose(text)) for line, text in (*_strings(source), *_comments(source)))
+
+
+def names_of_tests(file: str, source: str) -> Iterator[Text]:
+    """Yield the names of the tests of a module, as words: `test_a_full_disk_is_refused` is "a full disk is refused"."""
+    for each in ast.walk(ast.parse(source)):
+        if isinstance(each, ast.FunctionDef) and each.name.startswith("test_"):
+            yield Text(file, each.lineno, each.name.removeprefix("test_").replace("_", " "), is_name=True)
 
 
 def prose(text: str) -> str:

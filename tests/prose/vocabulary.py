@@ -53,22 +53,24 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Rules, and texts that are allowed."""
+    """Rules, texts that are allowed, and rules for the names of tests alone."""
 
     rules: tuple[Rule, ...]
-    allowed: tuple[Allowed, ...]
+    allowed: tuple[Allowed, ...] = ()
+    for_names: tuple[Rule, ...] = ()
 
     @classmethod
     def read(cls, file: Path = FILE) -> Vocabulary:
         """Return the vocabulary of a file."""
         read = tomllib.loads(file.read_text(encoding="utf-8"))
-        rules = tuple(Rule(**each) for each in read["rule"])
-        return cls(rules, tuple(Allowed(**each) for each in read.get("allow", ())))
+        allowed = tuple(Allowed(**each) for each in read.get("allow", ()))
+        rules, for_names = (tuple(Rule(**each) for each in read[kind]) for kind in ("rule", "name"))
+        return cls(rules, allowed, for_names)
 
     def matches(self, texts: Iterable[Text]) -> Iterator[Found]:
         """Yield the places of the texts that a rule finds."""
         for each in texts:
-            for rule in self.rules:
+            for rule in self.rules + self.for_names * each.is_name:
                 yield from (_found(each, rule, match) for match in rule.pattern.finditer(each.text))
 
     def findings(self, matches: Iterable[Found]) -> list[Found]:

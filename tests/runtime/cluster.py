@@ -53,13 +53,13 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
 
 
 def _found(log: IO[str], pattern: str) -> str:
-    said = []
+    output = []
     for line in log:
-        said.append(line)
+        output.append(line)
         if match := re.search(pattern, line):
             Thread(target=_read_on, args=(log,), daemon=True).start()
             return match[1]
-    raise AssertionError("".join(said))
+    raise AssertionError("".join(output))
 
 
 def _read_on(log: IO[str]) -> None:

@@ -173,8 +173,8 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
 
     handle = job.start(on_batch=note, trigger=TRIGGER)
     handle.await_termination()
-    told = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
-    return {"executors": executors(spark), "batches": told, "killed": feed.killed, "explained": handle.explain()}
+    shown = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
+    return {"executors": executors(spark), "batches": shown, "killed": feed.killed, "explained": handle.explain()}
 
 
 def main(folder: Path, granted: int) -> None:

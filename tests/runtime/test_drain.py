@@ -149,7 +149,7 @@ def test_rows_that_the_stream_has_gone_on_without_are_quarantined_however_many()
 
 
 @given(st.integers(1, 60), st.integers(0, 60), CUTS)
-def test_a_first_row_of_1970_is_no_reason_to_believe_one_a_year_ahead(good: int, more: int, cuts: list[int]):
+def test_a_first_row_of_1970_does_not_admit_one_a_year_ahead(good: int, more: int, cuts: list[int]):
     rows = table([0, *(START + n * MINUTE for n in range(good + more + 2)), START + 365 * DAY])
     dense = replace(DAILY, windows=Windows.of("10 minutes"))
     assert rejected_at_a_drain(dense, rows, cut(rows, cuts)) == [START + 365 * DAY]
@@ -159,7 +159,9 @@ STEPS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 9, 11, 30, 45, 100, 130, 500
 
 
 @given(STEPS, CUTS, st.integers(1, 12), st.integers(1, 4))
-def test_a_stream_in_order_comes_to_the_same_for_any_cut(steps: list[int], cuts: list[int], support: int, pane: int):
+def test_a_stream_in_order_gives_the_same_answers_for_any_cut(
+    steps: list[int], cuts: list[int], support: int, pane: int
+):
     """Dense runs, pauses of every length, single rows: no row is late, and a drain makes up for what batches did not know."""
     rows = table(list(accumulate(steps, initial=0)))
     plan = Plan(Bag(()), Windows(pane, pane), "time", Watermark("0 us", max_ahead="10 us", support=support))
@@ -202,7 +204,7 @@ def test_every_row_is_somewhere_and_in_one_place_after_every_event(
             assert totals.held == totals.open == 0
 
 
-def test_a_stream_goes_on_after_a_drain_from_what_was_accepted():
+def test_a_stream_continues_after_a_drain_from_the_accepted_rows():
     """Windows of ten minutes: the month's row is answered, one in the same window is late then, the next window is not."""
     month = START + 30 * DAY
     plan = replace(DAILY, windows=Windows.of("10 minutes"), progress=Watermark("0 us"))

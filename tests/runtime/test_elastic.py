@@ -131,7 +131,7 @@ def test_rows_that_came_while_a_batch_lasted_too_long_wait():
     assert "rows wait" in control.explained(control.decide(after(control, control.init(), late))[0])
 
 
-def test_a_batch_without_a_window_says_nothing_of_the_window_level():
+def test_a_batch_without_a_window_gives_no_figures_of_the_window_level():
     none_due = replace(batch(18.0), runs=(RunWork(0, 1e-4),))
     assert (stages_of(none_due).wlq, stages_of(none_due).used_wlq) == (None, None)
     control = controlled(sp.Fuzzy(max_workers=16, every=1))
@@ -210,7 +210,7 @@ def test_no_more_window_workers_than_there_are_windows():
     assert "the WLQ had 4 windows at once, at most" in control.explained(state)
 
 
-def test_a_dry_run_tells_and_changes_nothing():
+def test_a_dry_run_reports_and_changes_nothing():
     control = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
     state, steering = control.decide(after(control, control.init(), batch(18.0)))
     assert steering.workers == Workers(4, 4)
@@ -218,7 +218,7 @@ def test_a_dry_run_tells_and_changes_nothing():
     assert control.decide(control.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
 
 
-def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
+def test_scale_holds_until_the_next_decision_which_continues_from_there():
     control = controlled(sp.Fuzzy(max_workers=16, every=2))
     state = control.scaled(after(control, control.init(), batch(18.0)), Workers(2, 9))
     state = after(control, state, batch(18.0, tasks=2))
@@ -256,7 +256,7 @@ def test_a_restart_at_any_batch_decides_as_if_there_had_been_none(option: Any, b
     assert after(control, restored, *shown[batches:]) == after(control, state, *shown[batches:])
 
 
-def test_what_a_job_asks_for_goes_before_what_the_policy_had_found():
+def test_options_of_a_job_override_what_the_policy_had_found():
     control = controlled()
     grown = control.snapshot(after(control, control.init(), *[batch(18.0)] * 3))
     assert control.restore(grown).workers == Workers(5, 6)
@@ -325,9 +325,9 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     assert used == [1, 1, 3, 3, 3, 1, 1], "the length of the first interval is not known"
     assert [metrics.plq_workers for metrics in seen] == used, "those there may be are those there are"
     assert all(metrics.wlq_workers <= metrics.workers["wlq"] for metrics in seen)
-    told = [metrics.decision("workers") for metrics in seen]
-    assert told[0] is None
-    assert all(one is not None and "s a row, 6 at most" in one.because for one in told[2:])
+    decisions = [metrics.decision("workers") for metrics in seen]
+    assert decisions[0] is None
+    assert all(one is not None and "s a row, 6 at most" in one.because for one in decisions[2:])
 
 
 def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: SparkSession, tmp_path: Path):

@@ -108,7 +108,7 @@ def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSessi
     assert repr(handles[0]).startswith("<skypane query, state: stopped;")
 
 
-def test_a_query_that_has_failed_says_why(spark: SparkSession, tmp_path: Path):
+def test_a_failed_query_states_the_reason(spark: SparkSession, tmp_path: Path):
     def refuse(*_: object) -> None:
         raise ValueError("the sink is full")
 

@@ -212,7 +212,7 @@ finish(job_of(session("local[1]", "second", {}), task))
 
 
 @pytest.mark.slow
-def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_go_on_from(tmp_path: Path):
+def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_continue_from(tmp_path: Path):
     batches = late_rows(5, batches=12)
     write_batches(tmp_path / "in", batches)
     subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, check=True)

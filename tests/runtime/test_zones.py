@@ -172,9 +172,9 @@ def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession
     with_zone, without = (pa.concat_tables(batches_of(zone)) for zone in ("UTC", None))
     for rows in (with_zone, without):
         frame = elsewhere.createDataFrame(rows, spark_schema(rows.schema)).repartition(3)
-        asked = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
-        assert isinstance(asked, DataFrame)
-        found = windows(asked.toArrow().sort_by("window_start"))
+        frame_of = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+        assert isinstance(frame_of, DataFrame)
+        found = windows(frame_of.toArrow().sort_by("window_start"))
         whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
         last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
         assert found == windows(answers(whole, [rows, last]))
@@ -222,10 +222,10 @@ def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
     read = elsewhere.read.schema(spark_schema(wanted.schema)).csv(str(tmp_path / "out"), header=True).toArrow()
     assert windows_of(read.cast(wanted.schema).sort_by("window_start")) == windows_of(wanted) != []
     static = elsewhere.read.schema(columns).csv(str(tmp_path / "in"), header=True)
-    asked = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+    frame_of = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
     whole = replace(plan, progress=sp.Watermark("1 day"))
     end = [*batches, local.Drain()]
-    assert windows_of(asked.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
+    assert windows_of(frame_of.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
 
 
 def test_the_zone_may_change_between_two_starts(spark: SparkSession, tmp_path: Path):

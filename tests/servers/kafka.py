@@ -74,12 +74,12 @@ def classpath(*artefacts: str, alone: bool = False) -> str:
     with tempfile.TemporaryDirectory() as folder:
         needs = "".join(_NEED.format(*artefact.split(":"), _NOTHING if alone else "") for artefact in artefacts)
         (Path(folder) / "pom.xml").write_text(_POM.format(needs=needs))
-        told = Path(folder) / "classpath"
-        command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={told}"]
-        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
-        if said.returncode != 0:
-            raise NoArtefactsError(f"Maven cannot get Kafka's artefacts: {said.stdout[-500:]}")
-        return told.read_text()
+        classpath_file = Path(folder) / "classpath"
+        command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={classpath_file}"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+        if done.returncode != 0:
+            raise NoArtefactsError(f"Maven cannot get Kafka's artefacts: {done.stdout[-500:]}")
+        return classpath_file.read_text()
 
 
 def known_classpath(note: Path) -> str:

@@ -59,7 +59,7 @@ class Worker:
     def load(self) -> int:
         return sum(isinstance(item, Item) for item in self.queue)
 
-    def told(self, message: Message) -> list[tuple[int, int, int, frozenset[int]]]:
+    def processed_message(self, message: Message) -> list[tuple[int, int, int, frozenset[int]]]:
         """Take a message that is no tuple; return (pane, tuples, counter, rows) of each partition that it closes."""
         match message:
             case Empty(pane=pane, counter=counter) | UpdateCount(pane=pane, counter=counter):
@@ -191,7 +191,7 @@ class PlainFarm:
             worker.queue.popleft()
             self.results += [
                 PartitionResult(now, pane, number, tuples, counter, rows)
-                for pane, tuples, counter, rows in worker.told(head)
+                for pane, tuples, counter, rows in worker.processed_message(head)
             ]
 
     def _finish_until(self, time: float) -> None:

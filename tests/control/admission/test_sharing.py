@@ -8,7 +8,7 @@ from skypane.control.admission.sharing import fair_shares
 WANTED = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), min_size=1)
 
 
-def test_a_hot_input_leaves_the_others_what_they_want():
+def test_a_hot_input_leaves_the_others_what_they_need():
     assert fair_shares({"hot": 1000, "a": 3, "b": 10}, 21) == {"a": 3, "b": 9, "hot": 9}
 
 
@@ -23,7 +23,7 @@ def test_shares_are_max_min_fair_and_use_the_whole_budget(wanted: dict[str, int]
 
 
 @given(names=st.integers(1, 8), budget=st.integers(1, 8))
-def test_of_a_budget_below_the_number_of_inputs_each_has_its_turn(names: int, budget: int):
+def test_each_input_gets_a_share_in_turn_of_a_budget_below_their_number(names: int, budget: int):
     wanted = {str(name): 100 for name in range(names)}
     got = [fair_shares(wanted, budget, turn) for turn in range(names)]
     assert all(any(shares[name] for shares in got) for name in wanted)

@@ -170,7 +170,7 @@ def test_too_many_are_reduced_in_proportion():
     (3, 1.06, 3),  # 1.2
     (3, 1.1, 4),   # 1.25
 ])  # fmt: skip
-def test_small_counts_have_thresholds_of_their_own(workers: int, rho: float, after: int):
+def test_small_counts_have_separate_thresholds(workers: int, rho: float, after: int):
     assert decided(FuzzyController(), rho, 1.0, 0.9, workers, 10)[0] == after
 
 

@@ -83,7 +83,7 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
 
 
 @pytest.mark.parametrize("limit", [1e9, 5.0], ids=["a source that hands out all", "a source that holds back"])
-def test_a_cluster_that_refuses_executors_is_not_asked_for_ever_more(limit: float):
+def test_a_cluster_that_refuses_executors_gets_bounded_requests(limit: float):
     """Two slots, and work for five: the rest waits, and the policy asks for no more than the work and the rest would need.
 
     Each batch lasts two and a half times as long as the one before, so that with the work of an interval that of two and a

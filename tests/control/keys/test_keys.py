@@ -19,7 +19,7 @@ STREAM = st.lists(st.lists(st.integers(0, 12), max_size=30), max_size=6)
 
 
 @given(STREAM, st.integers(1, 8))
-def test_space_saving_is_off_by_at_most_what_it_says_and_that_by_one_in_its_room(stream: list[list[int]], room: int):
+def test_space_saving_errs_by_at_most_its_error_and_the_room_bounds_it(stream: list[list[int]], room: int):
     sketch = SpaceSaving(room)
     state = sketch.init()
     for batch in stream:

@@ -49,28 +49,28 @@ class TooLargeError(Exception):
     """A sum of integers that no 64 bits hold: the package refuses it."""
 
 
-def answers(rows: pa.Table, asked: Aggregate, members: IntArray) -> list[dict[str, Any]]:
+def answers(rows: pa.Table, spec: Aggregate, members: IntArray) -> list[dict[str, Any]]:
     """Return a row of the answer for each key among some rows: plain values, or Near ones."""
-    needed = {TIME, *asked.by, *(name for one in asked.functions for name in (*one.columns, *named(one.where)))}
+    needed = {TIME, *spec.by, *(name for one in spec.functions for name in (*one.columns, *named(one.where)))}
     table = rows.select([name for name in rows.column_names if name in needed]).take(pa.array(members))
     columns = {name: plain(table.column(name)) for name in table.column_names}
     by_key: dict[tuple[Any, ...], list[Row]] = {}
-    for number, one in enumerate(keys(table, asked.by)):
+    for number, one in enumerate(keys(table, spec.by)):
         by_key.setdefault(one, []).append({name: values[number] for name, values in columns.items()})
     found = [
-        dict(zip(asked.by, one, strict=True)) | {function.name: _value(function, mine) for function in asked.functions}
+        dict(zip(spec.by, one, strict=True)) | {function.name: _value(function, mine) for function in spec.functions}
         for one, mine in by_key.items()
     ]
-    return _told(found, asked)
+    return _emitted(found, spec)
 
 
-def _told(found: list[dict[str, Any]], asked: Aggregate) -> list[dict[str, Any]]:
+def _emitted(found: list[dict[str, Any]], spec: Aggregate) -> list[dict[str, Any]]:
     """Return the rows with so many rows behind them, and of these the ones with most; of equal ones the least keys."""
-    if asked.at_least is not None:
-        found = [row for row in found if row["n"] >= asked.at_least]
-    if asked.top is not None:
-        content = {id(row): tuple(order(_back(row[name])) for name in asked.by) for row in found}
-        found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: asked.top]
+    if spec.at_least is not None:
+        found = [row for row in found if row["n"] >= spec.at_least]
+    if spec.top is not None:
+        content = {id(row): tuple(order(_back(row[name])) for name in spec.by) for row in found}
+        found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: spec.top]
     return found
 
 

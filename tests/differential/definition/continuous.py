@@ -36,7 +36,7 @@ def stays(points: IntArray, groups: IntArray, times: IntArray, window: int) -> t
     return starts[back], ends[back]
 
 
-def told(ids: IntArray, starts: IntArray, ends: IntArray, until: int) -> IntArray:
+def updates_of(ids: IntArray, starts: IntArray, ends: IntArray, until: int) -> IntArray:
     """Return the updates before `until`, (m, 3): time, ADD or DEL, id; in order of time, DEL before ADD, then by id."""
     real = starts < ends
     ids, starts, ends = ids[real], starts[real], ends[real]

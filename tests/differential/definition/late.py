@@ -44,7 +44,7 @@ def gone(case: Case) -> Gone:
 
 def _rows(rows: pa.Table, begin: int, case: Case) -> list[Row]:
     """Return the usable rows of a batch, which begins with row `begin` of the case."""
-    mine = usable(rows, case.asked)
+    mine = usable(rows, case.spec)
     entered = rows.take(pa.array(mine))
     sources = entered.column(SOURCE).to_pylist() if SOURCE in rows.column_names else [None] * len(mine)
     when = times(entered).tolist()
@@ -143,9 +143,9 @@ class _Clock:
         before = self.newest
         newest = max(row.time for row in rows)
         self.newest = newest if before is None else max(before, newest)
-        self.punctuation = max(self.punctuation, self.said(before, self.newest, rows, came))
+        self.punctuation = max(self.punctuation, self.proposed(before, self.newest, rows, came))
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         """Return the punctuation that this batch gives; `before` and `newest`: the newest times before it and after."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ class _Clock:
 class _Watermark(_Clock):
     """A fixed delay behind the newest time; a batch behind, if that is asked for."""
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del rows, came
         known = before if self.numbers.get("behind") else newest
         return -math.inf if known is None else known - int(self.numbers["delay"])
@@ -167,7 +167,7 @@ class _KSlack(_Clock):
 
     slack = 0
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del came
         for mine in by_pane(rows).values():
             self.slack = max(self.slack, 0 if before is None else self._delay(before, mine))
@@ -193,7 +193,7 @@ class _Readiness(_Clock):
         super().__init__(numbers)
         self.sources: dict[str | None, int] = {}
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del before, rows
         named = self.numbers["sources"]
         for row in came:

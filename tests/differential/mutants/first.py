@@ -12,9 +12,9 @@ from tests.differential.running import Tally, cases, failures
 
 def main() -> int:
     """Try cases; tell the first failure, or how many there were."""
-    asked = _arguments()
+    arguments = _arguments()
     tally = Tally()
-    for failure in failures(cases(asked.seed, asked.only, asked.cases, asked.seconds), tally):
+    for failure in failures(cases(arguments.seed, arguments.only, arguments.cases, arguments.seconds), tally):
         print(f"seed {failure.case.seed}, {failure.case.kind}, by {failure.way}: {failure.what}")
         return 1
     print(tally)

@@ -124,10 +124,10 @@ class Collector:
     workers: int
     partial: dict[int, list[Micros]] = field(default_factory=dict)
     queue: list[Update] = field(default_factory=list)
-    told: list[Micros] = field(default_factory=list)
+    reported_until: list[Micros] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.told = [NEVER] * self.workers
+        self.reported_until = [NEVER] * self.workers
 
     def reduce(self, row: int, local: Micros) -> Micros | None:
         """Take a local influence time; return the global one when it is the last."""
@@ -139,8 +139,8 @@ class Collector:
         """Take updates of a worker, all that it has up to `until`; yield those that can come no later from any worker."""
         for update in updates:
             heapq.heappush(self.queue, update)
-        self.told[worker] = until
-        while self.queue and self.queue[0].time <= min(self.told):
+        self.reported_until[worker] = until
+        while self.queue and self.queue[0].time <= min(self.reported_until):
             yield heapq.heappop(self.queue)
 
 
