@@ -58,7 +58,7 @@ PLACES: Final = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run them; print what is said where tests fail, and return 1 then."""
+    """Run them; print the output of failed tests, and return 1 then."""
     with tempfile.TemporaryDirectory(prefix="skypane-anywhere-") as within:
         runs = [place.start(Path(within), _pytest(seed, arguments)) for seed, place in enumerate(PLACES, 1)]
         failed = False

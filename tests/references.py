@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 @cache
 def files() -> frozenset[str]:
-    """Return the files of the project: those that git knows, and those that it would be told of."""
+    """Return the files of the project: those that git knows, and those that it would add."""
     if not (ROOT / ".git").exists():  # what was unpacked of a source distribution
         rooms = [ROOT / room for room in ("src", "papers", "tests", "docs", "measure")]
         found = [*(file for room in rooms for file in room.rglob("*")), *ROOT.glob("*.*")]
@@ -154,7 +154,7 @@ def _wrong(file: Path, text: str) -> Iterator[str]:
 
 
 def is_file(name: str, source_page: Path) -> bool:
-    """Return whether there is a file of that name: beside the one that tells of it, from the root, or anywhere by its end."""
+    """Return whether there is a file of that name: beside the one that names it, from the root, or anywhere by its end."""
     if (source_page.parent / name).exists() or name in files():
         return True
     return any(known.endswith(f"/{name}") for known in files())

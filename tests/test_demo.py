@@ -74,7 +74,7 @@ def fronts(table, end=None):
 
 
 def expected(settings, late):
-    """What the windows up to the last answered one hold, by the definition, over rows that were not put aside."""
+    """What the windows up to the last answered one hold, by the definition, over rows that were not quarantined."""
     taken = demo.flights(settings)
     aside = set(zip(late["flight"].to_pylist(), late["origin"].to_pylist(), micros(late, "scheduled"), strict=True))
     keys = zip(taken["flight"].to_pylist(), taken["origin"].to_pylist(), micros(taken, "scheduled"), strict=True)
@@ -98,7 +98,7 @@ def same_as_the_definition(settings):
 
 @pytest.fixture(scope="module")
 def finished(spark, tmp_path_factory):  # noqa: ARG001 - the session that it runs in
-    """Return the settings of a demo that a user has typed, and what they were told."""
+    """Return the settings of a demo that a user has typed, and what it printed."""
     here = tmp_path_factory.mktemp("demo")
     with chdir(here), redirect_stdout(io.StringIO()) as output:
         assert main(["demo", "--rows", "1500", "--speedup", "525600"]) == 0

@@ -41,7 +41,7 @@ def run(folder: Path, *arguments: str, path: Path = ROOT / "src") -> str:
 
 
 def test_every_program_of_the_page_is_whole():
-    """It runs as it stands (test_snippets.py) as a file of its own, as a user has it."""
+    """It runs unchanged (test_snippets.py) as a separate file, as a user has one."""
     assert all("if __name__ ==" in program for _, program in zip(ROWS, PROGRAMS, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Locks hold one version of each package that pyproject.toml asks for, within its bounds, and this environment has them."""
+"""Locks hold one version of each package that pyproject.toml requires, within its bounds, and this environment has them."""
 
 from __future__ import annotations
 

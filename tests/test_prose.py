@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.prose.texts import PAGES, ROOT, Text, names_of_tests, of_module, texts
+from tests.prose.texts import PAGES, ROOT, Text, of_module, of_tests, texts
 from tests.prose.vocabulary import Allowed, Found, Rule, Vocabulary
 
 VOCABULARY = Vocabulary.read()
@@ -103,9 +103,14 @@ def test_prose_of_a_module_is_its_docstrings_messages_and_comments():
     }
 
 
-def test_names_of_tests_are_read_as_sentences():
-    source = "def test_a_stage_says_why(): ...\ndef helper_says(): ...\n"
-    (name,) = names_of_tests("tests/test_m.py", source)
-    assert name == ("tests/test_m.py", 1, "a stage says why", True)
-    assert [found.words for found in VOCABULARY.matches([name])] == ["says"]
-    assert list(VOCABULARY.matches([name._replace(is_name=False)])) == []
+def test_names_docstrings_and_comments_of_tests_are_read():
+    source = (
+        'def test_a_stage_says_why():\n    """Return it."""  # why it ends\n\ndef helper_says(): return "two words"\n'
+    )
+    found = list(of_tests("tests/test_m.py", source))
+    assert [(each.line, each.text) for each in found] == [
+        (2, "Return it."),
+        (2, "why it ends"),
+        (1, "a stage says why"),
+    ]
+    assert [match.words for match in VOCABULARY.matches(found)] == ["says"]

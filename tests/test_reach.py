@@ -1,4 +1,4 @@
-"""All of src is there for users: a door leads to each module, and something in src or the docs uses each definition."""
+"""All of src is there for users: a public name or a command leads to each module, and something in src or the docs uses each definition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.test_imports import ROOT, Module, _module, _reached, imports, modules
 # What users, Spark and the shell start from. Sources register with Spark when a public name builds a stream of them.
 ENTRY_POINTS = ("skypane", "skypane.__main__", "skypane.public", "skypane.cli.main", "skypane.testing")
 
-# Modules to which no door leads -> why they are there.
+# Modules to which no entry point leads -> why they are there.
 BY_THEMSELVES = {
     "skypane.cli.__main__": "python -m skypane.cli",
     "skypane.examples": "the jobs that are shipped, files of YAML",
@@ -62,7 +62,7 @@ def named_modules(tree: ast.Module) -> Iterator[str]:
 
 
 def unreached(checked: Collection[Module], entry_points: Collection[str]) -> list[str]:
-    """Return the modules that no door imports, directly or indirectly; importing a module imports its packages."""
+    """Return the modules that no entry point imports, directly or indirectly; importing a module imports its packages."""
     known = frozenset(module.name for module in checked)
     found = {
         module.name: {one.name for one in imports(module, known)}

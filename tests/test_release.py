@@ -14,7 +14,7 @@ CHANGES = "# Changelog\n\n## [Unreleased]\n\n## [0.3.0] - 2027-01-31\n\n- one\n\
 
 
 def release() -> Any:
-    """The program, which is no part of a package."""
+    """The program, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("release", ROOT / ".ci" / "release.py")
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""Every snippet of README and docs, as it stands: python runs, is typed, and commands end well."""
+"""Every snippet of README and docs, unchanged: python runs, is typed, and commands end well."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def programs(page: Path) -> list[str]:
 
 
 def commands() -> list[str]:
-    """Return what the pages say to type, but for what installs, measures, or takes minutes."""
+    """Return what the pages say to type, except for what installs, measures, or takes minutes."""
     lines = [line for page in PAGES for body in blocks(page, "sh") for line in body.splitlines()]
     return [line for line in lines if re.match(r"skypane (generate|describe)\b", line)]
 

@@ -25,7 +25,7 @@ STEPS = [(name, step) for name, job in WORKFLOW["jobs"].items() for step in job[
 
 
 def named_in(text: str) -> list[str]:
-    """Return the goals of the commands `make GOAL` in a page: those in code, as the verb is an English one too."""
+    """Return the goals of the commands `make GOAL` in a page: those in code, as `make` is an English word too."""
     return re.findall(r"(?:`|^)make ([a-z][\w-]*)", text, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Holds what a stream has come to against brute force: answers, late rows, what was put aside, and what is left over."""
+"""Holds what a stream has come to against brute force: answers, late rows, quarantined rows, and what is left over."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _check_rejected(stream: Stream, taken: Taken, batches: list[BatchMetrics]) -
 
 
 def _ledger_number(batch: int, batches: list[BatchMetrics]) -> int:
-    """Return the ledger's number of a batch of Spark's, who does not count drains, which bring no rows."""
+    """Return the ledger's number of a Spark batch: Spark does not count drains, which bring no rows."""
     own = [one.batch_id for one in batches if one.rows]
     return own[batch] if batch < len(own) else len(batches)
 
@@ -79,7 +79,7 @@ def _answer(row: Row, scenario: str) -> Hashable:
 
 
 def _check_told_again(stream: Stream) -> None:
-    """A batch that a sink is told again, after a kill, is what it was told before: a function could not take it back."""
+    """A batch that a sink receives again, after a kill, is the batch that it received before: a function could not take it back."""
     for name in ("out", "late"):
         batches = [path.name.partition("-")[0] for path in deliveries(stream.folder / name)]
         assert len(batches) == len(set(batches)), f"{name} was told two things under one number"

@@ -76,7 +76,7 @@ class Stream:
 
 
 class Noted(Directory):
-    """A folder of answers that keeps beside it a digest of what it was told, by batch."""
+    """A folder of answers that keeps beside it a digest of what it received, by batch."""
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         rows = sorted(map(repr, answers.table().to_pylist()))
@@ -88,12 +88,12 @@ class Noted(Directory):
 
 
 def deliveries(folder: Path) -> list[Path]:
-    """Return a file for each batch and what a folder was told under its number, "number-digest"."""
+    """Return a file for each batch and what a folder received under its number, "number-digest"."""
     return sorted(_notes(folder).iterdir()) if _notes(folder).is_dir() else []
 
 
 def _notes(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}-told")
+    return folder.with_name(f"{folder.name}-deliveries")
 
 
 def numbers(log: Path) -> list[int]:

@@ -1,4 +1,4 @@
-"""A table of figures, plots on demand; what cannot be read is said in one sentence."""
+"""A table of figures, plots on demand; what cannot be read is reported in one sentence."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""A workload is written as it was asked for; what cannot be made is said in one sentence."""
+"""A workload is written as requested; an invalid one is reported in one sentence."""
 
 import pyarrow.parquet as pq
 import pytest

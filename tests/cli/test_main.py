@@ -31,7 +31,7 @@ def test_a_command_line_that_cannot_be_read_exits_with_2(argv: list[str], capsys
 
 
 class Raises:
-    """A verb that ends in an exception."""
+    """A command that ends in an exception."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error

@@ -76,7 +76,7 @@ def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, 
     assert main([*command, str(job)]) == 1
     assert "if you trust it, start with --allow evil" in capsys.readouterr().err
     assert not mark.exists()
-    assert main([*command, "--allow", "evil", str(job)]) == 1  # what it is called upon for is no function
+    assert main([*command, "--allow", "evil", str(job)]) == 1  # what its name denotes is not a function
     assert mark.exists()
     sys.modules.pop("evil")
 

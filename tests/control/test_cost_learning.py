@@ -130,7 +130,7 @@ def test_a_front_that_takes_long_shows_what_its_rows_cost():
 
 
 def test_slow_batches_at_the_start_move_nothing_for_long():
-    """The first batch of a driver is no sample, the first with an exchange neither, and of the others one may be slow."""
+    """The first batch of a driver is not a sample, the first with an exchange neither, and of the others one may be slow."""
     first = replace(READ, interval=None, lift_seconds=60.0)
     slow, moved = lifted(3.0, 0.4, 0.1), lifted(0.55, 0.25, 0.25, exchanged=True)
     cold, colder = replace(moved, lift_seconds=5.0), replace(moved, lift_seconds=30.0)

@@ -20,7 +20,7 @@ def without(names: list[str]) -> dict[str, str]:
 
 
 def blas(core: str) -> dict[str, str]:
-    """OpenBLAS runs what it is told to: a core's kernels only where the CPU has its instructions."""
+    """OpenBLAS runs what it is set to: a core's kernels only where the CPU has its instructions."""
     runs = {"SkylakeX": AVX512, "Haswell": AVX2, "Zen": AVX2}.get(core, True)
     return {"OPENBLAS_CORETYPE": core} if runs else {}
 

@@ -1,4 +1,4 @@
-"""Each layout is read to the last field; each bad line is told of, with its number and its reason."""
+"""Each layout is read to the last field; each bad line is reported, with its number and its reason."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""A stream made to order is described as what was ordered; what cannot be told says why."""
+"""A stream made to order is described as what was ordered; a missing figure has its reason."""
 
 import re
 

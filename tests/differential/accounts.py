@@ -31,7 +31,7 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
 
 
 def gone_differ(case: Case, rejected: pa.Table) -> str | None:
-    """Return how the rows that were late, or given up, differ from those that are by the policy's own words, if they are said there."""
+    """Return how the rows that were late, or abandoned, differ from those that are by the policy's own words, if these define it."""
     if not has_words(case.policy):
         return None
     reasons = rejected.column("reason").to_pylist()
@@ -49,7 +49,7 @@ def gone_differ(case: Case, rejected: pa.Table) -> str | None:
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
-    """Return the rows that entered, and the ids of those that were put aside for what they are, ascending."""
+    """Return the rows that entered, and the ids of those that were quarantined for what they are, ascending."""
     gone = Counter(rejected.column(ID).to_pylist())
     left = []
     for place, one in enumerate(rows.column(ID).to_pylist()):

@@ -20,7 +20,7 @@ START, END = "window_start", "window_end"
 
 
 def difference(case: Case, wanted: Expected, found: Any) -> str | None:
-    """Return in words how what a way has `found` differs from what the definition wants; None if it does not."""
+    """Return in words how what a way has `found` differs from what the definition gives; None if it does not."""
     if isinstance(wanted, Refused):
         return None if isinstance(found, Refused) else f"{wanted.why}, and it was answered"
     if isinstance(found, Refused):
@@ -141,7 +141,7 @@ def admits(wanted: Any, found: Any) -> bool:
 
 
 def updates_differ(wanted: IntArray, found: IntArray) -> str | None:
-    """Return how the updates that were told differ; (m, 3) each, in order."""
+    """Return how the emitted updates differ; (m, 3) each, in order."""
     if np.array_equal(wanted, found):
         return None
     mine, theirs = {tuple(one) for one in wanted.tolist()}, {tuple(one) for one in found.tolist()}

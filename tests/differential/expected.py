@@ -32,7 +32,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Updates:
-    """What is told of a front: (m, 3) times, ADD or DEL, ids; of those up to any clock, those before it. Ids tell rows apart."""
+    """The updates of a front: (m, 3) times, ADD or DEL, ids; of those up to any clock, those before it. Ids distinguish rows."""
 
     changes: IntArray
 

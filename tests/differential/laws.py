@@ -1,6 +1,6 @@
 """Laws beside equality with the definition: a case and another one made of it, answered alike, must agree in a known way.
 
-Each law takes a case and what answers one, and says in words what does not hold; None: it holds, or is none of this case.
+A law is a function of a case and of what answers one; it returns in words what does not hold; None: it holds, or is none of this case.
 """
 
 from __future__ import annotations

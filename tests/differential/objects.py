@@ -1,4 +1,4 @@
-"""The objects of the package that a case asks for: here alone the plain values of case.py become skypane's."""
+"""The objects of the package that a case specifies: here alone the plain values of case.py become skypane's."""
 
 from __future__ import annotations
 

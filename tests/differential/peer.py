@@ -18,7 +18,7 @@ _WORDS: Final = {"count": "count({})", "min": "min({})", "max": "max({})", "coun
 
 
 def difference(case: Case, wanted: Values) -> str | None:
-    """Return how DuckDB's answers differ from what the definition wants of an aggregate of any rows, or None."""
+    """Return how DuckDB's answers differ from what the definition gives for an aggregate of any rows, or None."""
     spec = case.spec
     assert isinstance(spec, Aggregate)
     functions = [one for one in spec.functions if _is_known(case, one)]

@@ -116,7 +116,7 @@ def _difference_text(name: str, found: IntArray, wanted: IntArray) -> str:
 
 
 def failures(first: int, most: int | None, seconds: float, count: Callable[[], None]) -> Iterator[tuple[Points, str]]:
-    """Try cases from a seed on; yield those that fail. `told` is called for each."""
+    """Try cases from a seed on; yield those that fail. `count` is called for each."""
     until, seed = time.monotonic() + seconds, first
     while time.monotonic() < until and (most is None or seed < first + most):
         count()

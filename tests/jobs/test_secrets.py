@@ -40,7 +40,7 @@ def job_of(options: object, **source: object) -> str:
 
 
 def test_what_is_printed_and_reported_hides_what_may_be_a_secret():
-    """--dry-run and the report tell a job by the same settings."""
+    """--dry-run and the report describe a job by the same settings."""
     described = dict(settings(parse(job_of(OPTIONS))))["source"]
     assert SECRET not in described
     assert "subscribe=prices" in described

@@ -1,4 +1,4 @@
-"""Settings of other versions: what make is told to install, what it says, and the table that is kept."""
+"""Settings of other versions: what make gets to install, what it prints, and the table that is kept."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.model.disk import Failed, Operation
 
 
 class Info(NamedTuple):
-    """What there is under a name."""
+    """The file or folder under a name."""
 
     base_name: str
     type: fs.FileType

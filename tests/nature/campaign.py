@@ -27,7 +27,7 @@ from tests.servers.kafka import broker, known_classpath
 log = logging.getLogger("nature")
 
 ROUND: Final = 30
-"""Kills of a stream, about, if nothing else is said."""
+"""Kills of a stream, about, by default."""
 MANY: Final = 50
 """Kills from which on it pays to make an archive of Java's classes first."""
 KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"

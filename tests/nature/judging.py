@@ -21,7 +21,7 @@ def wrongs(name: str, folder: Path, steps: Steps, broker: str, *, whole: bool) -
     late = oracle.parquet_rows(sorted((folder / "late").glob("*.parquet")))
     if not whole or name == "aggregates":
         return found
-    # Spark's operator has dropped some of those that were sent twice; of the others each is told once.
+    # Spark's operator has dropped some of those that were sent twice; of the others each is emitted once.
     return found + oracle.not_the_rejected(late, steps.rejected)
 
 

@@ -66,7 +66,7 @@ class Driver:
         self.heard = self.began = time.monotonic()
 
     def received(self) -> tuple[str, Any] | None:
-        """Return what it has said since it was asked last; None if that is nothing."""
+        """Return what it has sent since the last call; None if that is nothing."""
         with suppress(EOFError, OSError):
             if self._line.poll(0):
                 kind, value = self._line.recv()

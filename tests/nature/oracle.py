@@ -45,12 +45,12 @@ def in_folder(folder: Path) -> Found:
 
 
 def in_calls(folder: Path) -> tuple[Found, list[str]]:
-    """Return what a function was told; told again of a batch, it must have been told the same."""
+    """Return what a function received; a batch that it received again must have been the same."""
     received: dict[str, list[list[Row]]] = defaultdict(list)
     for path in sorted(folder.glob("*.parquet")):
         received[path.name.partition("-")[0]].append([*parquet_rows([path])])
     wrong = [
-        f"batch {batch} was told in {len(each)} ways"
+        f"batch {batch} was delivered in {len(each)} ways"
         for batch, each in received.items()
         if any(one != each[0] for one in each)
     ]
@@ -177,7 +177,7 @@ def not_the_rejected(received: Iterable[Row], meant: Counter[tuple[int, str]]) -
     """Hold late and quarantined rows against their fates."""
     found = Counter((row["id"], row["reason"]) for row in received)
     missing, extra = meant - found, found - meant
-    wrong = [f"{missing.total()} rejected rows are not told: {_short(missing)}"] if missing else []
+    wrong = [f"{missing.total()} rejected rows are missing: {_short(missing)}"] if missing else []
     return [*wrong, f"{extra.total()} rejected rows are too many: {_short(extra)}"] if extra else wrong
 
 

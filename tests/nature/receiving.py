@@ -61,7 +61,7 @@ class Client:
         return self.acknowledged == len(self._lines)
 
     def go_on(self) -> None:
-        """Connect if need be, send what there is to send, and hear what is on disk."""
+        """Connect if need be, send the rows to send, and read what is on disk."""
         try:
             if self._line is None:
                 self._line = socket.create_connection(("127.0.0.1", self._port), 1)

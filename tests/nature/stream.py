@@ -45,9 +45,9 @@ EXCUSES: Final = {
     # Outside of await_termination() Ctrl-C is Python's, and PySpark's, which cancels what runs.
     schedule.INTERRUPT: r"KeyboardInterrupt|cancelled|^while the job was made: ",
 }
-"""What a driver may fail with when something was done to it: anything else is told."""
+"""What a driver may fail with when something was done to it: anything else is reported."""
 FOREVER: Final = 4
-"""Starts in a row that fail before a batch: the stream is refused for ever."""
+"""Starts in a row that fail before a batch: the stream is refused forever."""
 
 
 SOON: Final = 3.0
@@ -210,14 +210,14 @@ class Stream:
         self._tally.starts += 1
 
     def _committed(self) -> int:
-        """Return how many rows the stream has read: so much is asked of skypane, to know when it needs more."""
+        """Return how many rows the stream has read: so much is required of skypane, to know when it needs more."""
         with suppress(Exception):
             (last,) = Ledger(DocumentStore.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
             return int(last["totals"]["read"])
         return self._read
 
     def _until_batches(self, driver: Driver, count: int) -> None:
-        """Wait for so many batches, starting the driver anew when it fails; HungError if nothing comes."""
+        """Wait for so many batches, starting the driver again when it fails; HungError if nothing comes."""
         while driver.batches < count:
             if self._hear(driver, driver.wait(self._tick)) != BATCH:
                 if not driver.is_there:
@@ -370,7 +370,7 @@ class Stream:
         driver.end()
 
     def _do_freeze(self, driver: Driver, act: Act) -> None:
-        """Stop a driver's clock, let another go on and be killed; the first, when it wakes, must end and change nothing."""
+        """Stop a driver's clock, let another continue and be killed; the first, when it wakes, must end and change nothing."""
         frozen, second = self._frozen(driver), self._up()
         self._driver = second
         self._run(second)
@@ -416,7 +416,7 @@ class Stream:
         driver.heard = time.monotonic()
 
     def _until_ended(self, driver: Driver) -> None:
-        """Wait until a driver that was taken over says so; what it said before it was frozen comes first."""
+        """Wait until a fenced driver reports it; its reports from before it was frozen come first."""
         while True:
             kind, value = driver.wait(self._tick)
             if kind == BATCH:
@@ -431,7 +431,7 @@ class Stream:
             return
 
     def _promised(self) -> dict[str, tuple[int, int]]:
-        """Return the files that a driver that was taken over changes no more: when each was changed, and its size."""
+        """Return the files that a fenced driver changes no more: when each was changed, and its size."""
         kept = self.folder / "checkpoint" / "skypane"
         folders = [kept / "ledger", *(self.folder / name for name in ("out", "late", "front"))]
         files = [path for folder in folders for path in _files(folder) if "_staging" not in path.parts]

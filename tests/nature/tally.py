@@ -22,7 +22,7 @@ class Tally:
     batches: int = 0
     rows: int = 0
     seconds: float = 0.0
-    #: answers that are wrong, checkpoints refused for ever, drivers that hang; and failures that nothing explains
+    #: answers that are wrong, checkpoints refused forever, drivers that hang; and failures that nothing explains
     wrong: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
 

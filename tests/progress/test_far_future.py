@@ -65,7 +65,7 @@ def test_a_stream_that_continues_without_far_rows_quarantines_them():
         newest, held = newest + 1, verdict.held
         abandoned.append(verdict.abandoned.rows)
         assert verdict.limit < 9_000
-    # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are given up.
+    # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are quarantined.
     assert abandoned == [0, 0, 0, 0, 4]
     assert held.rows == 1, "the last one has not been judged yet"
 

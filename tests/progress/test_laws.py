@@ -78,7 +78,7 @@ def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
     for times in stream:
         state = policy.decide(state, arrivals(times))[0]
         bad = max(*times, state.newest) + ahead
-        batch = arrivals([*times, *times, bad])  # so that it never is half of the first batch
+        batch = arrivals([*times, *times, bad])  # so that it is never half of the first batch
         with_bad_clock = policy.decide(with_bad_clock, batch)[0]
         assert with_bad_clock.held.rows > 0
         assert with_bad_clock.newest == state.newest

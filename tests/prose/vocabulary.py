@@ -23,6 +23,8 @@ class Rule:
     use: str
     why: str
     example: str
+    #: whether tests follow the rule, too
+    tests: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -70,8 +72,12 @@ class Vocabulary:
     def matches(self, texts: Iterable[Text]) -> Iterator[Found]:
         """Yield the places of the texts that a rule finds."""
         for each in texts:
-            for rule in self.rules + self.for_names * each.is_name:
+            for rule in self._rules(each):
                 yield from (_found(each, rule, match) for match in rule.pattern.finditer(each.text))
+
+    def _rules(self, text: Text) -> tuple[Rule, ...]:
+        rules = tuple(rule for rule in self.rules if rule.tests or not text.file.startswith("tests/"))
+        return rules + self.for_names if text.is_name else rules
 
     def findings(self, matches: Iterable[Found]) -> list[Found]:
         """Return the matches that break a rule: those that are not allowed."""

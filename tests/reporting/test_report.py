@@ -198,7 +198,7 @@ def test_a_report_of_elastic_workers_draws_them_and_shows_the_last_decision():
 
 
 def drain(**changed: Any):
-    """What a drain tells: no row is read, so there is no pane level; two windows are answered."""
+    """The report of a drain: no row is read, so there is no pane level; two windows are answered."""
     seconds = {"total": 0.3, "wlq": 0.2, "sink": 0.1}
     return batch(batch_id=8, plq_workers=0, wlq_workers=1, windows=2, decisions=(), seconds=seconds, **changed)
 

@@ -66,7 +66,7 @@ def batches() -> list[pa.Table]:
 
 
 def executors(spark: SparkSession) -> list[dict[str, Any]]:
-    """Return what Spark's own status page tells of all executors, those that are gone with them."""
+    """Return what Spark's own status page shows of all executors, those that are gone with them."""
     context = spark.sparkContext
     where = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/allexecutors"
     with urllib.request.urlopen(where) as answer:  # noqa: S310 - of this machine

@@ -166,7 +166,7 @@ def test_infinities_are_ordered(spark: SparkSession, tmp_path: Path):
 
 
 def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
-    """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is put aside."""
+    """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is quarantined."""
     first = [(0, -CENTURY, "old", 1.0, 1.0), *((number, number, "a", 1.0, 1.0) for number in range(1, 4))]
     second = [
         (10, CENTURY, "a", 1.0, 1.0),

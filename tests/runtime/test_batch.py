@@ -288,7 +288,7 @@ def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
 
 
 def test_rows_that_a_later_condition_of_the_user_took_away_fail_nothing(spark: SparkSession):
-    """A check that Spark could move below a join or a filter would see rows that are not asked about."""
+    """A check that Spark could move below a join or a filter would see rows outside of the query."""
     rows = spark.createDataFrame(BAD)
     known = spark.createDataFrame([("r0",), ("r4",)], "label string")
     assert [row.label for row in sp.skyline(rows.join(known, "label"), "x MIN").collect()] == ["r0"]

@@ -1,4 +1,4 @@
-"""What is said of a batch, put together from what its steps left, without a Java in sight."""
+"""The report of a batch, put together from what its steps left, without a Java in sight."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from skypane.windows import Windows
 PLAN = Plan(SKYLINE, Windows(10, 10), "time", Watermark("0 seconds"), source="label")
 CONTROL = ControlLoop(splitting("PB_RR"), Workers(3, 2))
 NOWHERE: object = None
-"""Instead of a DataFrame: nothing that is told is read off the rows."""
+"""Instead of a DataFrame: nothing that is reported is read off the rows."""
 
 
 def metrics_of(
@@ -69,7 +69,7 @@ def folder(tmp_path) -> DocumentStore:
 
 
 def test_every_row_is_counted_once(folder: DocumentStore, tmp_path: Path):
-    """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two given up."""
+    """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two quarantined."""
     parts = [table([3, 11, None]), table([12, 13, 14, 15], xs=[1.0, None, 1.0, 1.0])]
     metrics = metrics_of(parts, folder, punctuation=10)
     assert (metrics.batch_id, metrics.rows, metrics.task_rows) == (7, 7, (3, 4))

@@ -160,7 +160,7 @@ class Table:
         self._fail(batch_id, "after")
 
     def _merge(self, database: sqlite3.Connection, updates: list[dict[str, Any]]) -> None:
-        """Of one id, what is said last counts: DEL, where there are both, because a row enters once."""
+        """The last action of an id counts: DEL, where there are both, because a row enters once."""
         gone = {row["id"] for row in updates if row["action"] == "DEL"}
         database.executemany("DELETE FROM front WHERE id = ?", [[row] for row in gone])
         new = [(row["id"], row["price"]) for row in updates if row["action"] == "ADD" and row["id"] not in gone]
@@ -298,7 +298,7 @@ def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSe
 
 
 def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(spark: SparkSession, tmp_path: Path):
-    """Twenty rows a month later are believed, one a year later is not; a start of its own drains."""
+    """Twenty rows a month later are accepted, one a year later is not; a start of its own drains."""
     first, later = late_rows(5, batches=2), late_rows(6, batches=1, rows=20, start=30 * 86_400 * SECOND)[0]
     year = later.slice(0, 1).set_column(1, "ts", pa.array([365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
     batches = [*first, pa.concat_tables([later, year])]

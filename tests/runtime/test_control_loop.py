@@ -1,4 +1,4 @@
-"""Workers and the control policies at the engine: what a batch is told, what is saved with it, what a restart makes of it."""
+"""Workers and the control policies at the engine: what a batch gets, what is saved with it, what a restart makes of it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),
         "TopK": pytest.approx(1 - 1 / 64),
-        "CountBySensor": pytest.approx(1 - 64**-0.25),  # does not tell
+        "CountBySensor": pytest.approx(1 - 64**-0.25),  # is not known
     }
 
 
@@ -91,7 +91,7 @@ def test_the_state_of_control_comes_back_from_the_ledger():
 
 
 def test_a_job_with_other_numbers_of_workers_starts_with_them():
-    """And one that asks for the same as before goes on with those that scale() has set."""
+    """And one with the same numbers as before continues with those that scale() has set."""
     scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
     assert CONTROL.restore(scaled).workers == Workers(7, 1)
     other = ControlLoop(CONTROL.splitting, Workers(4, 2))
@@ -126,7 +126,7 @@ def test_a_source_that_sets_its_readers_gets_that_many_tasks():
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
         control = ControlLoop(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
         state = control.observe(control.init(), replace(quiet, sized=sized))
-        state = control.observe(state, replace(quiet, sized=False))  # nothing is told of a batch that comes again
+        state = control.observe(state, replace(quiet, sized=False))  # a batch that comes again is not measured
         _, steering = control.decide(state)
         assert (steering.workers.plq, steering.tasks) == (2, tasks)
 
@@ -202,7 +202,7 @@ def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
 
 
 def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
-    """Start again; the policy must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
+    """Start again; the policy must continue where the ledger is, with an alpha that had moved, and answers be whole."""
     manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST

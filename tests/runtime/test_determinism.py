@@ -97,7 +97,7 @@ def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> 
 
 
 def streamed(spark: SparkSession, folder: Path, batches: list[pa.Table], files: int, **options: Any) -> list[str]:
-    """What a real query answers to them, each a micro-batch of so many files; no row of it is late or put aside."""
+    """What a real query answers to them, each a micro-batch of so many files; no row of it is late or quarantined."""
     write_batches(folder / "in", batches, files=files)
     job = sp.stream(
         read_batches(spark, folder / "in", SCHEMA, files=files),

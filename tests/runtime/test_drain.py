@@ -76,7 +76,7 @@ def test_a_daily_stream_is_answered_whole_whatever_the_gaps_and_the_cut(gaps: li
 
 @given(st.integers(1, 30), CUTS)
 def test_the_last_day_may_have_come_in_part(last: int, cuts: list[int]):
-    """After a weekend a single row is no surprise, if there was a weekend before."""
+    """After a weekend a single row is not a surprise, if there was a weekend before."""
     days = prices([0, 1, 2, 5, 6, 7, 8, 9])
     rows = pa.concat_tables([days, prices([12], last)])
     rows = rows.set_column(3, "label", pa.array([f"r{i}" for i in range(rows.num_rows)]))
@@ -139,7 +139,7 @@ def test_two_far_clusters_are_accepted_no_further_than_they_have_rows():
 
 
 def test_rows_that_the_stream_has_gone_on_without_are_quarantined_however_many():
-    """Twenty rows ahead and forty that came after them, elsewhere: of one batch nobody could tell."""
+    """Twenty rows ahead and forty that came after them, elsewhere: one batch could not show it."""
     first, then = [START + n * MINUTE for n in range(40)], [START + n * MINUTE for n in range(40, 80)]
     ahead = [START + 365 * DAY + n for n in range(20)]
     dense = replace(DAILY, windows=Windows.of("10 minutes"))
@@ -230,7 +230,7 @@ def test_a_row_that_a_drain_has_made_late_is_not_held_besides():
 
 @dataclass(frozen=True)
 class Forgetful(Watermark):
-    """Gives up the pane that starts at `pane`, which it has never held."""
+    """Abandons the pane that starts at `pane`, which it has never held."""
 
     pane: int = 0
 

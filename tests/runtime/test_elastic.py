@@ -1,4 +1,4 @@
-"""Elastic workers in the engine: decided between batches, kept in the ledger, told; answers are the oracle's."""
+"""Elastic workers in the engine: decided between batches, kept in the ledger, reported; answers are the oracle's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_workers_follow_at_the_end_of_a_control_interval():
 
 
 def test_few_workers_need_no_exchange():
-    """A task then reads several of the source's partitions; as asked for by default, they are left as they are."""
+    """A task then reads several of the source's partitions; as requested by default, they are left as they are."""
     control = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
     _, steering = control.decide(after(control, control.init(), batch(0.1), batch(0.1)))
     assert (steering.routing, steering.tasks) == (None, 2)
@@ -124,7 +124,7 @@ def test_rows_that_came_while_a_batch_lasted_too_long_wait():
     arrived = sum(task.rows for task in late.tasks)
     assert stages_of(late).backlog == round(0.4 * arrived)
     assert stages_of(replace(late, backlog=7)).backlog == round(0.4 * arrived) + 7, (
-        "beside those that the source tells of"
+        "beside those that the source reports"
     )
     assert stages_of(replace(late, interval=None)).backlog == 0
     control = controlled(sp.Fuzzy(max_workers=64, every=1))
@@ -313,7 +313,7 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
-    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)

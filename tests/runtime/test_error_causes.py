@@ -1,4 +1,4 @@
-"""What a failure says: one line with the cause, in the error and in the log; the whole trace for who asks for it."""
+"""The report of a failure: one line with the cause, in the error and in the log; the whole trace on request."""
 
 from __future__ import annotations
 

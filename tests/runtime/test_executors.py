@@ -103,7 +103,7 @@ def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_c
 
 @pytest.mark.slow
 def test_doctor_reports_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path):
-    """A master without a worker: Spark itself would wait for ever."""
+    """A master without a worker: Spark itself would wait forever."""
     with standalone(tmp_path, cores=0) as master:
         command = [sys.executable, "-m", "skypane", "doctor", "--master", master, "--timeout", "10"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)

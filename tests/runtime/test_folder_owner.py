@@ -78,7 +78,7 @@ def test_a_start_fenced_between_two_files_leaves_no_trace(tmp_path: Path, monkey
 
 
 def test_a_start_that_wakes_late_leaves_the_one_after_it_alone(tmp_path: Path):
-    """It was taken over before it came to its folder, and finds that out there."""
+    """It was fenced before it came to its folder, and finds that out there."""
 
     def taken_over() -> None:
         raise CheckpointError("taken over")

@@ -1,4 +1,4 @@
-"""A workload that is made where it is read gives the same rows as the whole table, in whatever order they are asked for."""
+"""A workload that is made where it is read gives the same rows as the whole table, in whatever order they are requested."""
 
 import pickle
 from itertools import pairwise

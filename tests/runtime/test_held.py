@@ -239,7 +239,7 @@ def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tm
 
 @dataclass(frozen=True)
 class Forgetful(sp.KSlack):
-    """Says of a pane that it has never held that its one row is given up; the pane has ten."""
+    """Says of a pane that it has never held that its one row is quarantined; the pane has ten."""
 
     def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
         after, decision = super().decide(state, known)

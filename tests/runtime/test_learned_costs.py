@@ -76,7 +76,7 @@ class SetUp:
 
 
 def test_where_an_exchange_costs_a_second_rows_are_soon_left_where_they_are_read():
-    """It would save 0.2 s. By the default costs rows would be exchanged for ever."""
+    """It would save 0.2 s. By the default costs rows would be exchanged forever."""
     far = SetUp(exchange=1.0)
     assert sum(far.run(500, learn=False)[0]) > 450
     done, state = far.run(500)

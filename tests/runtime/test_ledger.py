@@ -38,7 +38,7 @@ def manifest(batch_id: int) -> Manifest:
 
 
 def claimed(store: DocumentStore, definition: dict[str, Any] = DEFINITION) -> Ledger:
-    """Return the ledger as a driver that starts has it."""
+    """Return the ledger as a driver that starts reads it."""
     ledger = Ledger(store)
     ledger.claim(QueryDefinition(definition))
     return ledger
@@ -301,7 +301,7 @@ def test_the_same_query_may_continue_under_the_same_name(store: DocumentStore):
 
 
 def test_a_definition_with_tuples_is_recognised_after_json(store: DocumentStore):
-    """A query of one's own may describe itself with what JSON turns into something else."""
+    """A user-defined query may describe itself with what JSON turns into something else."""
     described: dict[str, Any] = {"columns": ("a", "b"), "limits": {1: 2.0}}
     assert name_of(store, described) == name_of(store, described)
 

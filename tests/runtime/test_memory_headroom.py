@@ -32,14 +32,14 @@ from skypane.runtime.spark.error_causes import cause
 from skypane.windows import Windows
 
 EVERYTHING = "1000000000"
-"""More MiB than any machine has: whatever asks for memory then is refused."""
+"""More MiB than any machine has: any request for memory then is refused."""
 MIB = 1 << 20
 QUERY = sp.Skyline("price MIN, rating MAX")
 
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever asks in this process is refused."""
+    """Any request in this process is refused."""
     monkeypatch.setenv(memory_headroom.SPARE, EVERYTHING)
     memory_headroom._spare.cache_clear()
     yield
@@ -150,7 +150,7 @@ def test_a_window_reserves_memory_for_all_of_its_panes_though_each_is_small(tmp_
     parts = worker.close().partials
     store.child(PARTIALS).make()
     refs = partials.write(store.child(PARTIALS), partials.attempt_name(0, 0), [part.partial for part in parts])
-    assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be asked for as they are read
+    assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be reserved as they are read
     panes = (
         OpenPanes[PartialReference].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
     )

@@ -18,7 +18,7 @@ MOST_LINES, MOST_CHARACTERS = 12, 200
 
 
 class Cells(HTMLParser):
-    """Reads a table of two columns; whatever is no table breaks it."""
+    """Reads a table of two columns; whatever is not a table breaks it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -52,7 +52,7 @@ PATIENCE = 180
 
 
 class Driver:
-    """A driver process that starts Spark at once, and each of its tasks when it is told."""
+    """A driver process that starts Spark at once, and each of its tasks on request."""
 
     def __init__(self, log: Path, master: str, module: str) -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
@@ -115,7 +115,7 @@ class Driver:
         self.process.stdin.flush()
 
     def end(self) -> list[str]:
-        """Give it no other task, and wait for its end; return what was said last."""
+        """Give it no other task, and wait for its end; return its last output."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with suppress(BrokenPipeError):  # it is dead, and has not read its task
@@ -512,7 +512,7 @@ def test_a_checkpoint_of_another_job_is_refused(
 
 
 def copied(run: Path, target: Path) -> Path:
-    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint wants its source where it was."""
+    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint needs its source where it was."""
     return Path(shutil.copytree(run, target / "run"))
 
 

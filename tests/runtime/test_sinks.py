@@ -48,7 +48,7 @@ def answers(*tables: pa.Table) -> BatchRows:
 
 
 def staged(out: Directory, tables: Sequence[pa.Table]) -> BatchRows:
-    """Answers that workers wrote where the sink wants them."""
+    """Answers that workers wrote where the sink needs them."""
     stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
@@ -159,7 +159,7 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
 
 
 def test_a_reader_with_the_front_open_continues_to_read_the_old_one(tmp_path: Path):
-    """And whoever looks finds one file, whole, at any moment."""
+    """And a reader finds one file, whole, at any moment."""
     front, move = Current(str(tmp_path)), DocumentStore.move
     front.open(QueryStart("q"))
     front.write(NO_SPARK, answers(ONE), 0)
@@ -369,7 +369,7 @@ def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path
 
 
 def test_answers_and_late_rows_have_different_names_and_folders(tmp_path: Path):
-    """Two mounts of one folder look like two places: what lies there tells."""
+    """Two mounts of one folder look like two places: the files there show it."""
     for taker in checked(tmp_path / "out", tmp_path / "late").by_role.values():
         taker.open(QueryStart("q"))
         taker.write(NO_SPARK, answers(ONE), 0)

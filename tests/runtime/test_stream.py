@@ -141,7 +141,7 @@ def test_a_stream_answers_as_the_oracle(name: str, spark: SparkSession, tmp_path
 @pytest.fixture
 def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are exchanged before they are lifted, from the first batch on."""
-    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
 
 
 @pytest.fixture
@@ -435,7 +435,7 @@ def test_a_drained_stream_answers_its_last_windows_and_may_continue(spark: Spark
 
 
 class Held:
-    """A sink that waits in the middle of a batch until it is let go."""
+    """A sink that waits in the middle of a batch until it is released."""
 
     def __init__(self) -> None:
         self.taken: dict[int, pa.Table] = {}

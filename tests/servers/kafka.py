@@ -67,7 +67,7 @@ class NoArtefactsError(Exception):
 def classpath(*artefacts: str, alone: bool = False) -> str:
     """Return the jars of group:artefact:version, as Maven has them, and of what they need, if not `alone`.
 
-    NoArtefactsError if Maven cannot be asked, or has none.
+    NoArtefactsError if Maven cannot be run, or has none.
     """
     if shutil.which("mvn") is None:
         raise NoArtefactsError("there is no mvn on the PATH to get Kafka's artefacts with")

@@ -47,7 +47,7 @@ def streams(draw) -> SimulatedStream:
 
 
 def comparable(results: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Return partition results as they are told, in order; rows as sets."""
+    """Return partition results as they are emitted, in order; rows as sets."""
     return sorted((*result[:5], tuple(sorted(result[5]))) for result in results)
 
 
@@ -149,7 +149,7 @@ def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(policy,
 
 def test_a_full_queue_holds_the_source_back():
     """Two workers of one second a tuple, panes in turn; tuples of pane 0 at 1, 1, 1, one of pane 1 at 5. With room for one,
-    the second and third wait for the ones before them, and so does what is behind them."""
+    the second and third wait for the ones before them; those behind them wait, too."""
     made = stream([1, 0, 0, 4], [0, 0, 0, 0])
     policy = PaneRoundRobin()
     for room, backlog, sent in ((None, 3, (3, 0)), (1, 3, (1, 0)), (2, 3, (2, 0))):

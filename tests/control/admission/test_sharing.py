@@ -18,7 +18,7 @@ def test_shares_are_max_min_fair_and_use_the_whole_budget(wanted: dict[str, int]
     assert sum(shares.values()) == min(budget, sum(wanted.values()))
     assert all(0 <= shares[name] <= wanted[name] for name in wanted)
     short = [shares[name] for name in wanted if shares[name] < wanted[name]]
-    # Whoever gets less than it wants gets as much as anyone, but for the row that does not divide.
+    # An input that gets less than it needs gets as much as any other, except for the row that does not divide.
     assert all(share + 1 >= max(shares.values()) for share in short)
 
 

@@ -21,7 +21,7 @@ from skypane.types import CheckpointError, ConfigError
 
 @dataclass(frozen=True)
 class Wants(ScalingPolicy):
-    """Proposes what it is told to, and notes what it was asked."""
+    """Proposes what a test sets, and notes its arguments."""
 
     workers: Workers
     name = "wants"

@@ -119,7 +119,7 @@ def test_rho_converges_to_its_setpoint(gains: Gains | None, workers: int, utilis
 
 
 def test_gains_that_were_found_among_bursts_are_no_softer_than_the_fallback():
-    """The relay takes noise for the loop's swing: of these loops, which are alike but for their bursts, it finds most steeper."""
+    """The relay takes noise for the loop's swing: of these loops, which are alike except for their bursts, it finds most steeper."""
     policy, softer = PidSplitting(), 0
     for seed in range(6):
         *_, last = run(policy, bursty(seed, 60), 12, load(bursty(seed, 60), 12, 0.7))

@@ -22,7 +22,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 _LOST = Fraction(1, 2**90)
 _TOO_LARGE, _TOO_SMALL = 1e150, 1e-150
-"""Beyond these a square is no float64, and a variance is not said."""
+"""Beyond these a square is not a float64, and a variance is not defined."""
 APPROXIMATE = 0.05
 """The error of the approximate functions."""
 _SURELY = 6
@@ -177,7 +177,7 @@ def _collected(rows: Sequence[Row], column: str, by: str) -> list[Any]:
 
 
 def rises(values: Sequence[Any]) -> int:
-    """How often a value is larger than the one before: a function of one's own, for in_order."""
+    """How often a value is larger than the one before: a user-defined function, for in_order."""
     known = [value for value in values if value is not None and not is_nan(value)]
     return sum(after > before for before, after in pairwise(known))
 

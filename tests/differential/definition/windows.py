@@ -10,7 +10,7 @@ from tests.differential.definition.values import is_nan, micros, plain
 
 
 def required(spec: Spec) -> tuple[str, ...]:
-    """Return the columns that need a value: without one a row is put aside."""
+    """Return the columns that need a value: without one a row is quarantined."""
     if isinstance(spec, TopK):
         return columns_of(spec.score)
     if isinstance(spec, Aggregate):

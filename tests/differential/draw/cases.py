@@ -128,7 +128,7 @@ def _total(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
 
 
 def _policy(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
-    """Any policy, as tight as it comes: rows are late, too far ahead, given up. Where delays repeat, most often one that learns them."""
+    """Any policy, as tight as it comes: rows are late, too far ahead, abandoned. Where delays repeat, most often one that learns them."""
     if some.coming.in_parts and rng.random() < 0.6:
         return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
     span = _span(some)

@@ -1,4 +1,4 @@
-"""What is asked: random preferences, scores, aggregates and conditions over the columns that a case has."""
+"""Random queries: preferences, scores, aggregates and conditions over the columns that a case has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.differential.definition.values import plain
 
 Rng = np.random.Generator
 Kinds = Mapping[str, str]
-"""Of the ranked columns, by name (draw/values.py)."""
+"""Traits of the ranked columns, by name (draw/values.py)."""
 
 _WHOLE = ("long", "int", "short", "byte", "unsigned", "date", "timestamp", "local")
 _FLOAT = ("double", "float")

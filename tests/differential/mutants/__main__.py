@@ -18,7 +18,7 @@ LEAST = 0.97
 
 
 def main() -> int:
-    """Try the mutants that are asked for; return 0 if enough of them are killed."""
+    """Try the requested mutants; return 0 if enough of them are killed."""
     arguments = _arguments()
     chosen = [mutant for mutant in MUTANTS if _is_meant(mutant, arguments.only)]
     if not chosen:

@@ -1,4 +1,4 @@
-"""python -m tests.differential.mutants.first: random cases until one fails, which is told as it was drawn; exit 1 then."""
+"""python -m tests.differential.mutants.first: random cases until one fails, which is reported as it was drawn; exit 1 then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.differential.running import Tally, cases, failures
 
 
 def main() -> int:
-    """Try cases; tell the first failure, or how many there were."""
+    """Try cases; report the first failure, or how many there were."""
     arguments = _arguments()
     tally = Tally()
     for failure in failures(cases(arguments.seed, arguments.only, arguments.cases, arguments.seconds), tally):

@@ -59,7 +59,7 @@ class Harness:
         self._count = 0
         self._base = folder / "base"
         copy(ROOT / "src", self._base)
-        copy(ROOT / "tests", folder / "tests")  # whoever edits them meanwhile shall not be in it
+        copy(ROOT / "tests", folder / "tests")  # edits made meanwhile shall not be in it
 
     def check(self, mutants: Sequence[Mutant]) -> list[str]:
         """Try the sources as they are, which compiles them too; return what fails.

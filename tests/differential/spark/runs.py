@@ -25,7 +25,7 @@ class Run:
     """A case on Spark.
 
     files     of each batch
-    stops     batches after which the stream is started anew
+    stops     batches after which the stream is started again
     lost      whether Spark's last commit is lost at each stop
     fails     the batch whose answers the sink takes, and then fails; None: none
     where     of WHERE; what is not compared once goes to the driver or to workers, if a batch has windows for several of these
@@ -117,7 +117,7 @@ def _policy(rng: np.random.Generator, case: Case) -> Policy:
 
 
 def _planted(rng: np.random.Generator, case: Case) -> Case:
-    """Put a row or two into the far future, in the first batch, that the stream gives up when it has moved on."""
+    """Put a row or two into the far future, in the first batch, that the stream abandons when it has moved on."""
     first, rows = int((case.batch == 0).sum()), case.rows
     good = usable(rows.slice(0, first), case.spec)
     ids = rows.column(ID).to_numpy()

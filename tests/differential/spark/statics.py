@@ -48,7 +48,7 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
 
 
 def in_windows(answers: pa.Table) -> pa.Table:
-    """Return answers in the order of their windows, those of a window as they stand."""
+    """Return answers in the order of their windows, those of a window in their order."""
     starts = answers.column("window_start").cast(pa.int64()).to_numpy()
     return answers.take(pa.array(np.argsort(starts, kind="stable")))
 

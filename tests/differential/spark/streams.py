@@ -24,7 +24,7 @@ from skypane.runtime.spark.sinks.directory import Directory
 from skypane.types import Length
 
 WAIT: Final = 300
-"""Seconds until a stream that does not end is given up."""
+"""Seconds until a stream that does not end is abandoned."""
 
 _COSTS: Final = {
     "driver": Costs(),
@@ -33,7 +33,7 @@ _COSTS: Final = {
     ),
     "threads": Costs(job=1e6, window=0.0, window_per_row=10.0, compared_per_row=10.0),
 }
-"""What the laws are told, so that they answer windows there."""
+"""What the laws receive, so that they answer windows there."""
 
 
 class SinkError(Exception):

@@ -44,7 +44,7 @@ class Emitted(NamedTuple):
 
 
 class OutOfOrderError(AssertionError):
-    """Updates that were told out of order, or with other rows than those that came."""
+    """Updates that were emitted out of order, or with other rows than those that came."""
 
 
 def _window(case: Case) -> int:
@@ -95,7 +95,7 @@ class _Stream:
 def _check_order(moments: IntArray, actions: IntArray) -> None:
     order = np.lexsort((actions, moments))
     if not (np.array_equal(moments[order], moments) and np.array_equal(actions[order], actions)):
-        raise OutOfOrderError("updates are not told in order of time, DEL before ADD")
+        raise OutOfOrderError("updates are not emitted in order of time, DEL before ADD")
 
 
 def by_front(case: Case) -> Emitted:
@@ -149,7 +149,7 @@ def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Emitted:
 
 
 def by_rows(case: Case) -> Emitted:
-    """Tables: what a pane lifts, in parts, goes to a front of rows, which is begun anew from what it has stored."""
+    """Tables: what a pane lifts, in parts, goes to a front of rows, which is begun again from what it has stored."""
     rng, stream = case.rng(8), _Stream(case)
     front = RowFront(stream.query, stream.rows.schema)
     emitted = []
@@ -183,7 +183,7 @@ def from_tables(case: Case, emitted: list[pa.Table]) -> IntArray:
     known = case.rows.sort_by(ID)
     came = known.take(pa.array(np.searchsorted(known.column(ID).to_numpy(), ids)))
     if not came.drop_columns(_floats(came)).equals(table.select(came.column_names).drop_columns(_floats(came))):
-        raise OutOfOrderError("rows are told that are not those that came")
+        raise OutOfOrderError("rows are emitted that are not those that came")
     return in_order(np.column_stack([moments, actions, ids]).astype(np.int64))
 
 

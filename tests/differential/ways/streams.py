@@ -125,7 +125,7 @@ def _given_up(held: dict[int, list[pa.Table]], panes: frozenset[int]) -> Iterato
 
 
 def _check_account(case: Case, state: Any, rejections: list[Rejection]) -> None:
-    """Every row that came is seen, held, given up, or was no row to rank; those that were dropped were late."""
+    """Every row that came is seen, held, abandoned, or was not a row to rank; those that were dropped were late."""
     reasons = Rejection().merge(*rejections)
     unusable = sum(rows for reason, rows in reasons.quarantined.items() if reason != FUTURE)
     counted = state.seen + state.held.rows + state.abandoned + unusable

@@ -76,7 +76,7 @@ def lowered(rng: Rng, query: Query, partial: pa.Table) -> pa.Table:
 
 
 def by_worker(case: Case) -> pa.Table:
-    """Panes lifted by several workers, a buffer at a time; windows by a worker that is begun anew now and then."""
+    """Panes lifted by several workers, a buffer at a time; windows by a worker that is begun again now and then."""
     rng, plan = case.rng(2), objects.plan(case)
     tasks = _open_panes(rng, plan, case).all_windows()
     answers: list[pa.Table] = []

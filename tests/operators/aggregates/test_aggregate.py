@@ -82,7 +82,7 @@ def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
 @pytest.mark.parametrize(("length", "slide"), [(60, 1), (60, 7), (12, 12), (10, 4)])
 @pytest.mark.parametrize("by", ["grade", BY, []])
 def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: int, by: list[str]):
-    """Some keys come and go, so that they are numbered anew; to the bit."""
+    """Some keys come and go, so that they are numbered again; to the bit."""
     rng = np.random.default_rng(length + slide)
     rows, windows = tables_of(rng, 300), Windows(length, slide)
     names = {name: function for name, function in FUNCTIONS.items() if not is_wide(name)}
@@ -98,7 +98,7 @@ def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: 
 
 
 SIZES = (1.0, 1e-9, 1e4, 0.0, 1e30, -1e30, 1e300, 5e-324, INF, NAN)
-"""Of numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
+"""Numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Streams on readers in virtual time: what waits, and what a redirection costs, by hand; and the paper's figures in shape."""
+"""Streams on readers in virtual time: the backlog, and what a redirection costs, by hand; and the paper's figures in shape."""
 
 from __future__ import annotations
 

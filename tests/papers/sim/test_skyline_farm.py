@@ -22,7 +22,7 @@ def stream(n: int, rate: int, seconds: int, d: int = 5) -> Lives:
 @given(streams())
 def test_what_is_stored_at_all_workers_together_is_the_store_of_the_eager_algorithm(some):
     points, times, window = some
-    unlike = np.unique(times, return_index=True)[1]  # as the paper has it, no two points come at once
+    unlike = np.unique(times, return_index=True)[1]  # as in the paper, no two points come at once
     points, times = np.asfortranarray(points[unlike]), times[unlike]
     run = simulate(lives(points, times, window), Farm(3, 2), Costs(1.0, 1.0))
     eager = Eager(window)

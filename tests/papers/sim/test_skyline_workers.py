@@ -47,7 +47,7 @@ def resolved(sit: int, pruner: int | None) -> list[Update]:
     if pruner is not None:
         worker.receive(Arrival(1, (1.0,), pruner, owner=1))
     worker.advance(9)
-    assert worker.release() == ([], 0), "nothing may be told while it is pending"
+    assert worker.release() == ([], 0), "nothing may be emitted while it is pending"
     worker.resolve(0, sit)
     worker.advance(20)
     return worker.release()[0]

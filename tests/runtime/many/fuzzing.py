@@ -1,7 +1,7 @@
 """Hostile bytes against all that reads them, in processes that may die: python -m tests.runtime.many.fuzzing MINUTES [SEED].
 
 A case is a pure function of its seed and number. What it checks is a definition: each line is a row, malformed, or empty,
-as it is when it stands alone. A case that fails, ends its process or takes too long is told, to be seen again with
+as it is when it stands alone. A case that fails, ends its process or takes too long is reported, to be seen again with
 `python -m tests.runtime.many.fuzzing --case SEED NUMBER`.
 """
 
@@ -102,7 +102,7 @@ def _check_object(line: bytes, layout: RowFormat) -> None:
 
 
 _NUMBERS = re.compile("-NaN|Inf(?!inity)")
-"""What is no JSON, and a number to Arrow's parser beside those that Python's takes too: NaN, Infinity and -Infinity."""
+"""Not JSON, but a number to Arrow's parser beside those that Python's takes too: NaN, Infinity and -Infinity."""
 
 
 def _as_python_spells(number: re.Match[str]) -> str:

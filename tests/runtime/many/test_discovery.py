@@ -72,7 +72,7 @@ def test_a_listed_path_may_be_one_as_it_is_written(tmp_path):
 
 
 def test_a_pipe_is_not_a_parquet_file(tmp_path):
-    os.mkfifo(tmp_path / "a.parquet")  # to open it waits for ever
+    os.mkfifo(tmp_path / "a.parquet")  # to open it waits forever
     assert discovered(listed([f"{tmp_path}/*.parquet"])) == {}
 
 

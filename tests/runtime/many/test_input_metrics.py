@@ -1,4 +1,4 @@
-"""What is to be seen of inputs: rates of what comes, how far behind reading is; with real files, without Spark."""
+"""What is to be seen of inputs: rates of what comes, the lag of reading; with real files, without Spark."""
 
 from __future__ import annotations
 

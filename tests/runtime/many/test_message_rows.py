@@ -33,7 +33,7 @@ BAD = {
 @pytest.mark.parametrize("form", ["json", "csv"])
 @given(data=st.data())
 def test_each_message_is_one_row_or_is_malformed_whatever_is_beside_it(form: str, data):
-    """Also where one message holds two rows and the next one none: their number alone would not tell."""
+    """Also where one message holds two rows and the next one none: their number alone would not show it."""
     kinds = data.draw(st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=10))
     chosen = [(good, (GOOD if good else BAD)[form]) for good, _ in kinds]
     values = [texts[at % len(texts)] for (_, texts), (_, at) in zip(chosen, kinds, strict=True)]

@@ -100,7 +100,7 @@ def test_retention_finds_a_log_with_another_name(tmp_path):
     state = checkpoint(tmp_path / "state", 0, read.to_json())
     assert read.at.keys() == {"basel"}
     assert 0 < passed(log, [state])[-1].end <= read.at["basel"]
-    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # called otherwise, it is begun anew
+    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # under another name, it is begun again
     assert passed(log, [checkpoint(tmp_path / "again", 0, again.to_json())]) == []
 
 

@@ -32,7 +32,7 @@ def lines(folder: Path) -> list[str]:
 
 
 def until(true: Callable[[], bool], what: str) -> None:
-    """Look until it is so; what never comes about is an error that says what."""
+    """Look until it is so; what never happens is an error that says what."""
     end = time.monotonic() + PATIENCE
     while not true():
         if time.monotonic() > end:

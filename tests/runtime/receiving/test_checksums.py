@@ -1,4 +1,4 @@
-"""What lies in a log is what was written there, or whoever reads it is told."""
+"""What lies in a log is what was written there, or its reader gets an error."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_segment_removed_during_its_reading_loses_no_checksums(tmp_path):
         log.append(b"first line\n")
     (one,) = segments_of(str(tmp_path))
     remove(one.path)
-    check(one.path, 0, 11)  # who reads it next is told that it has gone
+    check(one.path, 0, 11)  # its next reader gets the error that it has gone
 
 
 @pytest.mark.parametrize("cut", [0, 1, 43, 44, 60])

@@ -1,4 +1,4 @@
-"""What a real server answers: each answer once, whatever it is asked by, whoever was killed in between."""
+"""What a real server answers: each answer once, however it is requested, through kills in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from skypane.runtime.receiving.receiver import Receiver
 
 
 class Server(ThreadingHTTPServer):
-    """Answers what it is told to, and remembers what it was asked with."""
+    """Answers what a test sets, and remembers the requests."""
 
     daemon_threads = True
 
@@ -50,9 +50,9 @@ class Server(ThreadingHTTPServer):
         self.body, self.code = body, code
 
     def answered(self, more: int = 2) -> None:
-        """Wait until it has been asked so many times from now."""
+        """Wait until it has had so many requests from now."""
         before = len(self.codes)
-        until(lambda: len(self.codes) >= before + more, "nobody asks")
+        until(lambda: len(self.codes) >= before + more, "no request comes")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -134,10 +134,10 @@ def test_a_failed_request_is_reported_and_repeated(tmp_path, server):
     with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
         server.respond_with(b"", 503, Retry_After="0")
-        until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not told")
+        until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not reported")
         server.cut = 3
         server.respond_with(b'{"n": 1}')
-        until(lambda: seen.reason == "its response is cut short by 3 bytes", "it is not told")
+        until(lambda: seen.reason == "its response is cut short by 3 bytes", "it is not reported")
         server.cut = 0
         until(lambda: seen.lines == 1, "lines are missing")
         assert seen.reason == ""
@@ -168,7 +168,7 @@ def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, expected: 
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         requests = {"name": "prices", "http": url, "every": "20 ms", "timeout": "5 seconds"}
         with Receiver({"folder": str(tmp_path), "inputs": [requests]}) as receiving:
-            until(lambda: "its response takes longer than 1 s" in receiving.seen[0].reason, "it is not told")
+            until(lambda: "its response takes longer than 1 s" in receiving.seen[0].reason, "it is not reported")
             assert receiving.seen[0].lines == 0
         over.set()
         listening.shutdown(socket.SHUT_RDWR)
@@ -177,7 +177,7 @@ def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, expected: 
 def test_a_server_with_retry_after_gets_no_request_until_then(tmp_path, server):
     server.respond_with(b"", 429, Retry_After="3600")
     with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not told")
+        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
         server.respond_with(b'{"n": 1}')
         assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
     assert server.codes == [429]  # a stop does not wait for it
@@ -228,7 +228,10 @@ def test_an_answer_that_takes_too_long_or_too_much_is_reported_and_the_next_one_
     server.respond_with(b"[" + b"1," * 20_000 + b"1]")
     with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason, "it is not told")
+        until(
+            lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason,
+            "it is not reported",
+        )
         server.respond_with(b"[1]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["1"]
@@ -239,7 +242,7 @@ def test_an_answer_of_too_many_bytes_is_reported_and_nothing_of_it_is_taken(tmp_
     server.respond_with(b"[" + b"1," * 1_000 + b"1]")
     with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not told")
+        until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not reported")
         server.respond_with(b"[2]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["2"]
@@ -251,16 +254,16 @@ def test_texts_of_a_server_move_no_terminal(tmp_path, server, caplog):
     server.respond_with(b"", 500)
     with Receiver(polling(tmp_path, server, format="lines", header=True)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "it answers 500" in seen.reason, "it is not told")
+        until(lambda: "it answers 500" in seen.reason, "it is not reported")
         shown = [seen.reason]
         server.respond_with(b"", 302, Location="http://a\x1bc.example/")
-        until(lambda: "redirect" in seen.reason, "it is not told")
+        until(lambda: "redirect" in seen.reason, "it is not reported")
         shown.append(seen.reason)
         server.phrase = None
         server.respond_with(b"a\n1\n")
         until(lambda: seen.lines == 1, "lines are missing")
         server.respond_with(b"\x1b[31m\n1\n")
-        until(lambda: "its columns changed from" in seen.reason, "it is not told")
+        until(lambda: "its columns changed from" in seen.reason, "it is not reported")
         shown.append(seen.reason)
     assert "\x1b" not in caplog.text + "".join(shown)
     assert r"\x1b[2Jgone" in shown[0]
@@ -277,7 +280,7 @@ def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
 def test_a_redirect_to_another_host_is_refused_unless_it_is_requested(tmp_path, server):
     server.respond_with(b"", 302, Location="http://127.0.0.1:9/metadata")
     with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not told")
+        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not reported")
 
 
 @pytest.mark.parametrize(("url", "to", "follows"), [
@@ -302,7 +305,7 @@ def test_a_retry_after_in_the_past_waits_as_long_as_any_failure(tmp_path, server
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 3600.0)
     server.respond_with(b"", 503, Retry_After="Mon, 01 Jan 2001 00:00:00 GMT")
     with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not told")
+        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
         other = free_port()  # a while in which another request would come
         with Receiver({"folder": str(tmp_path / "b"), "inputs": [{"name": "b", "listen": f"127.0.0.1:{other}"}]}):
             dialled(other).close()
@@ -315,7 +318,7 @@ def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, s
         seen = receiving.seen[0]
         until(lambda: seen.lines == 1, "lines are missing")
         server.respond_with(b"price,ts\n2,1\n")
-        until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not told")
+        until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not reported")
         server.respond_with(b"ts,price\r\n3,4\r\n")
         until(lambda: seen.lines == 2, "lines are missing")
     assert lines(tmp_path / "prices") == ["1,2", "3,4"]
@@ -331,7 +334,7 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
         with Receiver(polling(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
             server.respond_with(b"", 500)
-            until(lambda: receiving.seen[0].failures > 0, "it is not told")
+            until(lambda: receiving.seen[0].failures > 0, "it is not reported")
         other.shutdown()
         thread.join()
     assert server.requests[0]["authorization"] == "Bearer 12345"

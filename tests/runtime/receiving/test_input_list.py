@@ -23,7 +23,7 @@ def test_a_list_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(("host", "reached"), [("127.0.0.1", False), ("localhost", False), ("[::1]", False), ("127.8.0.1", False),
-                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is asked
+                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is tested
 def test_a_port_is_open_if_other_machines_reach_it_and_clients_need_no_certificate(host: str, reached: bool):
     assert Listen(name="a", listen=f"{host}:1").is_open == reached
     assert not Listen(name="a", listen=f"{host}:1", certificate="/c", ca="/ca").is_open

@@ -1,4 +1,4 @@
-"""A log is what was appended, each line once and in order, whatever killed whoever wrote it."""
+"""A log is what was appended, each line once and in order, through kills of its writers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = st.lists(
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), BLOCKS),
-        # a kill in the middle of an append: so many bytes of it had been written, and nobody was told of any
+        # a kill in the middle of an append: so many bytes of it had been written, and none was acknowledged
         st.tuples(st.just("kill"), BLOCKS, st.integers(0, 40)),
         st.tuples(st.just("stop")),
     ),

@@ -35,7 +35,7 @@ def publisher(port: int) -> Iterator[Client]:
 
 
 def publish(client: Client, topic: str, texts: list[str]) -> None:
-    """Publish, and wait until the broker has it."""
+    """Publish, and wait until the broker has acknowledged it."""
     for sent in [client.publish(topic, text, qos=1) for text in texts]:
         sent.wait_for_publish(30)
 
@@ -171,7 +171,7 @@ def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(t
     with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", ["1"])
-        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not told")
+        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not reported")
         folder.unlink()
         until(lambda: sum(one.lines for one in receiving.seen) == 1, "messages are missing")
     assert lines(folder) == ["1"]
@@ -236,10 +236,10 @@ def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_repor
         Receiver(settings, {})
     with Receiver(settings, environment) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "refused" in seen.reason, "it is not told")
+        until(lambda: "refused" in seen.reason, "it is not reported")
         # nobody may log in here
         with mosquitto(tmp_path / "broker", port, "allow_anonymous false"):
-            until(lambda: "Not authorized" in seen.reason or "Bad user name" in seen.reason, "it is not told")
+            until(lambda: "Not authorized" in seen.reason or "Bad user name" in seen.reason, "it is not reported")
         with mosquitto(tmp_path / "broker", port), publisher(port) as client:
             until(lambda: seen.state == "receiving", "it is not connected")
             publish(client, "meters/a", ["1"])

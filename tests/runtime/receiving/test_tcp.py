@@ -177,7 +177,7 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
             connection.sendall(b"line\n")
             seen = {one.name: one for one in receiving.seen}
             until(lambda: seen["in"].lines == 1, "lines are missing")
-            until(lambda: seen["deaf"].reason == "it does not answer", "it is not told")
+            until(lambda: seen["deaf"].reason == "it does not answer", "it is not reported")
             until(lambda: seen["silent"].state == "receiving", "it is not connected")
         for filler in fillers:
             filler.close()

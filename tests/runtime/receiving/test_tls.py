@@ -1,4 +1,4 @@
-"""Encrypted connections with certificates of a real authority: who is believed is received, and nobody else."""
+"""Encrypted connections with certificates of a real authority: a trusted peer is received, and no other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_messages_of_a_broker_that_the_authority_has_signed_are_received_and_of_
     with mosquitto(tmp_path / "broker", plain, *settings):
         for ca in (None, certified["other"]):
             with Receiver(receiving(tmp_path, **settings_of_input, ca=ca)) as one:
-                until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is believed")
+                until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is trusted")
         with Receiver(receiving(tmp_path, **settings_of_input, ca=certified["ca"])) as one:
             until(lambda: one.seen[0].state == "receiving", "it is not connected")
             client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
@@ -81,11 +81,11 @@ class _Encrypted(Server):
     daemon_threads = False  # so that closing waits for them: each has a socket to close
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: who does not believe us hangs up."""
+        """Say nothing: a peer that does not trust us hangs up."""
 
 
 def _answer(client: ssl.SSLContext, connection: socket.socket, text: bytes) -> bytes:
-    """Return what is answered; nothing if we are hung up on, which only reading tells under TLS 1.3."""
+    """Return what is answered; nothing if we are hung up on, which only reading shows under TLS 1.3."""
     try:
         with client.wrap_socket(connection, server_hostname="127.0.0.1") as encrypted:
             encrypted.sendall(text)
@@ -117,7 +117,7 @@ def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(
         server.respond_with(b"[1, 2]")
         settings_of_input = {"http": server.url.replace("http:", "https:"), "every": "50 ms"}
         with Receiver(receiving(tmp_path, **settings_of_input)) as one:
-            until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is believed")
+            until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is trusted")
         with Receiver(receiving(tmp_path, **settings_of_input, ca=certified["ca"])) as one:
             until(lambda: one.seen[0].lines == 2, "lines are missing")
         server.shutdown()
