@@ -82,7 +82,7 @@ def _check_told_again(stream: Stream) -> None:
     """A batch that a sink receives again, after a kill, is the batch that it received before: a function could not take it back."""
     for name in ("out", "late"):
         batches = [path.name.partition("-")[0] for path in deliveries(stream.folder / name)]
-        assert len(batches) == len(set(batches)), f"{name} was told two things under one number"
+        assert len(batches) == len(set(batches)), f"{name} received two batches under one number"
 
 
 def _check_left_over(stream: Stream, ledger: Ledger) -> None:

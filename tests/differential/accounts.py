@@ -44,7 +44,7 @@ def gone_differ(case: Case, rejected: pa.Table) -> str | None:
         )
         missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
         if missing or more:
-            return f"{reason} are {missing[:9]}, and were not said to be; said to be: {more[:9]} (ids)"
+            return f"{reason} are {missing[:9]}, and were not reported as such; reported: {more[:9]} (ids)"
     return None
 
 

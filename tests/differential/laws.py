@@ -125,7 +125,7 @@ def groups_apart(case: Case, answer: Answer) -> str | None:
         return (
             None
             if [row for row in wanted if row[0] < alone.until] == _rows(alone)
-            else "a group alone is told otherwise"
+            else "a group alone is answered differently"
         )
     return None if wanted == _rows(answer(case.take(np.flatnonzero(mine)))) else "a group alone has another answer"
 

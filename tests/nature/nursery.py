@@ -29,11 +29,11 @@ PATIENCE: Final = 300.0
 
 
 class HungError(Exception):
-    """A process that has not said what it should have said."""
+    """A process that has not sent what it should have sent."""
 
 
 class Driver:
-    """A driver process, and what it has said."""
+    """A driver process, and what it has sent."""
 
     def __init__(self, master: str, log: Path) -> None:
         self.log = log
@@ -42,7 +42,7 @@ class Driver:
         self._process.start()
         theirs.close()
         self.is_running = False
-        #: batches of the stream that it runs, and when it said something last
+        #: batches of the stream that it runs, and when it sent something last
         self.batches = 0
         self.heard = self.began = time.monotonic()
 
@@ -84,7 +84,7 @@ class Driver:
                 return FAILED, (False, "it has died")
             if time.monotonic() > until:
                 self.dump()
-                raise HungError(f"a driver has said nothing for {patience:.0f} s; its threads are in {self.log}")
+                raise HungError(f"a driver has sent nothing for {patience:.0f} s; its threads are in {self.log}")
             meanwhile()
             time.sleep(0.01)
         return received

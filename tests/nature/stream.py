@@ -258,7 +258,7 @@ class Stream:
                 raise HungError(f"a driver has ended by itself: {driver.log}")
             elif time.monotonic() - driver.heard > PATIENCE and not self._place.disk.is_full:
                 driver.dump()
-                raise HungError(f"a driver has said nothing for {PATIENCE:.0f} s; its threads are in {driver.log}")
+                raise HungError(f"a driver has sent nothing for {PATIENCE:.0f} s; its threads are in {driver.log}")
             self._tick()
             time.sleep(0.01)
 

@@ -14,7 +14,7 @@ from tests.nature.schedule import KILLS
 class Tally:
     """Counts of one scenario, and what went wrong, a sentence each."""
 
-    #: by kind: what was done; what a driver said when it failed as it should
+    #: by kind: what was done; the error of a driver that failed as it should
     done: Counter[str] = field(default_factory=Counter)
     expected: Counter[str] = field(default_factory=Counter)
     streams: int = 0

@@ -188,7 +188,7 @@ def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
 
 def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
     """A column that would fail when it is computed is not computed."""
-    wide = df.withColumn("costly", sf.raise_error(sf.lit("nobody asked for this")).cast("double"))
+    wide = df.withColumn("costly", sf.raise_error(sf.lit("no query needs this")).cast("double"))
     assert rows_of(sp.ask(wide, Counts("label"))) == rows_of(sp.ask(df, Counts("label")))
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour"}
     assert rows_of(sp.ask(wide, Counts("label"), **windowed)) == rows_of(sp.ask(df, Counts("label"), **windowed))

@@ -91,7 +91,7 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
         if number % 2:
             named = set((tmp_path / "checkpoint" / "skypane" / "partials").iterdir())
             stored = [path for path in named if f"-{program.STORED:05d}-" in path.name]
-            assert len(stored) == 1, "all that was told lies in one file"
+            assert len(stored) == 1, "all that was emitted is in one file"
     assert emitted == expected(batches)
 
 

@@ -111,7 +111,7 @@ def _forked(run: tuple[str, ...], sources: Path, folder: Path, limit: float) -> 
     """Run a module in a process that begins with all but skypane imported; return its exit code, None if it had to be ended."""
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    output = sources.with_suffix(".said")
+    output = sources.with_suffix(".output")
     process = context.Process(target=tried, args=(run, sources, folder, output))
     process.start()
     process.join(limit)

@@ -190,7 +190,7 @@ def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypa
             publish(client, "meters/c", ["c"])
             until(
                 lambda: "topic 'meters/c' exceeds most_topics: there are 2 topics" in receiving.seen[0].reason,
-                "not told",
+                "not reported",
             )
             assert not (folder / "meters%2Fc").exists()
         with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
