@@ -58,17 +58,17 @@ PLACES: Final = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run them; print what is said where tests fail, and return 1 then."""
+    """Run them; print the output of failed tests, and return 1 then."""
     with tempfile.TemporaryDirectory(prefix="skypane-anywhere-") as within:
         runs = [place.start(Path(within), _pytest(seed, arguments)) for seed, place in enumerate(PLACES, 1)]
         failed = False
         for place, run in zip(PLACES, runs, strict=True):
             code = run.wait()
-            said = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
-            closing = said.rpartition("\n")[2]
+            output = place.log(Path(within)).read_text(encoding="utf-8", errors="replace").rstrip()
+            closing = output.rpartition("\n")[2]
             bad = code != 0 or " passed" not in closing  # one that ends without a word has ended too soon
             failed |= bad
-            print(f"{place.folder} ({dict(place.variables)}):", f"code {code}\n{said}" if bad else closing)
+            print(f"{place.folder} ({dict(place.variables)}):", f"code {code}\n{output}" if bad else closing)
     return int(failed)
 
 

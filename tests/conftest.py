@@ -42,7 +42,7 @@ os.environ["SKYPANE_CACHE"] = str(TEMPORARY / CACHE)
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session of two threads, started through the same door as a user's."""
+    """A session of two threads, started through the same API as a user's."""
     # Functions of test modules are pickled by name: workers must find those modules too.
     root = str(Path(__file__).parent.parent)
     inherited = os.environ.get("PYTHONPATH")
@@ -66,7 +66,7 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what a run may be asked for."""
+    """Add the options of a run."""
     parser.addoption(
         "--table", choices=("test", "file"), help="a table of what ran, by test or by file: seconds, outcome"
     )

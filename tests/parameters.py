@@ -9,7 +9,7 @@ import pytest
 
 
 def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
-    """Return `values` for parametrize(), those slow that are not among `always`; a tuple is of several parameters."""
+    """Return `values` for `parametrize()`, those slow that are not among `always`; a tuple is of several parameters."""
     values = list(values)
     assert set(always) <= set(values), "a parameter that is tried in every run is one of them"
     return [

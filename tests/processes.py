@@ -7,7 +7,7 @@ from typing import Final
 from skypane.runtime.resources import GIB
 
 _MEMORY: Final = 4 * GIB
-"""Of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
+"""Bytes of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
 
 LONG: Final = (
     "runtime/test_recovery.py",
@@ -22,7 +22,7 @@ LONG: Final = (
     "operators/test_laws.py",
     "differential/test_cases.py",
 )
-"""The files that take half a minute or more beside another process, the longest one first: `--table=file` tells."""
+"""The files that take half a minute or more beside another process, the longest one first: `--table=file` shows them."""
 
 
 def workers(cores: int, memory: int) -> int:

@@ -50,16 +50,16 @@ class Place(NamedTuple):
 
 @cache
 def files() -> frozenset[str]:
-    """Return the files of the project: those that git knows, and those that it would be told of."""
+    """Return the files of the project: those that git knows, and those that it would add."""
     if not (ROOT / ".git").exists():  # what was unpacked of a source distribution
         rooms = [ROOT / room for room in ("src", "papers", "tests", "docs", "measure")]
         found = [*(file for room in rooms for file in room.rglob("*")), *ROOT.glob("*.*")]
         return frozenset(file.relative_to(ROOT).as_posix() for file in found if file.is_file())
-    told = subprocess.run(
+    texts = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - whichever git there is
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return frozenset(told.stdout.splitlines())
+    return frozenset(texts.stdout.splitlines())
 
 
 def pages() -> list[Path]:
@@ -78,13 +78,15 @@ def dead() -> Iterator[str]:
         yield from _dead_links(page)
         shown = "".join(re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
         yield from (
-            f"{page.name}: there is no command skypane {verb}" for verb in _TYPED.findall(shown) if verb not in verbs()
+            f"{page.name}: there is no command skypane {verb}"
+            for verb in _TYPED.findall(shown)
+            if verb not in commands()
         )
-    for place, text in told():
+    for place, text in texts():
         yield from (f"{place}: {problem}" for problem in _wrong(place.file, text))
 
 
-def told() -> Iterator[tuple[Place, str]]:
+def texts() -> Iterator[tuple[Place, str]]:
     """Yield what pages, docstrings and comments say, with where it stands."""
     for page in pages():
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
@@ -146,14 +148,14 @@ def _wrong(file: Path, text: str) -> Iterator[str]:
         there = ROOT / ("docs/design.md" if page == "design" else page)
         if there.exists() and section not in titles(there.read_text(encoding="utf-8")):
             yield f"{page} has no section {section!r}"
-    yield from (f"there is no command skypane {verb}" for verb in _COMMAND.findall(text) if verb not in verbs())
+    yield from (f"there is no command skypane {verb}" for verb in _COMMAND.findall(text) if verb not in commands())
     yield from (f"the Makefile has no goal {goal}" for goal in _GOAL.findall(text) if goal not in goals())
     yield from (f"there is no module {module}" for module in _MODULE.findall(text) if not is_module(module.rstrip(".")))
 
 
-def is_file(name: str, told_in: Path) -> bool:
-    """Return whether there is a file of that name: beside the one that tells of it, from the root, or anywhere by its end."""
-    if (told_in.parent / name).exists() or name in files():
+def is_file(name: str, source_page: Path) -> bool:
+    """Return whether there is a file of that name: beside the one that names it, from the root, or anywhere by its end."""
+    if (source_page.parent / name).exists() or name in files():
         return True
     return any(known.endswith(f"/{name}") for known in files())
 
@@ -165,12 +167,12 @@ def goals() -> frozenset[str]:
 
 
 @cache
-def verbs() -> frozenset[str]:
+def commands() -> frozenset[str]:
     """Return the commands of `skypane`, those of the papers' package among them."""
     text = (ROOT / "src/skypane/cli/main.py").read_text(encoding="utf-8")
-    told = re.search(r"COMMANDS: .*?= \((.*?)\)", text, re.DOTALL)
+    texts = re.search(r"COMMANDS: .*?= \((.*?)\)", text, re.DOTALL)
     project = tomllib.loads((ROOT / "papers/pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return frozenset(re.findall(r"\w+", told[1] if told else "")) | set(project["entry-points"]["skypane.commands"])
+    return frozenset(re.findall(r"\w+", texts[1] if texts else "")) | set(project["entry-points"]["skypane.commands"])
 
 
 def is_module(name: str) -> bool:

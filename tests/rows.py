@@ -39,7 +39,7 @@ def windows(lengths: st.SearchStrategy[int] = LENGTHS) -> st.SearchStrategy[Wind
 def table(
     times: Sequence[int | None], xs: Sequence[float | None] | None = None, ys: Sequence[float | None] | None = None
 ) -> pa.Table:
-    """Return rows of SCHEMA at these times; the labels tell the rows apart."""
+    """Return rows of SCHEMA at these times; the labels distinguish the rows."""
     n = len(times)
     columns = [times, [1.0] * n if xs is None else xs, [1.0] * n if ys is None else ys, [f"r{i}" for i in range(n)]]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, (pa.int64(), *SCHEMA.types[1:]), strict=True)]

@@ -24,7 +24,7 @@ def concrete(base: type[T], *rooms: ModuleType) -> set[type[T]]:
         if not inspect.isabstract(one)
         and f"{one.__module__}.".startswith(tuple(f"{name}." for name in names))
         and vars(sys.modules[one.__module__]).get(one.__name__)
-        is one  # a slotted dataclass is made anew of a first one
+        is one  # a slotted dataclass is made again from a first one
     }
 
 

@@ -30,7 +30,7 @@ def code_of(page: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_files_sections_commands_and_modules_that_are_told_of_are_there():
+def test_files_sections_commands_and_modules_that_pages_name_exist():
     assert list(references.dead()) == []
 
 
@@ -69,7 +69,7 @@ def test_dead_links_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize(
     "page", [p for p in references.pages() if p.name != "CHANGELOG.md"], ids=lambda page: page.name
 )
-def test_names_of_the_package_that_pages_tell_of_are_there(page: Path):
+def test_names_of_the_package_that_pages_use_exist(page: Path):
     for code in code_of(page):
         if code.startswith("from ") and page.name == "extending.md":
             continue  # the line that is to be written
@@ -99,13 +99,13 @@ def test_the_tables_of_the_reference_are_those_of_the_registries():
     """`make reference` writes them."""
     page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     for mark, text in tables().items():
-        told = page.partition(f"<!-- {mark} -->\n")[2].partition(f"\n<!-- /{mark} -->")[0]
-        assert told == text, f"make reference: the table {mark} is not what there is"
+        table = page.partition(f"<!-- {mark} -->\n")[2].partition(f"\n<!-- /{mark} -->")[0]
+        assert table == text, f"make reference: the table {mark} is not what there is"
 
 
 def test_design_lists_the_commands():
     row = next(line for line in DESIGN.splitlines() if line.startswith("| `cli` |"))
-    assert _CODE.findall(row)[1:] == [verb.__name__.rpartition(".")[2] for verb in COMMANDS]  # type: ignore[attr-defined]
+    assert _CODE.findall(row)[1:] == [command.__name__.rpartition(".")[2] for command in COMMANDS]  # type: ignore[attr-defined]
 
 
 def test_design_has_a_row_for_each_layer():
@@ -133,12 +133,12 @@ def test_queries_lists_every_query_that_answers_windows():
 
 
 def test_every_benchmark_is_run_by_the_command_for_all():
-    told = {
+    table = {
         file.stem
         for file in (ROOT / "measure" / "bench").glob("*.py")
         if re.search(r"python -m measure\.bench\.", file.read_text())
     }
-    assert told <= set(every())
+    assert table <= set(every())
     assert set(KINDS["many_keys"]) == set(OF_MANY_KEYS)
 
 

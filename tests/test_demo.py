@@ -74,7 +74,7 @@ def fronts(table, end=None):
 
 
 def expected(settings, late):
-    """What the windows up to the last answered one hold, by the definition, over rows that were not put aside."""
+    """What the windows up to the last answered one hold, by the definition, over rows that were not quarantined."""
     taken = demo.flights(settings)
     aside = set(zip(late["flight"].to_pylist(), late["origin"].to_pylist(), micros(late, "scheduled"), strict=True))
     keys = zip(taken["flight"].to_pylist(), taken["origin"].to_pylist(), micros(taken, "scheduled"), strict=True)
@@ -98,19 +98,19 @@ def same_as_the_definition(settings):
 
 @pytest.fixture(scope="module")
 def finished(spark, tmp_path_factory):  # noqa: ARG001 - the session that it runs in
-    """Return the settings of a demo that a user has typed, and what they were told."""
+    """Return the settings of a demo that a user has typed, and what it printed."""
     here = tmp_path_factory.mktemp("demo")
-    with chdir(here), redirect_stdout(io.StringIO()) as told:
+    with chdir(here), redirect_stdout(io.StringIO()) as output:
         assert main(["demo", "--rows", "1500", "--speedup", "525600"]) == 0
-    return Demo(here / "skypane-demo", speedup=525_600.0, rows=1500), told.getvalue()
+    return Demo(here / "skypane-demo", speedup=525_600.0, rows=1500), output.getvalue()
 
 
 def test_it_reads_all_rows_and_leaves_everything_in_one_folder(finished):
-    settings, told = finished
+    settings, output = finished
     assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
-    assert "1,500 flights, 525,600 times faster" in told
-    assert f"{settings.report}" in told
-    assert "rows quarantined: null" in told
+    assert "1,500 flights, 525,600 times faster" in output
+    assert f"{settings.report}" in output
+    assert "rows quarantined: null" in output
     assert settings.report.read_text().startswith("<!doctype html>")
     assert list(settings.windows.glob("*.parquet"))
 
@@ -136,7 +136,7 @@ def test_it_leaves_a_report(finished):
     assert "all rows of the window" in page
 
 
-def test_it_says_where_things_are(finished):
+def test_the_demo_reports_where_its_files_are(finished):
     settings, _ = finished
     console = Console(record=True, file=io.StringIO(), width=200)
     demo.print_locations(settings, console.print)
@@ -154,7 +154,7 @@ def test_a_finished_run_ends_at_once_when_started_again(finished, spark):
     assert written(settings.windows).equals(before)
 
 
-def test_an_interrupted_run_goes_on_where_it_was(spark, tmp_path):
+def test_an_interrupted_run_continues_where_it_was(spark, tmp_path):
     settings = Demo(tmp_path, speedup=100_000.0, rows=2000)
     first = Watcher(interrupt_at=2)
     _, ended = run(settings, spark, first)
@@ -169,7 +169,7 @@ def test_an_interrupted_run_goes_on_where_it_was(spark, tmp_path):
     same_as_the_definition(settings)
 
 
-def test_a_machine_that_falls_behind_still_hears_of_hours_not_days(tmp_path):
+def test_a_machine_that_falls_behind_gets_an_estimate_in_hours_not_days(tmp_path):
     usual = Demo(tmp_path / "usual")
     demo.prepare(usual)
     most = demo.rows_per_batch(usual)

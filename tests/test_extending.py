@@ -41,7 +41,7 @@ def run(folder: Path, *arguments: str, path: Path = ROOT / "src") -> str:
 
 
 def test_every_program_of_the_page_is_whole():
-    """It runs as it stands (test_snippets.py) as a file of its own, as a user has it."""
+    """It runs unchanged (test_snippets.py) as a separate file, as a user has one."""
     assert all("if __name__ ==" in program for _, program in zip(ROWS, PROGRAMS, strict=True))
 
 
@@ -71,7 +71,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.long
 def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended: Path, tmp_path: Path):
-    said = run(tmp_path, "-c", dedent("""
+    printed = run(tmp_path, "-c", dedent("""
         import pyarrow as pa
         import skypane as sp
         from skypane.jobs import parse
@@ -131,11 +131,11 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         "Console, Directory, Memory, Sqlite",
         "did you mean 'again'",
     ):
-        assert found in said, f"{found}\n{said}"
+        assert found in printed, f"{found}\n{printed}"
 
 
 @pytest.mark.long
-def test_the_lists_of_docs_have_it_from_the_registries(extended: Path, tmp_path: Path):
+def test_the_lists_of_docs_follow_the_registries(extended: Path, tmp_path: Path):
     """As `make reference` writes them."""
     (tmp_path / "reference.md").write_text(
         (ROOT / "docs" / "reference.md").read_text(encoding="utf-8"), encoding="utf-8"

@@ -130,7 +130,7 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
 
 
 def layer_of(name: str) -> str | None:
-    """Return the longest entry of the table that `name` lies in; the public names are no roof over the rest."""
+    """Return the longest entry of the table that `name` lies in; the public names are not a roof over the rest."""
     if name == "skypane":
         return name
     entries = (entry for layer in LAYERS for entry in layer if entry != "skypane")

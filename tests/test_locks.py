@@ -1,4 +1,4 @@
-"""Locks hold one version of each package that pyproject.toml asks for, within its bounds, and this environment has them."""
+"""Locks hold one version of each package that pyproject.toml requires, within its bounds, and this environment has them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ def extras(names: set[str]) -> list[Requirement]:
     return [each for each in found if each.name != "skypane"]
 
 
-ASKED = {
+REQUIRED = {
     DEVELOPMENT: [*RUNS, *BUILDS, *extras(set(PROJECT["project"]["optional-dependencies"]))],
     OLDEST: [*RUNS, *BUILDS, *extras({"dev", "java"})],
 }
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("lock", ASKED, ids=lambda lock: lock.stem)
+@pytest.mark.parametrize("lock", REQUIRED, ids=lambda lock: lock.stem)
 def test_each_package_is_locked_within_its_bounds(lock: Path, python: str):
     locked = versions(lines(lock), python)
-    asked = [each for each in ASKED[lock] if each.marker is None or each.marker.evaluate({"python_version": python})]
-    assert asked
-    assert [str(each) for each in asked if canonicalize_name(each.name) not in locked] == []
-    assert [str(each) for each in asked if not each.specifier.contains(locked[canonicalize_name(each.name)])] == []
+    required = [
+        each for each in REQUIRED[lock] if each.marker is None or each.marker.evaluate({"python_version": python})
+    ]
+    assert required
+    assert [str(each) for each in required if canonicalize_name(each.name) not in locked] == []
+    assert [str(each) for each in required if not each.specifier.contains(locked[canonicalize_name(each.name)])] == []
 
 
-@pytest.mark.parametrize("lock", ASKED, ids=lambda lock: lock.stem)
+@pytest.mark.parametrize("lock", REQUIRED, ids=lambda lock: lock.stem)
 def test_a_lock_is_a_list_of_versions_and_of_no_places(lock: Path):
     text = lock.read_text()
     assert "://" not in text
@@ -63,7 +65,7 @@ def test_the_oldest_are_the_bounds_themselves(python: str):
     assert {name: Version(locked[name]) for name in floors} == floors
 
 
-def test_this_environment_has_what_its_lock_says():
+def test_this_environment_has_the_versions_of_its_lock():
     """make leaves beside an environment what it held it to."""
     constraints = Path(sys.prefix) / "constraints.txt"
     if not constraints.exists():

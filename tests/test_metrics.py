@@ -19,5 +19,5 @@ def test_window_workers_are_idle_for_what_their_runs_leave():
 
 
 def test_metrics_come_back_from_json():
-    told = batch(wlq_busy=(0.1, 0.2), workers={"plq": 1, "wlq": 2})
-    assert BatchMetrics.from_json(json.loads(json.dumps(told.to_json()))) == told
+    original = batch(wlq_busy=(0.1, 0.2), workers={"plq": 1, "wlq": 2})
+    assert BatchMetrics.from_json(json.loads(json.dumps(original.to_json()))) == original

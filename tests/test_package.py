@@ -23,7 +23,7 @@ EXAMPLES = sorted(
     for path in SOURCES.rglob("*.py")
     if ">>> " in path.read_text()
 )
-DOORS = (sp.skyline, sp.top_k, sp.k_dominant, sp.top_delta, sp.aggregate, sp.ask, sp.stream)
+ENTRY_POINTS = (sp.skyline, sp.top_k, sp.k_dominant, sp.top_delta, sp.aggregate, sp.ask, sp.stream)
 
 
 @pytest.mark.parametrize("module", EXAMPLES)
@@ -54,10 +54,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
             package.skylines  # noqa: B018
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
-def test_what_the_doors_share_they_call_alike(door: Any):
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda entry_point: entry_point.__name__)
+def test_entry_points_use_the_same_names_for_the_same_arguments(entry_point: Any):
     """Same name, same meaning: annotation and default too, except that a stream needs what a batch may leave out."""
-    parameters = inspect.signature(door).parameters
+    parameters = inspect.signature(entry_point).parameters
     for name, parameter in inspect.signature(sp.ask).parameters.items():
         if name not in parameters or name == "query":
             continue
@@ -69,12 +69,14 @@ def test_what_the_doors_share_they_call_alike(door: Any):
 
 
 @pytest.mark.parametrize(
-    "door", [sp.ask, sp.stream, sp.continuous_skyline, sp.skyline_history], ids=lambda door: door.__name__
+    "entry_point",
+    [sp.ask, sp.stream, sp.continuous_skyline, sp.skyline_history],
+    ids=lambda entry_point: entry_point.__name__,
 )
-def test_every_option_of_a_door_stands_in_its_help(door: Any):
-    told = inspect.getdoc(door) or ""
-    for name in list(inspect.signature(door).parameters)[2:]:
-        assert f"\n{name} " in told, name
+def test_the_help_of_an_entry_point_has_every_option(entry_point: Any):
+    doc = inspect.getdoc(entry_point) or ""
+    for name in list(inspect.signature(entry_point).parameters)[2:]:
+        assert f"\n{name} " in doc, name
 
 
 def test_a_source_distribution_lists_what_is_there():

@@ -150,7 +150,7 @@ def test_no_policy_is_left_out():
 
 @dataclass(frozen=True)
 class Count(JsonState):
-    """How many intervals there were; what is no field does not go through JSON."""
+    """How many intervals there were; what is not a field does not go through JSON."""
 
     seen: int = 0
     hidden: int = field(default=0, compare=False)
@@ -258,7 +258,7 @@ def test_the_kit_names_the_law_that_is_broken(policy: AnyPolicy, broken: str):
 
 @dataclass(frozen=True)
 class TooMany(ScalingPolicy):
-    """Asks for more than there may be."""
+    """Proposes more than there may be."""
 
     name = "too many"
 

@@ -52,22 +52,22 @@ NAMED = re.compile(
 """What the table of promises in reliability.md says of tests: `tests/nature`, recovery: `kills_at_exact_places`, first_start: all."""
 
 
-def told_of_reliability() -> list[tuple[str, str]]:
+def listed_in_reliability() -> list[tuple[str, str]]:
     """Return the files and folders that its table of promises names, each with the test that it names there, or with nothing."""
     section = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").split("\n## ")[1]
     found: list[tuple[str, str]] = []
     for line in section.splitlines():
         if line.startswith("| ") and not line.startswith("| promise"):
             file = ""
-            for said in NAMED.finditer(line.split(" | ")[1]):
-                if name := said["file"] or said["module"]:
+            for named in NAMED.finditer(line.split(" | ")[1]):
+                if name := named["file"] or named["module"]:
                     folder, _, own = name.rpartition("/")
                     own = own if own.startswith("test_") else f"test_{own}"
                     file = "/".join(filter(None, ["tests/runtime", folder, f"{own}.py"]))
-                if said["folder"] or said["module"] or said["all"]:
-                    found.append((said["folder"] or file, ""))
-                elif said["test"]:
-                    found.append((file, f"test_{said['test']}"))
+                if named["folder"] or named["module"] or named["all"]:
+                    found.append((named["folder"] or file, ""))
+                elif named["test"]:
+                    found.append((file, f"test_{named['test']}"))
     return found
 
 
@@ -81,9 +81,11 @@ def test_each_promise_names_a_test_that_is_there():
 
 
 def test_the_table_of_what_survives_what_names_tests_that_are_there():
-    told = told_of_reliability()
-    assert len(told) > 40
-    assert [one for one in told if not (ROOT / one[0]).exists() or (one[1] and one[1] not in defined_in(one[0]))] == []
+    listed = listed_in_reliability()
+    assert len(listed) > 40
+    assert [
+        one for one in listed if not (ROOT / one[0]).exists() or (one[1] and one[1] not in defined_in(one[0]))
+    ] == []
 
 
 def test_each_page_that_promises_has_its_promises_listed_once():
@@ -91,11 +93,11 @@ def test_each_page_that_promises_has_its_promises_listed_once():
     assert {page for page, rows in found.items() if rows} == PAGES
     assert {page.name for page in PROMISES.parent.glob("*.md")} == PAGES - {"../README.md"} | OTHERS
     assert all((PROMISES.parent / page).is_file() for page in found)
-    told = [(page, promise) for page, rows in found.items() for promise, _, _ in rows]
-    assert len(told) == len(set(told))
+    listed = [(page, promise) for page, rows in found.items() for promise, _, _ in rows]
+    assert len(listed) == len(set(listed))
 
 
-def test_the_versions_that_were_reviewed_are_told_for_each_dependency():
+def test_the_page_names_the_reviewed_versions_of_each_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     needed = [*project["dependencies"], *(one for name in ("cli", "java", "kafka", "mqtt") for one in extras[name])]

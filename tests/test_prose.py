@@ -1,11 +1,11 @@
-"""Docs, docstrings, comments and messages use the words of tests/prose/vocabulary.toml; `python -m tests.prose` lists the others."""
+"""Docs, docstrings, comments, messages and names of tests use the words of tests/prose/vocabulary.toml; `python -m tests.prose` lists the others."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from tests.prose.texts import PAGES, ROOT, Text, of_module, texts
+from tests.prose.texts import PAGES, ROOT, Text, of_module, of_tests, texts
 from tests.prose.vocabulary import Allowed, Found, Rule, Vocabulary
 
 VOCABULARY = Vocabulary.read()
@@ -66,9 +66,9 @@ def test_every_allowance_is_needed_and_has_a_reason(matches):
     assert all(one.reason for one in VOCABULARY.allowed)
 
 
-@pytest.mark.parametrize("rule", VOCABULARY.rules, ids=lambda rule: rule.example)
+@pytest.mark.parametrize("rule", VOCABULARY.rules + VOCABULARY.for_names, ids=lambda rule: rule.example)
 def test_a_rule_finds_its_example(rule: Rule):
-    alone = Vocabulary((rule,), ())
+    alone = Vocabulary((rule,))
     (found,) = alone.matches([Text("page.md", 7, rule.example)])
     assert (found.file, found.line) == ("page.md", 7)
     assert rule.use in str(found)
@@ -82,9 +82,9 @@ def test_a_phrase_is_found_across_lines():
 
 def test_an_allowance_holds_for_its_file_and_text():
     allowed = Vocabulary(VOCABULARY.rules, (Allowed("page.md", "what was told to me", "a quotation"),))
-    said = "They wrote what was told to me."
-    assert words(allowed, said) == []
-    assert words(allowed, said, "other.md") == ["told"]
+    quotation = "They wrote what was told to me."
+    assert words(allowed, quotation) == []
+    assert words(allowed, quotation, "other.md") == ["told"]
     assert words(allowed, "They told me.") == ["told"]
     assert len(allowed.unused(())) == 1
 
@@ -101,3 +101,16 @@ def test_prose_of_a_module_is_its_docstrings_messages_and_comments():
         11: "rows is , and more",
         12: "first line second line",
     }
+
+
+def test_names_docstrings_and_comments_of_tests_are_read():
+    source = (
+        'def test_a_stage_says_why():\n    """Return it."""  # why it ends\n\ndef helper_says(): return "two words"\n'
+    )
+    found = list(of_tests("tests/test_m.py", source))
+    assert [(each.line, each.text) for each in found] == [
+        (2, "Return it."),
+        (2, "why it ends"),
+        (1, "a stage says why"),
+    ]
+    assert [match.words for match in VOCABULARY.matches(found)] == ["says"]

@@ -1,4 +1,4 @@
-"""All of src is there for users: a door leads to each module, and something in src or the docs uses each definition."""
+"""All of src is there for users: a public name or a command leads to each module, and something in src or the docs uses each definition."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from tests.test_imports import ROOT, Module, _module, _reached, imports, modules
 
 # What users, Spark and the shell start from. Sources register with Spark when a public name builds a stream of them.
-DOORS = ("skypane", "skypane.__main__", "skypane.public", "skypane.cli.main", "skypane.testing")
+ENTRY_POINTS = ("skypane", "skypane.__main__", "skypane.public", "skypane.cli.main", "skypane.testing")
 
-# Modules to which no door leads -> why they are there.
+# Modules to which no entry point leads -> why they are there.
 BY_THEMSELVES = {
     "skypane.cli.__main__": "python -m skypane.cli",
     "skypane.examples": "the jobs that are shipped, files of YAML",
@@ -61,8 +61,8 @@ def named_modules(tree: ast.Module) -> Iterator[str]:
             yield node.value.partition(":")[0]
 
 
-def unreached(checked: Collection[Module], doors: Collection[str]) -> list[str]:
-    """Return the modules that no door imports, directly or indirectly; importing a module imports its packages."""
+def unreached(checked: Collection[Module], entry_points: Collection[str]) -> list[str]:
+    """Return the modules that no entry point imports, directly or indirectly; importing a module imports its packages."""
     known = frozenset(module.name for module in checked)
     found = {
         module.name: {one.name for one in imports(module, known)}
@@ -71,7 +71,9 @@ def unreached(checked: Collection[Module], doors: Collection[str]) -> list[str]:
         for module in checked
     }
     edges = {name: to & known for name, to in found.items()}
-    return sorted(known - frozenset(doors).union(*(_reached(edges, door) for door in doors if door in known)))
+    return sorted(
+        known - frozenset(entry_points).union(*(_reached(edges, door) for door in entry_points if door in known))
+    )
 
 
 class Definition(NamedTuple):
@@ -144,8 +146,8 @@ def documented() -> frozenset[str]:
 
 
 @pytest.mark.long
-def test_a_door_leads_to_each_module():
-    assert unreached(sources(), DOORS) == sorted(BY_THEMSELVES)
+def test_a_public_name_or_a_command_leads_to_each_module():
+    assert unreached(sources(), ENTRY_POINTS) == sorted(BY_THEMSELVES)
 
 
 @pytest.mark.long

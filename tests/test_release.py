@@ -14,7 +14,7 @@ CHANGES = "# Changelog\n\n## [Unreleased]\n\n## [0.3.0] - 2027-01-31\n\n- one\n\
 
 
 def release() -> Any:
-    """The program, which is no part of a package."""
+    """The program, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("release", ROOT / ".ci" / "release.py")
     assert spec is not None
     assert spec.loader is not None
@@ -34,9 +34,9 @@ def release() -> Any:
     ],
 )
 def test_what_is_not_ready_is_reported(version: str, changes: str, clean: bool, problem: str):
-    said = release().unready(version, changes, clean=clean)
-    assert problem in said
-    assert bool(said) == bool(problem)
+    problems = release().unready(version, changes, clean=clean)
+    assert problem in problems
+    assert bool(problems) == bool(problem)
 
 
 def test_the_package_of_the_papers_has_the_same_version_and_needs_it():

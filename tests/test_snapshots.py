@@ -15,7 +15,7 @@ class Whole(JsonState):
     count: int = 1
     share: float | None = None
     name: str = "a"
-    told: bool = False
+    closed: bool = False
     sizes: tuple[int, ...] = ()
     by_pane: dict[int, Gains] = field(default_factory=dict)
 
@@ -35,7 +35,7 @@ def test_a_field_is_read_under_its_earlier_name():
             from_json(Counted, wrong)
 
 
-FULL = Whole(3, 0.5, "b", told=True, sizes=(1, 2), by_pane={-4: Gains(1, 2.5, 0)})
+FULL = Whole(3, 0.5, "b", closed=True, sizes=(1, 2), by_pane={-4: Gains(1, 2.5, 0)})
 
 
 @pytest.mark.parametrize("state", [Whole(), FULL])
@@ -50,7 +50,7 @@ def test_a_state_comes_back_from_json(state: Whole):
     ({"share": "x"}, "share: need a finite number, got 'x'"),
     ({"share": float("nan")}, "share: need a finite number, got nan"),
     ({"name": 3}, "name: need a text, got 3"),
-    ({"told": 1}, "told: need true or false, got 1"),
+    ({"closed": 1}, "closed: need true or false, got 1"),
     ({"sizes": 3}, "sizes: need a list, got 3"),
     ({"sizes": [1, "2"]}, "sizes.1: need a whole number, got '2'"),
     ({"by_pane": []}, r"by_pane: need an object, got \[\]"),
@@ -64,6 +64,6 @@ def test_what_does_not_fit_is_named(change, complaint):
         from_json(Whole, {**to_json(FULL), **change})
 
 
-def test_what_is_no_object_is_no_state():
+def test_a_state_must_be_an_object():
     with pytest.raises(CheckpointError, match="Whole in the checkpoint: need an object, got 3"):
         from_json(Whole, 3)

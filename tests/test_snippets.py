@@ -1,4 +1,4 @@
-"""Every snippet of README and docs, as it stands: python runs, is typed, and commands end well."""
+"""Every snippet of README and docs, unchanged: python runs, is typed, and commands end well."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def programs(page: Path) -> list[str]:
 
 
 def commands() -> list[str]:
-    """Return what the pages say to type, but for what installs, measures, or takes minutes."""
+    """Return what the pages say to type, except for what installs, measures, or takes minutes."""
     lines = [line for page in PAGES for body in blocks(page, "sh") for line in body.splitlines()]
     return [line for line in lines if re.match(r"skypane (generate|describe)\b", line)]
 
@@ -54,20 +54,20 @@ def test_every_block_of_code_is_of_a_language_that_is_tried_here():
     assert kinds <= {"python", "sh"}
 
 
-def test_every_python_snippet_and_every_command_runs_as_it_stands(tmp_path: Path):
+def test_every_python_snippet_and_every_command_runs_unchanged(tmp_path: Path):
     """In one process for all pages, one after the other, in a session that sp.session() did not make."""
     (tmp_path / "cabspottingdata").mkdir()
     (tmp_path / "cabspottingdata" / "new_abc.txt").write_text(_CAB)
     typed = [shlex.split(command, comments=True)[1:] for command in commands()]
     run(tmp_path, "-c", f"{IN_ONE_PROCESS}\nfor words in {typed!r}:\n    typed(words)")
     files = written(tmp_path)
-    said = run(
+    output = run(
         tmp_path,
         "-c",
         f"{OWN_SESSION}\nimport runpy\nfor file in {files!r}:\n    runpy.run_path(file, run_name='__main__')",
     )
-    assert re.search(r"batch 0 .*18,000 rows, .*windows answered", said), said
-    assert "|2026-01-01 07:" in said, said
+    assert re.search(r"batch 0 .*18,000 rows, .*windows answered", output), output
+    assert "|2026-01-01 07:" in output, output
 
 
 def run(folder: Path, *arguments: str) -> str:

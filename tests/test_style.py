@@ -1,4 +1,4 @@
-"""Editors, hooks and the tools of `make lint` ask for one style, and every file has it."""
+"""Editors, hooks and the tools of `make lint` require one style, and every file follows it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EDITOR.read_string("[top]\n" + (ROOT / ".editorconfig").read_text())
 
 
 def written() -> list[Path]:
-    """Return the files that people write: those at the root and in its folders, but for what is cached, drawn or no text."""
+    """Return the files that people write: those at the root and in its folders, except for what is cached, drawn or no text."""
     top = ("*.md", "*.toml", "Makefile", "LICENSE", ".editorconfig", ".gitignore", ".pre-commit-config.yaml")
     found = chain(*(ROOT.glob(name) for name in top), *((ROOT / folder).rglob("*") for folder in FOLDERS))
     files = (path for path in found if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".svg")
@@ -32,8 +32,8 @@ def written() -> list[Path]:
 
 def faults(path: Path) -> list[str]:
     """Return what of the editor's settings a file lacks."""
-    asked = EDITOR["*"]
-    text = path.read_bytes().decode(asked["charset"])
+    settings = EDITOR["*"]
+    text = path.read_bytes().decode(settings["charset"])
     tabs = EDITOR["Makefile" if path.name == "Makefile" else "*"]["indent_style"] == "tab"
     checks = {
         "ends of lines": "\r" not in text,

@@ -46,7 +46,7 @@ def test_a_text_is_read(text: str, expected: int):
 @pytest.mark.parametrize(
     "text", ["", "   ", "hour", "1", "1 hour 30", "1 hour x", "ten minutes", ".5 s", "1 hour; 2 minutes"]
 )
-def test_a_text_that_is_no_length_of_time_is_refused_with_it(text: str):
+def test_a_text_that_is_not_a_duration_is_refused_with_it(text: str):
     with pytest.raises(ConfigError, match=r"^slide: cannot read") as refused:
         micros(text, "slide")
     assert repr(text) in str(refused.value)

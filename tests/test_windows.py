@@ -99,12 +99,12 @@ def test_panes_at_leaves_its_input_alone():
 
 
 @pytest.mark.parametrize(("length", "slide"), [(0, 0), (10, 0), (10, -1), (5, 10), (-5, -5)])
-def test_windows_that_cannot_be_are_refused_with_their_values(length: int, slide: int):
+def test_invalid_windows_are_refused_with_their_values(length: int, slide: int):
     with pytest.raises(ConfigError, match=f"^need 0 < slide <= length, got slide={slide}, length={length} "):
         Windows(length, slide)
 
 
-def test_of_takes_what_a_user_writes():
+def test_the_method_of_accepts_what_a_user_writes():
     assert Windows.of("1 hour", timedelta(minutes=10), "-5 minutes") == Windows(
         3_600_000_000, 600_000_000, -300_000_000
     )
@@ -114,6 +114,6 @@ def test_of_takes_what_a_user_writes():
 @pytest.mark.parametrize(("name", "window", "slide", "offset"), [
     ("window", "1 moon", None, "0 s"), ("slide", "1 hour", "1 moon", "0 s"), ("offset", "1 hour", None, "1 moon"),
 ])  # fmt: skip
-def test_of_names_the_argument_that_it_cannot_read(name: str, window: str, slide: str | None, offset: str):
+def test_the_method_of_names_the_argument_that_it_cannot_read(name: str, window: str, slide: str | None, offset: str):
     with pytest.raises(ConfigError, match=f"^{name}: unknown unit 'moon'"):
         Windows.of(window, slide, offset)

@@ -4,7 +4,7 @@ from skypane.wording import clock, count, counted, percent, seconds, size, span,
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "text"),
     [
         (0, "0 s"),
         (0.012, "12 ms"),
@@ -15,8 +15,8 @@ from skypane.wording import clock, count, counted, percent, seconds, size, span,
         (2e-6, "2 us"),
     ],
 )
-def test_seconds_are_reported_in_the_largest_unit_that_fits(value, told):
-    assert seconds(value) == told
+def test_seconds_are_reported_in_the_largest_unit_that_fits(value, text):
+    assert seconds(value) == text
 
 
 def test_words():
@@ -35,7 +35,7 @@ def test_words():
 
 
 @pytest.mark.parametrize(
-    ("number", "things", "told"),
+    ("number", "things", "text"),
     [
         (1, "rows", "1 row"),
         (0, "rows", "0 rows"),
@@ -47,5 +47,5 @@ def test_words():
         (-1, "rows", "-1 rows"),
     ],
 )
-def test_one_thing_is_no_plural(number, things, told):
-    assert counted(number, things) == told
+def test_one_thing_is_in_the_singular(number, things, text):
+    assert counted(number, things) == text

@@ -25,7 +25,7 @@ STEPS = [(name, step) for name, job in WORKFLOW["jobs"].items() for step in job[
 
 
 def named_in(text: str) -> list[str]:
-    """Return the goals of the commands `make GOAL` in a page: those in code, as the verb is an English one too."""
+    """Return the goals of the commands `make GOAL` in a page: those in code, as `make` is an English word too."""
     return re.findall(r"(?:`|^)make ([a-z][\w-]*)", text, re.MULTILINE)
 
 
@@ -46,10 +46,10 @@ def test_each_job_checks_out_what_it_runs_and_has_an_end():
     assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for _, step in STEPS if "uses" in step)
 
 
-def test_tests_run_on_each_python_that_the_package_says_it_is_for():
+def test_tests_run_on_each_python_that_the_package_supports():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    said = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
-    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == said
+    supported = [line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == supported
 
 
 def test_core_tests_run_with_each_pyspark_from_the_oldest_to_the_locked_one():
@@ -82,10 +82,12 @@ def test_a_page_names_goals_that_there_are(page: str):
     assert set(named) <= GOALS
 
 
-def test_what_help_tells_is_there_and_make_can_read_it():
-    told = re.findall(r"\bmake ([a-z][\w-]*) ", "\n".join(re.findall("^#   (.*)$", MAKEFILE, re.MULTILINE)))
-    assert {"check", "test", "slow"} <= set(told) <= GOALS
-    plan = subprocess.run(["/usr/bin/make", "-n", *sorted(told)], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_goals_in_the_help_exist_and_make_can_read_the_makefile():
+    listed = re.findall(r"\bmake ([a-z][\w-]*) ", "\n".join(re.findall("^#   (.*)$", MAKEFILE, re.MULTILINE)))
+    assert {"check", "test", "slow"} <= set(listed) <= GOALS
+    plan = subprocess.run(
+        ["/usr/bin/make", "-n", *sorted(listed)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert plan.returncode == 0, plan.stderr
 
 

@@ -44,12 +44,12 @@ class Bomb:
             is_now = left[0] == 0
             if is_now and self.when == "before":
                 self.go_off()
-            told = operation(*arguments, **options)
+            result = operation(*arguments, **options)
             if is_now and self.when == "half" and operation.__name__ == "open_output":
-                return _Half(told, self)
+                return _Half(result, self)
             if is_now and self.when != "before":
                 self.go_off()
-            return told
+            return result
 
         return counted
 

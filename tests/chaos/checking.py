@@ -1,4 +1,4 @@
-"""Holds what a stream has come to against brute force: answers, late rows, what was put aside, and what is left over."""
+"""Holds what a stream has come to against brute force: answers, late rows, quarantined rows, and what is left over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos import naive
-from tests.chaos.driver import Stream, told_of
+from tests.chaos.driver import Stream, deliveries
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
@@ -44,12 +44,12 @@ def _check_rejected(stream: Stream, taken: Taken, batches: list[BatchMetrics]) -
     assert len(taken.entered) + len(taken.late) + counted.total() == len(stream.rows), "no row is lost"
     first = _ledger_number(stream.late_from, batches)
     for reason, rows in (("late", taken.late), ("future", taken.future)):
-        told = [row["id"] for row in _written(stream.folder / "late") if row["reason"] == reason]
-        assert sorted(told) == sorted(id_ for batch, id_ in rows if batch >= first), reason
+        emitted = [row["id"] for row in _written(stream.folder / "late") if row["reason"] == reason]
+        assert sorted(emitted) == sorted(id_ for batch, id_ in rows if batch >= first), reason
 
 
 def _ledger_number(batch: int, batches: list[BatchMetrics]) -> int:
-    """Return the ledger's number of a batch of Spark's, who does not count drains, which bring no rows."""
+    """Return the ledger's number of a Spark batch: Spark does not count drains, which bring no rows."""
     own = [one.batch_id for one in batches if one.rows]
     return own[batch] if batch < len(own) else len(batches)
 
@@ -58,8 +58,8 @@ def _check_answers(stream: Stream, entered: list[Row], punctuation: int) -> None
     written = _written(stream.folder / "out")
     if stream.scenario == "continuous":
         clock = punctuation // naive.CONTINUOUS * naive.CONTINUOUS
-        told: Sequence[Hashable] = sorted((row["action_time"], row["action"], row["id"]) for row in written)
-        assert told == naive.updates(entered, clock)
+        emitted: Sequence[Hashable] = sorted((row["action_time"], row["action"], row["id"]) for row in written)
+        assert emitted == naive.updates(entered, clock)
         return
     found: dict[int, list[Hashable]] = {}
     for row in written:
@@ -79,10 +79,10 @@ def _answer(row: Row, scenario: str) -> Hashable:
 
 
 def _check_told_again(stream: Stream) -> None:
-    """A batch that a sink is told again, after a kill, is what it was told before: a function could not take it back."""
+    """A batch that a sink receives again, after a kill, is the batch that it received before: a function could not take it back."""
     for name in ("out", "late"):
-        batches = [path.name.partition("-")[0] for path in told_of(stream.folder / name)]
-        assert len(batches) == len(set(batches)), f"{name} was told two things under one number"
+        batches = [path.name.partition("-")[0] for path in deliveries(stream.folder / name)]
+        assert len(batches) == len(set(batches)), f"{name} received two batches under one number"
 
 
 def _check_left_over(stream: Stream, ledger: Ledger) -> None:

@@ -64,8 +64,8 @@ class Stream:
             front = Current(str(self.folder / "front"))
         else:
             sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
-            asked = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
-            plan = Plan(query=asked, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
+            query_of_scenario = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
+            plan = Plan(query=query_of_scenario, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
         answers = plan.output_schema(SCHEMA)
         sinks = Sinks.of(out, other, front)
         sinks.check({"output": answers, "late": schema_of(SCHEMA), "front": SCHEMA})
@@ -76,7 +76,7 @@ class Stream:
 
 
 class Noted(Directory):
-    """A folder of answers that keeps beside it a digest of what it was told, by batch."""
+    """A folder of answers that keeps beside it a digest of what it received, by batch."""
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         rows = sorted(map(repr, answers.table().to_pylist()))
@@ -87,13 +87,13 @@ class Noted(Directory):
         super().write(spark, answers, batch_id)
 
 
-def told_of(folder: Path) -> list[Path]:
-    """Return a file for each batch and what a folder was told under its number, "number-digest"."""
+def deliveries(folder: Path) -> list[Path]:
+    """Return a file for each batch and what a folder received under its number, "number-digest"."""
     return sorted(_notes(folder).iterdir()) if _notes(folder).is_dir() else []
 
 
 def _notes(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}-told")
+    return folder.with_name(f"{folder.name}-deliveries")
 
 
 def numbers(log: Path) -> list[int]:

@@ -55,19 +55,19 @@ class Taken:
 
 def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callable[[int], int]) -> Taken:
     """Sort rows into those that enter and those that do not; with each batch comes the punctuation after it."""
-    told, punctuation = Taken(), None
+    emitted, punctuation = Taken(), None
     for number, (batch, after) in enumerate(batches):
         for row in batch:
             reason = unusable(row) or ("future" if row["ts"] >= START + AHEAD // 2 else None)
             if reason is not None:
-                told.quarantined[reason] += 1
-                told.future += [(number, row["id"])] if reason == "future" else []
+                emitted.quarantined[reason] += 1
+                emitted.future += [(number, row["id"])] if reason == "future" else []
             elif punctuation is not None and pane_end(row["ts"]) <= punctuation:
-                told.late.append((number, row["id"]))
+                emitted.late.append((number, row["id"]))
             else:
-                told.entered.append(row)
+                emitted.entered.append(row)
         punctuation = punctuation if after is None else after
-    return told
+    return emitted
 
 
 def unusable(row: Row) -> str | None:
@@ -120,10 +120,10 @@ def sums(found: Sequence[Row]) -> Sequence[Hashable]:
 
 def updates(entered: Sequence[Row], clock: int) -> Sequence[Hashable]:
     """When each row comes to the front and leaves it: from the last better one before it is over, to the first after it."""
-    told: list[tuple[int, str, int]] = []
+    emitted: list[tuple[int, str, int]] = []
     for row in entered:
         rivals = [one["ts"] for one in entered if abs(one["ts"] - row["ts"]) < LENGTH and better(one, row)]
         begin = max([row["ts"], *(time + LENGTH for time in rivals if time <= row["ts"])])
         end = min([row["ts"] + LENGTH, *(time for time in rivals if time > row["ts"])])
-        told += [(begin, "ADD", row["id"]), (end, "DEL", row["id"])] if begin < end else []
-    return sorted(update for update in told if update[0] < clock)
+        emitted += [(begin, "ADD", row["id"]), (end, "DEL", row["id"])] if begin < end else []
+    return sorted(update for update in emitted if update[0] < clock)

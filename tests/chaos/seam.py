@@ -1,4 +1,4 @@
-"""What the engine asks of Spark, played in this process: rows in parts, each lifted by the real stages, some of them twice."""
+"""What the engine requests of Spark, played in this process: rows in parts, each lifted by the real stages, some of them twice."""
 
 from __future__ import annotations
 

@@ -28,20 +28,20 @@ def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4_000:]
-    told: dict[str, int] = json.loads(done.stdout)
-    return told
+    counts: dict[str, int] = json.loads(done.stdout)
+    return counts
 
 
 @pytest.mark.parametrize("scenario", slow_but(("skyline", "continuous"), SCENARIOS))
 def test_a_stream_survives_kills(scenario: str):
-    told = survived(scenario, 25, 1)
-    assert told["kills"] >= 25
-    assert told["streams"] >= 1
+    counts = survived(scenario, 25, 1)
+    assert counts["kills"] >= 25
+    assert counts["streams"] >= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_stream_survives_many_kills(scenario: str):
-    told = survived(scenario, 667, 2)
-    assert told["kills"] >= 667
-    assert told["taken over"] > 0
+    counts = survived(scenario, 667, 2)
+    assert counts["kills"] >= 667
+    assert counts["taken over"] > 0

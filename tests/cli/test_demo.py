@@ -25,5 +25,5 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, request, capsys):
     tmp_path.chmod(0o555)
     request.getfixturevalue("ordinary_user")
     assert main(["demo", "--rows", "10", "--out", str(tmp_path / "out")]) == 1
-    told = capsys.readouterr().err.strip()
-    assert told == f"skypane: cannot write to {tmp_path / 'out'}: Permission denied; choose another folder"
+    message = capsys.readouterr().err.strip()
+    assert message == f"skypane: cannot write to {tmp_path / 'out'}: Permission denied; choose another folder"

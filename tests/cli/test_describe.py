@@ -1,4 +1,4 @@
-"""A table of figures, plots on demand; what cannot be read is said in one sentence."""
+"""A table of figures, plots on demand; what cannot be read is reported in one sentence."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -39,7 +39,7 @@ def test_plots(file, tmp_path, kind):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "begins"), [("png", b"\x89PNG"), ("PDF", b"%PDF")])
-def test_plots_that_are_no_text(file, tmp_path, kind, begins):
+def test_plots_that_are_not_text(file, tmp_path, kind, begins):
     plot = tmp_path / f"plot.{kind}"
     assert main(["describe", str(file), "--time", "time", "--plot", str(plot)]) == 0
     assert plot.read_bytes().startswith(begins)
@@ -70,7 +70,7 @@ def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "trace.svg").exists()
 
 
-def test_a_data_set_knows_its_columns(tmp_path, capsys, monkeypatch):
+def test_a_data_set_names_its_columns(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for cab in ("abboip", "enyenewl"):
         lines = [f"37.7 -122.4 0 {1213084687 - 60 * row}" for row in range(50)]

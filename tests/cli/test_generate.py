@@ -1,4 +1,4 @@
-"""A workload is written as it was asked for; what cannot be made is said in one sentence."""
+"""A workload is written as requested; an invalid one is reported in one sentence."""
 
 import pyarrow.parquet as pq
 import pytest
@@ -27,13 +27,13 @@ def test_seconds_limit_event_time(tmp_path):
 
 
 def test_row_groups_are_of_a_size(tmp_path):
-    told: list[int] = []
-    assert write(workload("poisson", rate=1000, d=1, rows=150_000), tmp_path / "a.parquet", told.append) == 150_000
+    counts: list[int] = []
+    assert write(workload("poisson", rate=1000, d=1, rows=150_000), tmp_path / "a.parquet", counts.append) == 150_000
     found = pq.read_metadata(tmp_path / "a.parquet")
     assert found.num_row_groups == 3
     assert all(found.row_group(group).num_rows <= ROW_GROUP for group in range(3))
-    assert told == sorted(told)
-    assert told[-1] == 150_000
+    assert counts == sorted(counts)
+    assert counts[-1] == 150_000
 
 
 def test_names_are_listed(capsys):

@@ -19,7 +19,7 @@ def test_an_old_python_is_refused(monkeypatch: pytest.MonkeyPatch):
     assert sys.executable in finding.detail
 
 
-def test_a_machine_without_java_is_told_how_to_get_one(monkeypatch: pytest.MonkeyPatch):
+def test_a_machine_without_java_gets_the_command_that_installs_one(monkeypatch: pytest.MonkeyPatch):
     def none_there():
         raise JavaError("no Java 17 or newer: found none at all; install Java")
 
@@ -51,12 +51,12 @@ def test_only_bounds_that_hold_here_are_requested():
     needs = [
         Requirement(text) for text in ("numpy>=2.0", "numpy>=2.1; python_version >= '3.13'", "numpy<2.3; extra == 'x'")
     ]
-    asked = {
+    by_python = {
         python: machine_checks.bounds("numpy", needs, {"python_version": python, "extra": ""})
         for python in ("3.12", "3.13")
     }
-    assert {python: "2.0.2" in need.specifier for python, need in asked.items()} == {"3.12": True, "3.13": False}
-    assert all("2.3.1" in need.specifier for need in asked.values())
+    assert {python: "2.0.2" in need.specifier for python, need in by_python.items()} == {"3.12": True, "3.13": False}
+    assert all("2.3.1" in need.specifier for need in by_python.values())
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -12,13 +12,13 @@ from skypane.cli.main import COMMANDS, main
 from skypane.types import ConfigError
 
 
-def test_each_verb_is_in_the_help(capsys: pytest.CaptureFixture[str]):
+def test_help_lists_each_command(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit) as exit_:
         main(["--help"])
     assert exit_.value.code == 0
     shown = capsys.readouterr().out
-    for verb in COMMANDS:
-        name = getattr(verb, "__name__", "").rpartition(".")[2]
+    for command in COMMANDS:
+        name = getattr(command, "__name__", "").rpartition(".")[2]
         assert f"\n    {name}" in shown
 
 
@@ -31,13 +31,13 @@ def test_a_command_line_that_cannot_be_read_exits_with_2(argv: list[str], capsys
 
 
 class Raises:
-    """A verb that ends in an exception."""
+    """A command that ends in an exception."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def add_parser(self, verbs, /):
-        return verbs.add_parser("raises")
+    def add_parser(self, subparsers, /):
+        return subparsers.add_parser("raises")
 
     def run(self, _arguments: Namespace, /) -> int:
         raise self.error
@@ -51,7 +51,7 @@ def test_an_error_of_ours_is_one_line_without_trace(
     assert capsys.readouterr().err == "skypane: need 0 < slide, got slide=-1\n"
 
 
-def test_a_command_whose_package_is_not_installed_says_what_to_install(
+def test_a_command_without_its_package_names_the_package_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(module, "plugins", lambda _group: [])
@@ -98,7 +98,7 @@ print(main(["run", "--examples"]), main(["demo", "--out", "nowhere"]))
 """
 
 
-def test_without_the_extra_the_package_is_whole_and_the_verbs_name_it():
+def test_without_the_extra_commands_name_it_and_the_package_imports():
     """What executors import needs none of it, and what does says what to install."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_CLI], capture_output=True, text=True, check=True)
     assert done.stdout == "1 1\n"

@@ -28,30 +28,30 @@ def test_a_dry_run_checks_the_list_and_its_secrets_and_makes_nothing(tmp_path, m
     )
     monkeypatch.setenv("METERS_PASSWORD", "swordfish")
     assert main(["receive", path, "--dry-run"]) == 0
-    said = capsys.readouterr().out
-    assert "messages of meters/+ from mqtt://broker, as client skypane-meters" in said
-    assert "the list of inputs is valid; nothing was received" in said
-    assert "swordfish" not in said
+    message = capsys.readouterr().out
+    assert "messages of meters/+ from mqtt://broker, as client skypane-meters" in message
+    assert "the list of inputs is valid; nothing was received" in message
+    assert "swordfish" not in message
     assert not (tmp_path / "received").exists()
 
 
-def test_a_list_that_cannot_be_is_one_sentence(tmp_path, capsys):
+def test_an_invalid_list_gives_an_error_of_one_sentence(tmp_path, capsys):
     assert main(["receive", listing(tmp_path, {"name": "a", "lisen": "localhost:1"})]) == 1
     assert capsys.readouterr().err.startswith("skypane: inputs[0] needs exactly one of listen, connect, mqtt, http")
     assert main(["receive", str(tmp_path / "none.yaml")]) == 1
     assert "cannot read the list of inputs" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("source", "checkpoint", "said"), [
+@pytest.mark.parametrize(("source", "checkpoint", "message"), [
     ({"format": "rate"}, "state", "source.format of towns must be skypane-many, got rate"),
     ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, "state", "state is not the checkpoint of a query"),
     ({"format": "skypane-many", "options": {"inputs": '["a.csv"]'}}, None, "checkpoint is missing in towns"),
 ])  # fmt: skip
-def test_a_job_whose_inputs_cannot_be_seen_is_told_why(tmp_path, capsys, source, checkpoint, said: str):
+def test_a_job_whose_inputs_cannot_be_seen_gets_the_reason(tmp_path, capsys, source, checkpoint, message: str):
     job = {"name": "towns", "source": source, "query": {"kind": "skyline", "preference": "price MIN"},
            "window": {"time": "ts", "length": "1 minute"}, "output": {"format": "console"}}  # fmt: skip
     if checkpoint is not None:
         job["checkpoint"] = str(tmp_path / checkpoint)
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
     assert main(["inputs", str(tmp_path / "job.yaml")]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -52,9 +52,9 @@ def test_what_cannot_be_run_is_reported_before_spark_starts(capsys, arguments, c
 def test_a_job_that_is_wrong_is_reported_line_by_line(job, capsys):
     job.write_text(job.read_text().replace("kind: skyline", "kind: skylin").replace("path:", "pth:"))
     assert main(["run", str(job)]) == 1
-    told = capsys.readouterr().err
-    assert "query.kind: cannot be 'skylin', did you mean 'skyline'?" in told
-    assert "source.pth: unknown field, did you mean 'path'?" in told
+    output = capsys.readouterr().err
+    assert "query.kind: cannot be 'skylin', did you mean 'skyline'?" in output
+    assert "source.pth: unknown field, did you mean 'path'?" in output
 
 
 OWN = """
@@ -76,7 +76,7 @@ def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, 
     assert main([*command, str(job)]) == 1
     assert "if you trust it, start with --allow evil" in capsys.readouterr().err
     assert not mark.exists()
-    assert main([*command, "--allow", "evil", str(job)]) == 1  # what it is called upon for is no function
+    assert main([*command, "--allow", "evil", str(job)]) == 1  # what its name denotes is not a function
     assert mark.exists()
     sys.modules.pop("evil")
 
@@ -105,9 +105,9 @@ def test_a_dry_run_of_a_stream_leaves_nothing_anywhere(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("spark")
 def test_a_dry_run_checks_and_writes_nothing(job, capsys):
     assert main(["run", str(job), "--dry-run"]) == 0
-    told = capsys.readouterr().out
-    assert "skyline of price MIN, rating MAX, one per city" in told
-    assert "the job is valid" in told
+    output = capsys.readouterr().out
+    assert "skyline of price MIN, rating MAX, one per city" in output
+    assert "the job is valid" in output
     assert not (job.parent / "out").exists()
 
 
@@ -142,7 +142,7 @@ trigger: available now
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_drain_of_daily_prices_answers_all_of_them_and_puts_one_of_another_year_aside(tmp_path, capsys):
+def test_a_drain_of_daily_prices_answers_all_of_them_and_quarantines_one_of_another_year(tmp_path, capsys):
     (tmp_path / "in").mkdir()
     days = [f"2025-01-{day:02}" for day in range(1, 32) if (day + 1) % 7 < 5]  # the first is a Wednesday
     rows = [

@@ -9,7 +9,7 @@ from skypane.cli.main import main
 STREAM = ["poisson", "--rate", "20000"]
 
 
-def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+def test_the_simulation_reports_how_many_workers_a_stream_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     """20K tuples/s in panes of 10K, which take about 63 us each: 1.3 worker-seconds a second."""
     options = [
         "--workers",
@@ -38,7 +38,7 @@ def test_a_stream_is_told_how_many_workers_it_needs(capsys: pytest.CaptureFixtur
     assert all(word in drawn for word in ("utilisation", "partitions per pane", "latency of a pane (s)", "n* = 2"))
 
 
-def test_too_few_workers_are_told_so(capsys: pytest.CaptureFixture[str]):
+def test_the_simulation_reports_too_few_workers(capsys: pytest.CaptureFixture[str]):
     options = ["--workers", "1", "--splitting", "TB_RR", "--costs", "papers", "--window", "500 ms", "--seconds", "6"]
     assert main(["simulate", *options, *STREAM]) == 1
     assert capsys.readouterr().out.endswith("1 pane-level workers are not enough\n")

@@ -13,7 +13,7 @@ MADE = ["yardstick", "poisson", "--with", "rate=100", "--with", "delay=exponenti
 
 def test_a_workload_is_held_against_the_best_fixed_delay(capsys: pytest.CaptureFixture[str]):
     assert main([*MADE, "--rows", "40000", "--window", "10 seconds", "--max-drop", "0.02"]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     for part in (
         "AqKSlack(0.02)",
         "best fixed delay",
@@ -21,8 +21,8 @@ def test_a_workload_is_held_against_the_best_fixed_delay(capsys: pytest.CaptureF
         "Against the best fixed delay: mean",
         "the credit is",
     ):
-        assert part in told
-    assert "No verdict" not in told
+        assert part in output
+    assert "No verdict" not in output
 
 
 def test_a_file_is_held_against_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

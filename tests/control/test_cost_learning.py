@@ -76,7 +76,7 @@ def test_a_job_costs_what_it_takes_beyond_its_longest_task(busy: tuple[float, ..
     assert costs(after(*[far] * ENOUGH)).job == pytest.approx(1.0)
 
 
-def test_rows_that_are_sent_to_shards_are_no_part_of_the_job():
+def test_rows_that_are_sent_to_shards_are_not_part_of_the_job():
     rows = DueRows(200_000, 300_000, 2)
     dear, cheap = (costs(after(*[answered(rows, "spark", 1.0 + more, 1.0, 0.9)] * ENOUGH)) for more in (0.9, 0.35))
     assert (dear.job, dear.shard_per_row) == pytest.approx((0.4, 1e-6))
@@ -130,7 +130,7 @@ def test_a_front_that_takes_long_shows_what_its_rows_cost():
 
 
 def test_slow_batches_at_the_start_move_nothing_for_long():
-    """The first batch of a driver is no sample, the first with an exchange neither, and of the others one may be slow."""
+    """The first batch of a driver is not a sample, the first with an exchange neither, and of the others one may be slow."""
     first = replace(READ, interval=None, lift_seconds=60.0)
     slow, moved = lifted(3.0, 0.4, 0.1), lifted(0.55, 0.25, 0.25, exchanged=True)
     cold, colder = replace(moved, lift_seconds=5.0), replace(moved, lift_seconds=30.0)
@@ -172,13 +172,13 @@ def test_a_state_is_bounded_and_comes_back_from_json():
         LEARNING.restore(LEARNING.snapshot(state) | {"factors": [1]})
 
 
-def test_costs_that_were_calibrated_again_are_learned_anew():
+def test_costs_that_were_calibrated_again_restart_learning():
     saved = LEARNING.snapshot(after(*[answered(DUE, "driver", 9.0, 0.22)] * ENOUGH))
     other = CostLearning(DEFAULT_COSTS)
     assert other.restore(saved) == other.init()
 
 
-def test_a_decision_says_which_costs_it_has_learned():
+def test_a_decision_names_the_learned_costs():
     _, decision = LEARNING.decide(after(READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)))
     assert decision.because == "an exchange costs 1 s, 10 x as calibrated"
     assert decision.figures == {"exchange": pytest.approx(10.0)}

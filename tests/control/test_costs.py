@@ -19,7 +19,7 @@ def test_an_exchange_costs_once_and_by_the_row():
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "1", True])
-def test_costs_that_cannot_be_are_refused(value):
+def test_invalid_costs_are_refused(value):
     with pytest.raises(ConfigError, match="costs: job must be seconds >= 0"):
         Costs(job=value)
 

@@ -54,7 +54,7 @@ def test_one_source_partition_leaves_workers_idle():
     assert EXCHANGE.figures(alone)["balance"] == pytest.approx(0.5)
 
 
-def test_a_decision_says_why_with_its_figures():
+def test_a_decision_states_its_reason_with_figures():
     _, decision = EXCHANGE.decide(settled(spread((1.0,), partials=400, merge_seconds=0.6)))
     assert decision.what == "exchange"
     for figure in ("500 ms", "152 ms", "4.00 partitions", "410 ms"):
@@ -80,7 +80,7 @@ def test_whole_panes_save_rows_that_are_merged_but_not_what_a_window_costs_anywa
     assert not exchanges(settled(spread((0.5, 0.5), partials=400, merge_seconds=1.4)))
 
 
-def test_of_results_that_do_not_grow_whole_panes_leave_one_in_so_many():
+def test_whole_panes_leave_one_partial_in_so_many_if_results_do_not_grow():
     top = Exchange(growth=0)
     assert top.figures(spread((0.5, 0.5), partials=400, merge_seconds=0.68))["whole_panes"] == pytest.approx(0.45)
     with pytest.raises(ConfigError, match="0 <= growth <= 1, got growth=2"):
@@ -98,7 +98,7 @@ def test_gains_add_up():
     assert exchanges(settled(spread((0.5,), partials=200, merge_seconds=1.3)))
 
 
-def test_more_source_partitions_than_workers_are_no_waste():
+def test_more_source_partitions_than_workers_waste_nothing():
     """Four tasks of 0.5 s keep two workers busy for a second, whatever is done."""
     assert not exchanges(settled(spread((0.5,) * 4)))
 
@@ -145,7 +145,7 @@ def test_an_exchange_that_turns_out_dearer_than_it_saves_ends():
     assert not exchanges(EXCHANGE.observe(state, spread((1.0,)))), "it has to pay several times again"
 
 
-def test_rows_of_a_state_that_does_not_say_what_is_saved_are_exchanged_until_the_source_is_probed():
+def test_a_state_without_a_saving_exchanges_rows_until_the_source_is_probed():
     """As in a checkpoint of an earlier version."""
     state = EXCHANGE.restore({"needed": True, "because": "told before", "age": 1, "confirmed": CONFIRM})
     for _ in range(PROBE_EVERY - 2):
@@ -164,7 +164,7 @@ def test_an_exchange_that_might_pay_is_tried(part: float, tried: bool):
     assert exchanges(state) is tried
 
 
-def test_trials_in_vain_become_rare_and_one_that_pays_goes_on():
+def test_trials_in_vain_become_rare_and_one_that_pays_continues():
     seen, cheap = spread((0.4 * COST,)), Exchange(Costs(exchange=0.001, exchange_per_row=1e-9))
     state, waits = EXCHANGE.init(), []
     for _ in range(9):

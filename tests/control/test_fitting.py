@@ -52,8 +52,8 @@ def test_a_machine_is_known_by_its_timings(parts):
 
 
 @given(st.lists(st.floats(-0.1, 1.0), min_size=14, max_size=14))
-def test_noise_never_makes_a_cost_that_cannot_be(noise):
-    """Larger moves that took less time: nothing is negative, and whatever could not be told apart is refused."""
+def test_noise_never_makes_an_invalid_cost(noise):
+    """Larger moves that took less time: nothing is negative, and indistinguishable costs are refused."""
     job, *moves, threads = timings(DEFAULT_COSTS)
     noisy = [replace(move, seconds=seconds) for move, seconds in zip(moves, noise, strict=True)]
     try:

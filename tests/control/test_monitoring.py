@@ -46,13 +46,13 @@ def test_an_interval_without_tuples_has_no_utilisation():
     assert found.rho == 0
 
 
-def test_what_was_processed_without_any_sent_says_what_a_tuple_costs():
+def test_tuples_processed_without_any_sent_give_the_cost_of_a_tuple():
     found = utilisation(SamplingPeriod(1.0, (0.5,), (100,), (0,)))
     assert found is not None
     assert (found.cost, found.rho) == (0.005, 0.0)
 
 
-def test_nothing_processed_says_nothing_of_what_a_tuple_costs():
+def test_no_tuples_processed_give_no_cost_of_a_tuple():
     assert utilisation(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (5, 0))) is None
 
 
@@ -70,7 +70,7 @@ def test_a_batch_longer_than_the_interval_shows_an_overload():
     assert found.rho == pytest.approx(2.0)
 
 
-def test_cost_too_small_to_measure_is_no_load():
+def test_a_cost_too_small_to_measure_gives_no_load():
     found = utilisation(SamplingPeriod(1.0, (0.0,), (7,), (7,)))
     assert found is not None
     assert found.rho == 0
@@ -86,7 +86,7 @@ def test_cost_too_small_to_measure_is_no_load():
     ({"scheduled": (1, math.inf)}, "scheduled of worker 1 must be finite"),
     ({"busy": (), "processed": (), "scheduled": ()}, "at least one"),
 ])  # fmt: skip
-def test_figures_that_cannot_be_are_refused(change, message):
+def test_invalid_figures_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):
         SamplingPeriod(**{"seconds": 1.0, "busy": (0.1, 0.1), "processed": (1, 1), "scheduled": (1, 1)} | change)
 

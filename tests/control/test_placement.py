@@ -33,7 +33,7 @@ def decide(known: DueWindows, costs: Costs = DEFAULT_COSTS) -> Decision[Placemen
     (DueWindows(100, 20_000, 1, 2, threads=True), PlacementChoice("driver"), 0.088, 0.104),
     (DueWindows(10, MILLION, 1, 1, threads=True), PlacementChoice("driver"), 0.408, 0.428),
     (DueWindows(1, MILLION, 5, 4, keys=9, threads=True), PlacementChoice("spark", 1, 4), 1.2008, 0.5102),
-    # Rows that are compared once for all their windows cost two merges, however many windows hold them.
+    # Rows that are compared once, for all their windows cost two merges, however many windows hold them.
     (DueWindows(10, MILLION, 5, 4, compared_once=True), PlacementChoice("spark", 4), 0.808, 0.352),
     (DueWindows(10, 200_000, 5, 2, compared_once=True, threads=True), PlacementChoice("threads", 2), 0.168, 0.108),
     (DueWindows(10, 100_000, 1, 4, compared_once=True), PlacementChoice("driver"), 0.048, 0.162),
@@ -107,7 +107,7 @@ def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: Due
 
 
 @given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(1, 16))
-def test_shards_are_asked_only_where_they_are_sooner_done(coming: int, stored: int, workers: int):
+def test_shards_are_used_only_where_they_finish_sooner(coming: int, stored: int, workers: int):
     decision = place_rows(DueRows(coming, stored, workers), DEFAULT_COSTS)
     figures = decision.figures
     assert (decision.value.where == "spark") == (figures["together"] < figures["alone"])

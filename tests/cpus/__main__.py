@@ -33,20 +33,20 @@ def main() -> int:
 
 
 def _run(name: str, goal: str) -> int:
-    told = SETTINGS[name]
-    if told and not on_this_cpu(told):
+    variables = SETTINGS[name]
+    if variables and not on_this_cpu(variables):
         print(f"{name}: not on this CPU")
         return 0
     with TemporaryDirectory() as folder:
         log = Path(folder, "log")
         start = monotonic()
-        code = make(goal, {}, told, log)
+        code = make(goal, {}, variables, log)
         took = seconds(monotonic() - start)
         result = closing(log) or "did not come to an end"
         print(f"{name}: {result}", flush=True)
         if code:
             print(tail(log), file=sys.stderr, flush=True)
-    words = ", ".join(f"`{variable}={value}`" for variable, value in told.items())
+    words = ", ".join(f"`{variable}={value}`" for variable, value in variables.items())
     TABLE.record(SETTINGS, {name: (name, words, f"`make {goal}`", result, took, f"{datetime.now(UTC):%Y-%m-%d}")})
     return int(code != 0)
 

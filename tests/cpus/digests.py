@@ -127,7 +127,7 @@ def preference(rng: np.random.Generator) -> Parts:
 
 
 def queries(rng: np.random.Generator) -> Parts:
-    asked: tuple[Query, ...] = (
+    all_queries: tuple[Query, ...] = (
         sp.Skyline("a MIN, b MAX, c MIN, d MAX", by="key"),
         sp.TopK(5, "log(a) * exp(b / 10) - c ** 0.3", by="key"),
         sp.KDominant(3, "a MIN, b MAX, c MIN, d MAX"),
@@ -135,7 +135,7 @@ def queries(rng: np.random.Generator) -> Parts:
     )
     rows, windows = table(rng, 6_000), Windows.of("10 seconds", "2 seconds", "0 seconds")
     batches = [rows.slice(start, 500) for start in range(0, rows.num_rows, 500)]
-    for query in asked:
+    for query in all_queries:
         yield from answers(Plan(query, windows, "ts", AqKSlack(0.02)), batches)
     front = ContinuousSkyline("a MIN, b MAX, c MIN", "ts", 5 * SECOND)
     plan = ContinuousPlan(front, Windows.of("2 seconds", "2 seconds", "0 seconds"), "ts", KSlack())

@@ -20,7 +20,7 @@ def without(names: list[str]) -> dict[str, str]:
 
 
 def blas(core: str) -> dict[str, str]:
-    """OpenBLAS runs what it is told to: a core's kernels only where the CPU has its instructions."""
+    """OpenBLAS runs what it is set to: a core's kernels only where the CPU has its instructions."""
     runs = {"SkylakeX": AVX512, "Haswell": AVX2, "Zen": AVX2}.get(core, True)
     return {"OPENBLAS_CORETYPE": core} if runs else {}
 
@@ -40,8 +40,8 @@ ENVIRONMENTS = {
 
 def whole(core: str, missing: list[str], numba: str) -> dict[str, str]:
     """All parts of a CPU at once, where this one can run its BLAS kernels."""
-    told = blas(core)
-    return {**told, **without(missing), "NUMBA_CPU_NAME": numba} if told else {}
+    variables = blas(core)
+    return {**variables, **without(missing), "NUMBA_CPU_NAME": numba} if variables else {}
 
 
 WHOLE = {
@@ -52,6 +52,6 @@ WHOLE = {
 }
 
 
-def on_this_cpu(told: dict[str, str]) -> bool:
+def on_this_cpu(variables: dict[str, str]) -> bool:
     """Return whether this CPU can play the other: it has the instructions, and compilers know it by names of x86."""
-    return bool(told) and ("NUMBA_CPU_NAME" not in told or __cpu_features__.get("SSE2") is True)
+    return bool(variables) and ("NUMBA_CPU_NAME" not in variables or __cpu_features__.get("SSE2") is True)

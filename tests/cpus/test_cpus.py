@@ -1,6 +1,6 @@
 """One decision and one answer on every CPU: child processes that take this one for another must come to the same bits.
 
-`settings.py` says what they are told; `make cpus` runs many more tests under each of it.
+`settings.py` has their variables; `make cpus` runs many more tests under each of it.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ a_line = st.one_of(
 )
 
 
-def as_told(content):
+def as_defined(content):
     """The definition: which lines are rows, and which are rejected."""
     rows, rejected = [], []
     for number, line in enumerate(content.split(b"\n"), start=1):
@@ -43,7 +43,7 @@ def test_blocks_do_not_show(tmp_path_factory, found, block, mark, end):
         parts = list(line_reader.read(RATES, [path]))
     rows = [(row["time"].timestamp(), row["count"]) for part in parts for row in part.table.to_pylist()]
     rejected = [line for part in parts for line in part.rejected["line"].to_pylist()]
-    assert (rows, rejected) == as_told(content.removeprefix(b"\xef\xbb\xbf"))
+    assert (rows, rejected) == as_defined(content.removeprefix(b"\xef\xbb\xbf"))
 
 
 def test_a_line_has_the_first_reason_found():
@@ -51,7 +51,7 @@ def test_a_line_has_the_first_reason_found():
     assert reading.reasons == {"second is not a whole number": 1}
 
 
-def test_infinities_are_no_readings():
+def test_infinities_are_not_readings():
     reading = line_reader.parse(
         SENSORSCOPE,
         [b"1 2007 8 27 17 43 10 1188229390 " + b"1 " * 10 + last for last in (b"1e400", b"inf", b"1")],

@@ -1,4 +1,4 @@
-"""Each layout is read to the last field; each bad line is told of, with its number and its reason."""
+"""Each layout is read to the last field; each bad line is reported, with its number and its reason."""
 
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ def written(tmp_path, name, *lines):
     return path
 
 
-def told(reading):
+def rejected_lines(reading):
     return [(entry["line"], entry["reason"]) for entry in reading.rejected.to_pylist()]
 
 
@@ -45,7 +45,7 @@ def test_soccer(tmp_path):
     assert second["time"] == datetime(1970, 1, 1, 2, 59, 13, 295595, UTC)
     assert (first["source"], second["source"]) == ("4", "105")
     assert list(first.values())[2:] == [26215, -13, 2480, 2100713, 9834051, -9213, -3878, -279, 3345, -9421, 229]
-    assert told(reading) == [(2, "is not 13 fields"), (3, "az is not a whole number")]
+    assert rejected_lines(reading) == [(2, "is not 13 fields"), (3, "az is not a whole number")]
     assert reading.rejected["text"][1].as_py().endswith("10,eleven")
 
 
@@ -64,7 +64,10 @@ def test_sensorscope_takes_nan_for_a_missing_reading(tmp_path):
     assert first["source"] == "2"
     assert [first[name] for name in CRITERIA] == [6.202, 1.807, 3.243, 4.003]
     assert (second["config_sampling"], second["solar_current"]) == (None, None)
-    assert told(reading) == [(3, "year is not a whole number"), (4, "epoch is not within the years 1970 to 2999")]
+    assert rejected_lines(reading) == [
+        (3, "year is not a whole number"),
+        (4, "epoch is not within the years 1970 to 2999"),
+    ]
 
 
 def test_cabs_are_turned_round_and_merged_by_time(tmp_path):
@@ -88,7 +91,7 @@ def test_cabs_are_turned_round_and_merged_by_time(tmp_path):
         "longitude": -122.3946,
         "occupancy": 1,
     }
-    assert told(reading) == [(2, "latitude is not within -90 and 90"), (3, "occupancy is not 0 or 1")]
+    assert rejected_lines(reading) == [(2, "latitude is not within -90 and 90"), (3, "occupancy is not 0 or 1")]
 
 
 def test_meters_follow_the_clock_of_their_country(tmp_path):
@@ -139,7 +142,7 @@ def test_rates(tmp_path):
     reading = read_all(RATES, [path])
     assert reading.table["source"].to_pylist() == ["arrivals"] * 4
     assert counts(reading.table).tolist() == [13909, 14861, 0, 5, 0, 0, 0, 2]
-    assert told(reading) == [
+    assert rejected_lines(reading) == [
         (5, "count is below zero"),
         (6, "count is not whole"),
         (7, "second is not a whole number"),
@@ -165,7 +168,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         read_all(RATES, [tmp_path / "nowhere.txt"])
 
 
-def test_no_lines_are_no_reading(tmp_path):
+def test_no_lines_give_no_reading(tmp_path):
     empty = tmp_path / "empty.txt"
     empty.touch()
     with pytest.raises(ConfigError, match="no file to read as arrival rates, or only empty ones"):

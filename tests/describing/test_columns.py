@@ -129,7 +129,7 @@ def test_nanoseconds_are_cut_to_microseconds():
     assert stream_of(pa.table({"at": [1_999, -1]}), ColumnRoles("at", unit="ns")).event.tolist() == [1, -1]
 
 
-def test_timestamps_know_their_unit():
+def test_timestamps_are_read_in_their_unit():
     stream = stream_of(pa.table({"at": pa.array([3], pa.timestamp("ms"))}), ColumnRoles("at", unit="s"))
     assert stream.event.tolist() == [3_000]
     assert not stream.unit_assumed

@@ -1,4 +1,4 @@
-"""A stream made to order is described as what was ordered; what cannot be told says why."""
+"""A stream made to order is described as what was ordered; a missing figure has its reason."""
 
 import re
 
@@ -60,7 +60,7 @@ def test_skew_and_criteria(made):
     assert number(made["skyline share"]) < 1
 
 
-def test_order_stands_for_arrival_where_there_is_none():
+def test_order_replaces_a_missing_arrival_time():
     table = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=1, rows=20_000).table()
     found = figures(statistics(stream_of(table, ColumnRoles("time"))))
     assert number(found["mean rate"]) == pytest.approx(1_000, rel=0.03)
@@ -68,7 +68,7 @@ def test_order_stands_for_arrival_where_there_is_none():
     assert "sources" not in found
 
 
-def test_few_rows_are_told_why_there_is_no_figure():
+def test_few_rows_give_the_reason_for_a_missing_figure():
     stream = RecordedStream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
     found = {statistic.name: statistic for statistic in statistics(stream)}
     assert found["index of dispersion"].value == "n/a"
@@ -111,7 +111,7 @@ def walk(rng, seconds):
     return rng.poisson(np.exp(np.cumsum(rng.normal(0, 0.05, seconds))) * 1_000)
 
 
-def test_an_index_of_dispersion_says_which_way_it_goes():
+def test_an_index_of_dispersion_states_whether_it_rises_or_falls():
     rng = np.random.default_rng(2)
     in_turn = 1_000 + 300 * (-1) ** np.arange(3_000) + rng.integers(-9, 9, 3_000)
     rising = {statistic.name: statistic.value for statistic in of_counts(walk(rng, 3_000))}["index of dispersion"]

@@ -1,4 +1,4 @@
-"""Years that no stream was recorded in are doubted, and the unit that would mend them is named."""
+"""Years that no stream was recorded in are doubted, and the unit that would fix them is named."""
 
 from datetime import UTC, datetime
 

@@ -31,23 +31,25 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
 
 
 def gone_differ(case: Case, rejected: pa.Table) -> str | None:
-    """Return how the rows that were late, or given up, differ from those that are by the policy's own words, if they are said there."""
+    """Return how the rows that were late, or abandoned, differ from those that are by the policy's own words, if these define it."""
     if not has_words(case.policy):
         return None
     reasons = rejected.column("reason").to_pylist()
     for reason, rows in gone(case)._asdict().items():
         wanted = Counter(case.rows.column(ID).take(pa.array(rows)).to_pylist())
         found = Counter(
-            one for one, said in zip(rejected.column(ID).to_pylist(), reasons, strict=True) if said == reason
+            one
+            for one, reason_of_row in zip(rejected.column(ID).to_pylist(), reasons, strict=True)
+            if reason_of_row == reason
         )
         missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
         if missing or more:
-            return f"{reason} are {missing[:9]}, and were not said to be; said to be: {more[:9]} (ids)"
+            return f"{reason} are {missing[:9]}, and were not reported as such; reported: {more[:9]} (ids)"
     return None
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
-    """Return the rows that entered, and the ids of those that were put aside for what they are, ascending."""
+    """Return the rows that entered, and the ids of those that were quarantined for what they are, ascending."""
     gone = Counter(rejected.column(ID).to_pylist())
     left = []
     for place, one in enumerate(rows.column(ID).to_pylist()):
@@ -64,5 +66,5 @@ def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
 
 
 def _usable_ids(case: Case) -> list[int]:
-    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.asked))).to_pylist()
+    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.spec))).to_pylist()
     return ids

@@ -1,4 +1,4 @@
-"""A case: rows as they come, what is asked of them, and what happens meanwhile. Plain values: nothing here knows skypane."""
+"""A case: rows as they come, the query over them, and what happens meanwhile. Plain values: nothing here knows skypane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 IntArray: TypeAlias = NDArray[np.int64]
 
 TIME, SOURCE, ID = "time", "source", "id"
-"""Columns of every case: event time; who sent the row; what tells rows apart (copies of a row share it)."""
+"""Columns of every case: event time; who sent the row; what distinguishes rows (copies of a row share it)."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`required` are columns whose nulls are quarantined; `at_least` the least "n" of rows that are told, `top` how many."""
+    """`required` are columns whose nulls are quarantined; `at_least` the least "n" of rows that are answered, `top` how many."""
 
     functions: tuple[Function, ...]
     by: tuple[str, ...] = ()
@@ -96,14 +96,14 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Continuous:
-    """The front of the last `window` microseconds, told as it changes."""
+    """The front of the last `window` microseconds, emitted as it changes."""
 
     preference: Preference
     window: int
     by: tuple[str, ...] = ()
 
 
-Asked: TypeAlias = "Skyline | KDominant | TopDelta | TopK | Aggregate | Continuous"
+Spec: TypeAlias = "Skyline | KDominant | TopDelta | TopK | Aggregate | Continuous"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Case:
     seed: int
     kind: str
     rows: pa.Table
-    asked: Asked
+    spec: Spec
     windows: Windows
     policy: Policy
     batch: IntArray
@@ -167,5 +167,5 @@ class Case:
         kinds = ", ".join(f"{field.name} {field.type}" for field in self.rows.schema)
         return (
             f"{self.kind} of {self.rows.num_rows} rows ({kinds}) in {len(self.batches)} batches, drains after {self.drains}: "
-            f"{self.asked}, {self.windows}, {self.policy}, chance {self.chance}, ways {', '.join(self.ways)}"
+            f"{self.spec}, {self.windows}, {self.policy}, chance {self.chance}, ways {', '.join(self.ways)}"
         )

@@ -57,7 +57,7 @@ def _wrong(case: Case, way: str, wanted: Expected, found: dict[str, Any]) -> str
             return peer.difference(case, wanted) if isinstance(wanted, Values) else None
         found[way] = _answer(case, way)
         return difference(case, wanted, found[way])
-    except Exception as error:  # noqa: BLE001 - as said
+    except Exception as error:  # noqa: BLE001 - any error is wrong
         return f"{type(error).__name__}: {error}"
 
 

@@ -20,14 +20,14 @@ START, END = "window_start", "window_end"
 
 
 def difference(case: Case, wanted: Expected, found: Any) -> str | None:
-    """Return in words how what a way has `found` differs from what the definition wants; None if it does not."""
+    """Return in words how what a way has `found` differs from what the definition gives; None if it does not."""
     if isinstance(wanted, Refused):
         return None if isinstance(found, Refused) else f"{wanted.why}, and it was answered"
     if isinstance(found, Refused):
         return f"refused: {found.why}"
     if isinstance(wanted, Updates):
         updates, until = found
-        return updates_differ(wanted.told[wanted.told[:, 0] < until], updates)
+        return updates_differ(wanted.changes[wanted.changes[:, 0] < until], updates)
     ends = _ends_differ(case, found)
     if ends is not None:
         return ends
@@ -57,7 +57,7 @@ def _rows_differ(wanted: Rows, found: pa.Table) -> str | None:
         stamped, plain_found = _sorted(stamped), _sorted(plain_found)
     if _same_bits(stamped, plain_found):
         return None
-    return _said(_ids(stamped), _ids(plain_found))
+    return _difference_text(_ids(stamped), _ids(plain_found))
 
 
 def _sorted(rows: pa.Table) -> pa.Table:
@@ -68,7 +68,7 @@ def _ids(rows: pa.Table) -> list[tuple[int, int]]:
     return list(zip(rows.column(START).to_pylist(), rows.column(ID).to_pylist(), strict=True))
 
 
-def _said(wanted: list[Any], found: list[Any]) -> str:
+def _difference_text(wanted: list[Any], found: list[Any]) -> str:
     missing, more = _without(wanted, found), _without(found, wanted)
     if not missing and not more:
         return "the same rows in another order, or with other bits"
@@ -113,16 +113,16 @@ def _column_bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _values_differ(case: Case, wanted: Values, found: pa.Table) -> str | None:
-    asked: Any = case.asked
+    spec: Any = case.spec
     columns = {name: plain(found.column(name)) for name in found.column_names if name not in (START, END)}
     starts = starts_of(found).tolist() if found.num_rows else []
     rows = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
-    by_key = {(start, *(key(row[name]) for name in asked.by)): row for start, row in zip(starts, rows, strict=True)}
-    left = {(start, *(key(row[name]) for name in asked.by)): row for start, row in wanted.rows}
+    by_key = {(start, *(key(row[name]) for name in spec.by)): row for start, row in zip(starts, rows, strict=True)}
+    left = {(start, *(key(row[name]) for name in spec.by)): row for start, row in wanted.rows}
     if len(by_key) != len(rows) or set(by_key) != set(left):
-        return _said(list(left), list(by_key))
+        return _difference_text(list(left), list(by_key))
     for place, row in left.items():
-        for function in asked.functions:
+        for function in spec.functions:
             if not admits(row[function.name], by_key[place][function.name]):
                 return (
                     f"{function.word}{function.columns} of {place}: {by_key[place][function.name]!r}, "
@@ -141,7 +141,7 @@ def admits(wanted: Any, found: Any) -> bool:
 
 
 def updates_differ(wanted: IntArray, found: IntArray) -> str | None:
-    """Return how the updates that were told differ; (m, 3) each, in order."""
+    """Return how the emitted updates differ; (m, 3) each, in order."""
     if np.array_equal(wanted, found):
         return None
     mine, theirs = {tuple(one) for one in wanted.tolist()}, {tuple(one) for one in found.tolist()}

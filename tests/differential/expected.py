@@ -32,9 +32,9 @@ class Values:
 
 @dataclass(frozen=True)
 class Updates:
-    """What is told of a front: (m, 3) times, ADD or DEL, ids; of those up to any clock, those before it. Ids tell rows apart."""
+    """The updates of a front: (m, 3) times, ADD or DEL, ids; of those up to any clock, those before it. Ids distinguish rows."""
 
-    told: IntArray
+    changes: IntArray
 
 
 @dataclass(frozen=True)
@@ -50,30 +50,30 @@ Expected: TypeAlias = Rows | Values | Updates | Refused
 def expected(case: Case, rows: pa.Table | None = None) -> Expected:
     """Return the answer to the rows of a case, or to others in their place: those that have entered."""
     rows = case.rows if rows is None else rows
-    rows = rows.take(pa.array(usable(rows, case.asked)))
+    rows = rows.take(pa.array(usable(rows, case.spec)))
     when = times(rows)
-    if isinstance(case.asked, Continuous):
-        return _told(case.asked, rows, when)
+    if isinstance(case.spec, Continuous):
+        return _emitted(case.spec, rows, when)
     found = members(when, case.windows)
-    if isinstance(case.asked, Aggregate):
-        return _values(case.asked, rows, found)
-    choose = chosen.choice_of(rows, case.asked)
+    if isinstance(case.spec, Aggregate):
+        return _values(case.spec, rows, found)
+    choose = chosen.choice_of(rows, case.spec)
     answers = [(start, choose(mine)) for start, mine in found]
     indices = [row for _, answer in answers for row in answer]
     starts = np.repeat(np.array([start for start, _ in answers], np.int64), [len(answer) for _, answer in answers])
-    return Rows(starts, rows.take(pa.array(indices, pa.int64())), isinstance(case.asked, TopK))
+    return Rows(starts, rows.take(pa.array(indices, pa.int64())), isinstance(case.spec, TopK))
 
 
-def _values(asked: Aggregate, rows: pa.Table, found: list[tuple[int, IntArray]]) -> Values | Refused:
+def _values(spec: Aggregate, rows: pa.Table, found: list[tuple[int, IntArray]]) -> Values | Refused:
     try:
-        return Values([(start, row) for start, mine in found for row in aggregate.answers(rows, asked, mine)])
+        return Values([(start, row) for start, mine in found for row in aggregate.answers(rows, spec, mine)])
     except aggregate.TooLargeError:
         return Refused("a sum of integers is beyond 64 bits")
 
 
-def _told(asked: Continuous, rows: pa.Table, when: IntArray) -> Updates:
-    points = levels(rows, asked.preference)[0]
-    of = groups(rows, (*asked.by, *asked.preference.groups))
-    starts, ends = continuous.stays(points, of, when, asked.window)
+def _emitted(spec: Continuous, rows: pa.Table, when: IntArray) -> Updates:
+    points = levels(rows, spec.preference)[0]
+    of = groups(rows, (*spec.by, *spec.preference.groups))
+    starts, ends = continuous.stays(points, of, when, spec.window)
     ids = rows.column(ID).to_numpy().astype(np.int64)
-    return Updates(continuous.told(ids, starts, ends, 2**62))
+    return Updates(continuous.updates_of(ids, starts, ends, 2**62))

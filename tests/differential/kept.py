@@ -28,8 +28,8 @@ class Kept(NamedTuple):
 def kept(file: Path = FILE) -> Iterator[Kept]:
     """Yield the cases of the file, oldest first."""
     for line in file.read_text().splitlines() if file.exists() else []:
-        said = json.loads(line)
-        yield Kept(said["why"], _read(said["case"]))
+        content = json.loads(line)
+        yield Kept(content["why"], _read(content["case"]))
 
 
 def keep(case: Case, why: str, file: Path = FILE) -> None:
@@ -49,18 +49,18 @@ def _written(value: Any) -> Any:
     return [_written(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _read(said: Any) -> Any:
+def _read(content: Any) -> Any:
     """Return the value of which _written() made this."""
-    match said:
+    match content:
         case {"is": name}:
-            return getattr(of, name)(**{key: _read(one) for key, one in said.items() if key != "is"})
+            return getattr(of, name)(**{key: _read(one) for key, one in content.items() if key != "is"})
         case {"rows": packed}:
             return pa.ipc.open_stream(zlib.decompress(base64.b64decode(packed))).read_all()
         case {"numbers": numbers}:
             return np.array(numbers, np.int64)
         case list():
-            return tuple(_read(one) for one in said)
-    return said
+            return tuple(_read(one) for one in content)
+    return content
 
 
 def _packed(rows: pa.Table) -> str:

@@ -1,6 +1,6 @@
 """Laws beside equality with the definition: a case and another one made of it, answered alike, must agree in a known way.
 
-Each law takes a case and what answers one, and says in words what does not hold; None: it holds, or is none of this case.
+A law is a function of a case and of what answers one; it returns in words what does not hold; None: it holds, or is none of this case.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.differential.compare import same_answers, starts_of
 from tests.differential.definition.continuous import replayed
 from tests.differential.definition.values import dense, is_nan, plain
 from tests.differential.definition.windows import times, usable
-from tests.differential.ways.continuous import Told
+from tests.differential.ways.continuous import Emitted
 from tests.differential.ways.streams import Run
 from tests.differential.ways.windowed import by_worker
 
@@ -27,7 +27,7 @@ Pairs: TypeAlias = list[tuple[int, ...]]
 
 def _rows(found: Any) -> Pairs:
     """Return the rows of an answer: start of the window and id, or time, action and id; sorted."""
-    if isinstance(found, Told):
+    if isinstance(found, Emitted):
         return [tuple(one) for one in found.updates.tolist()]
     if not isinstance(found, pa.Table) or not found.num_rows:
         return []
@@ -41,7 +41,7 @@ def _agree(case: Case, one: Any, other: Any) -> bool:
             for run in (one, other)
         ]
         return reasons[0] == reasons[1] and _agree(case, one.answers, other.answers)
-    return same_answers(one, other) if isinstance(case.asked, Aggregate) else _rows(one) == _rows(other)
+    return same_answers(one, other) if isinstance(case.spec, Aggregate) else _rows(one) == _rows(other)
 
 
 def order_in_a_batch(case: Case, answer: Answer) -> str | None:
@@ -60,7 +60,7 @@ def cut(case: Case, answer: Answer) -> str | None:
 
 def monotone(case: Case, answer: Answer) -> str | None:
     """Only the order of a criterion's values counts."""
-    preference = getattr(case.asked, "preference", None)
+    preference = getattr(case.spec, "preference", None)
     if preference is None:
         return None
     other = case
@@ -87,7 +87,7 @@ def _ranked(rows: pa.Table, column: str, rng: np.random.Generator) -> pa.Table:
 
 def copies(case: Case, answer: Answer) -> str | None:
     """A row that comes twice is there twice, and changes nothing else."""
-    if not isinstance(case.asked, Skyline | KDominant):
+    if not isinstance(case.spec, Skyline | KDominant):
         return None
     twice = np.repeat(np.arange(case.rows.num_rows), 2)
     other = replace(case, rows=case.rows.take(pa.array(twice)), batch=case.batch[twice])
@@ -97,7 +97,7 @@ def copies(case: Case, answer: Answer) -> str | None:
 
 def later(case: Case, answer: Answer) -> str | None:
     """All times later, and windows with them, by anything: the same answers, as much later."""
-    if isinstance(case.asked, Aggregate | TopK):
+    if isinstance(case.spec, Aggregate | TopK):
         return None  # times are values there
     by = int(case.rng(23).choice([1, -7, 10**9 + 1, 3 * 10**14]))
     moved = [None if time is None else time + by for time in plain(case.rows.column(TIME))]
@@ -112,53 +112,53 @@ def later(case: Case, answer: Answer) -> str | None:
 
 def groups_apart(case: Case, answer: Answer) -> str | None:
     """The answer of a group is that to its rows alone."""
-    asked: Any = case.asked
-    by = (*asked.by, *getattr(getattr(asked, "preference", None), "groups", ()))
-    if isinstance(asked, Aggregate) or not by or not case.rows.num_rows:
+    spec: Any = case.spec
+    by = (*spec.by, *getattr(getattr(spec, "preference", None), "groups", ()))
+    if isinstance(spec, Aggregate) or not by or not case.rows.num_rows:
         return None
     values = [repr(value + 0.0 if isinstance(value, float) else value) for value in plain(case.rows.column(by[0]))]
     mine = np.array(values) == values[int(case.rng(24).integers(len(values)))]
     ids = set(case.rows.column(ID).filter(pa.array(mine)).to_pylist())
     wanted = [row for row in _rows(answer(case)) if row[-1] in ids]
-    if isinstance(case.asked, Continuous):  # less may have come of a part
+    if isinstance(case.spec, Continuous):  # less may have come of a part
         alone = answer(case.take(np.flatnonzero(mine)))
         return (
             None
             if [row for row in wanted if row[0] < alone.until] == _rows(alone)
-            else "a group alone is told otherwise"
+            else "a group alone is answered differently"
         )
     return None if wanted == _rows(answer(case.take(np.flatnonzero(mine)))) else "a group alone has another answer"
 
 
 def special_cases(case: Case, answer: Answer) -> str | None:
     """k-dominance in all criteria, and a delta that no k can reach, leave the skyline."""
-    asked = case.asked
-    if not isinstance(asked, KDominant | TopDelta):
+    spec = case.spec
+    if not isinstance(spec, KDominant | TopDelta):
         return None
-    d = len(asked.preference.levels[0])
-    whole = replace(asked, k=d) if isinstance(asked, KDominant) else replace(asked, delta=case.rows.num_rows)
-    skyline = Skyline(asked.preference, asked.by)
-    same = _rows(answer(replace(case, asked=whole))) == _rows(answer(replace(case, asked=skyline)))
+    d = len(spec.preference.levels[0])
+    whole = replace(spec, k=d) if isinstance(spec, KDominant) else replace(spec, delta=case.rows.num_rows)
+    skyline = Skyline(spec.preference, spec.by)
+    same = _rows(answer(replace(case, spec=whole))) == _rows(answer(replace(case, spec=skyline)))
     return None if same else "of all criteria it is not the skyline"
 
 
 def fronts_at_window_ends(case: Case, answer: Answer) -> str | None:
     """Updates, applied one by one, give at the end of a window what a skyline of that window is."""
-    asked = case.asked
-    if not isinstance(asked, Continuous) or not case.rows.num_rows:
+    spec = case.spec
+    if not isinstance(spec, Continuous) or not case.rows.num_rows:
         return None
-    span = np.ptp(times(case.rows.take(pa.array(usable(case.rows, asked))))) if len(usable(case.rows, asked)) else 0
-    slide = max(1, asked.window // int(case.rng(25).choice([1, 2, 5])), int(span) // 20)
-    windows = replace(case.windows, length=asked.window, slide=min(asked.window, slide))
+    span = np.ptp(times(case.rows.take(pa.array(usable(case.rows, spec))))) if len(usable(case.rows, spec)) else 0
+    slide = max(1, spec.window // int(case.rng(25).choice([1, 2, 5])), int(span) // 20)
+    windows = replace(case.windows, length=spec.window, slide=min(spec.window, slide))
     if int(span) // windows.slide > 100:
         return None
-    found = by_worker(replace(case, asked=Skyline(asked.preference, asked.by), windows=windows))
-    told = answer(case)
+    found = by_worker(replace(case, spec=Skyline(spec.preference, spec.by), windows=windows))
+    emitted = answer(case)
     fronts: dict[int, list[int]] = {}
     for start, row in _rows(found):
-        fronts.setdefault(start + asked.window - 1, []).append(row)
-    instants = [end for end in sorted(fronts) if end < told.until]
-    for end, front in zip(instants, replayed(told.updates, instants), strict=True):
+        fronts.setdefault(start + spec.window - 1, []).append(row)
+    instants = [end for end in sorted(fronts) if end < emitted.until]
+    for end, front in zip(instants, replayed(emitted.updates, instants), strict=True):
         if sorted(front) != fronts[end]:
             return f"at {end} the front is {sorted(front)[:9]}, and the skyline of the window {fronts[end][:9]}"
     return None

@@ -18,18 +18,18 @@ _WORDS: Final = {"count": "count({})", "min": "min({})", "max": "max({})", "coun
 
 
 def difference(case: Case, wanted: Values) -> str | None:
-    """Return how DuckDB's answers differ from what the definition wants of an aggregate of any rows, or None."""
-    asked = case.asked
-    assert isinstance(asked, Aggregate)
-    functions = [one for one in asked.functions if _is_known(case, one)]
-    if not functions or asked.at_least is not None or asked.top is not None:
+    """Return how DuckDB's answers differ from what the definition gives for an aggregate of any rows, or None."""
+    spec = case.spec
+    assert isinstance(spec, Aggregate)
+    functions = [one for one in spec.functions if _is_known(case, one)]
+    if not functions or spec.at_least is not None or spec.top is not None:
         return None
     rows = [
-        {name: _plain(row[name]) for name in (_START, *asked.by, *(one.name for one in functions))}
+        {name: _plain(row[name]) for name in (_START, *spec.by, *(one.name for one in functions))}
         for row in _answered(case, functions)
     ]
-    found = {(row[_START], *(key(row[name]) for name in asked.by)): row for row in rows}
-    left = {(start, *(row[name] for name in asked.by)): row for start, row in wanted.rows}
+    found = {(row[_START], *(key(row[name]) for name in spec.by)): row for row in rows}
+    left = {(start, *(row[name] for name in spec.by)): row for start, row in wanted.rows}
     if set(found) != set(left):
         return f"DuckDB has the keys {sorted(map(str, found))[:9]}, the definition {sorted(map(str, left))[:9]}"
     for place, row in left.items():
@@ -56,8 +56,8 @@ def _session() -> duckdb.DuckDBPyConnection:
 
 def _answered(case: Case, functions: list[Function]) -> list[dict[str, Any]]:
     rows = _in_windows(case)
-    by = ", ".join([_START, *case.asked.by])
-    columns = ", ".join(f"{_said(one)} AS {one.name}" for one in functions)
+    by = ", ".join([_START, *case.spec.by])
+    columns = ", ".join(f"{_difference_text(one)} AS {one.name}" for one in functions)
     session = _session()
     session.register("rows_in_windows", rows)
     answered = session.sql(f"SELECT {by}, {columns} FROM rows_in_windows GROUP BY {by}").to_arrow_table()  # noqa: S608
@@ -68,7 +68,7 @@ def _answered(case: Case, functions: list[Function]) -> list[dict[str, Any]]:
 
 def _in_windows(case: Case) -> pa.Table:
     """Return each row as often as there are windows that hold it; times as the integers that they are stored as."""
-    rows = case.rows.take(pa.array(usable(case.rows, case.asked)))
+    rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
     found = members(times(rows), case.windows)
     starts = np.repeat(np.array([start for start, _ in found], np.int64), [len(mine) for _, mine in found])
     which = np.concatenate([np.empty(0, np.int64), *(mine for _, mine in found)])
@@ -82,7 +82,7 @@ def _in_windows(case: Case) -> pa.Table:
     return pa.table(columns).take(pa.array(which)).append_column(_START, pa.array(starts))
 
 
-def _said(one: Function) -> str:
+def _difference_text(one: Function) -> str:
     column = one.columns[0] if one.columns else "*"
     text = f"sum({column})::HUGEINT::BIGINT" if one.word == "sum" else _WORDS[one.word].format(column)
     if one.where is None:

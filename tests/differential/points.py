@@ -91,7 +91,7 @@ def failure(case: Points) -> str | None:
     wanted["skyline_indices_by_group"] = (skyline_indices_by_group(points, groups), best)
     if len(points) <= _MOST_COMPARED:
         wanted |= _k_dominance(case, skyline)
-    return next((_said(name, *pair) for name, pair in wanted.items() if not np.array_equal(*pair)), None)
+    return next((_difference_text(name, *pair) for name, pair in wanted.items() if not np.array_equal(*pair)), None)
 
 
 def _k_dominance(case: Points, skyline: IntArray) -> dict[str, tuple[IntArray, IntArray]]:
@@ -111,15 +111,15 @@ def _k_dominance(case: Points, skyline: IntArray) -> dict[str, tuple[IntArray, I
     return found
 
 
-def _said(name: str, found: IntArray, wanted: IntArray) -> str:
+def _difference_text(name: str, found: IntArray, wanted: IntArray) -> str:
     return f"{name}: {np.setdiff1d(wanted, found)[:5]} missing, {np.setdiff1d(found, wanted)[:5]} too many"
 
 
-def failures(first: int, most: int | None, seconds: float, told: Callable[[], None]) -> Iterator[tuple[Points, str]]:
-    """Try cases from a seed on; yield those that fail. `told` is called for each."""
+def failures(first: int, most: int | None, seconds: float, count: Callable[[], None]) -> Iterator[tuple[Points, str]]:
+    """Try cases from a seed on; yield those that fail. `count` is called for each."""
     until, seed = time.monotonic() + seconds, first
     while time.monotonic() < until and (most is None or seed < first + most):
-        told()
+        count()
         case = drawn(seed)
         if (how := failure(case)) is not None:
             yield case, how
@@ -132,9 +132,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--cases", type=int, default=None)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     tried: list[None] = []
-    for case, how in failures(asked.seed, asked.cases, asked.seconds, lambda: tried.append(None)):
+    for case, how in failures(arguments.seed, arguments.cases, arguments.seconds, lambda: tried.append(None)):
         print(f"seed {case.seed}, points: {how}; {case}")
         return 1
     print(f"{len(tried)} cases of points")

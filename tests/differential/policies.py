@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import Policy, Windows
 from tests.differential.definition.ahead import Row
 from tests.differential.definition.late import Stream, last_bound, last_end
@@ -99,7 +99,7 @@ class _Package:
     def __post_init__(self) -> None:
         one = self.case.windows
         self._windows = cut.Windows(one.length, one.slide, one.offset)
-        self._policy = asking.policy(self.case.policy)
+        self._policy = objects.policy(self.case.policy)
         self._state = self._policy.init()
         self._entered: dict[int, Row] = {}
         self._held: list[Row] = []
@@ -160,9 +160,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--cases", type=int, default=None)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     tried: list[int] = []
-    for case, how in failures(asked.seed, asked.cases, asked.seconds, tried):
+    for case, how in failures(arguments.seed, arguments.cases, arguments.seconds, tried):
         print(f"seed {case.seed}, policies: {how}; {case}")
         return 1
     print(f"{len(tried)} cases of policies")

@@ -66,8 +66,8 @@ def _plainer(case: Case) -> Iterator[Case]:
         yield replace(case, batch=np.zeros_like(case.batch))
     if case.drains:
         yield replace(case, drains=case.drains[1:])
-    yield from (replace(case, asked=asked) for asked in _fewer_parts(case.asked))
-    needed = _needed(case.asked)
+    yield from (replace(case, spec=spec) for spec in _fewer_parts(case.spec))
+    needed = _needed(case.spec)
     for name in case.rows.column_names:
         if name not in needed:
             yield replace(case, rows=case.rows.drop_columns([name]))
@@ -80,27 +80,27 @@ def _plainer(case: Case) -> Iterator[Case]:
 
 def _ranked(case: Case) -> Iterator[Case]:
     """Yield the case with one criterion's numbers as their ranks: shorter to read, and to keep."""
-    for name in getattr(getattr(case.asked, "preference", None), "columns", ()):
+    for name in getattr(getattr(case.spec, "preference", None), "columns", ()):
         column = case.rows.column(name)
         if pa.types.is_floating(column.type) and not column.null_count and not is_nan(sum(plain(column))):
             ranks = pa.array(dense(plain(column)), pa.int32())
             yield replace(case, rows=case.rows.set_column(case.rows.column_names.index(name), name, ranks))
 
 
-def _fewer_parts(asked: Any) -> Iterator[Any]:
-    if isinstance(asked, Aggregate):
-        for number in range(len(asked.functions)):
-            functions = asked.functions[:number] + asked.functions[number + 1 :]
-            if functions and (asked.at_least is asked.top is None or asked.functions[number].name != "n"):
-                yield replace(asked, functions=functions)
-        if asked.at_least is not None or asked.top is not None:
-            yield replace(asked, at_least=None, top=None)
-        if asked.required:
-            yield replace(asked, required=())
-    elif not isinstance(asked, TopK):
-        yield from (replace(asked, preference=one) for one in _fewer_criteria(asked.preference))
-    for number in range(len(asked.by)):
-        yield replace(asked, by=asked.by[:number] + asked.by[number + 1 :])
+def _fewer_parts(spec: Any) -> Iterator[Any]:
+    if isinstance(spec, Aggregate):
+        for number in range(len(spec.functions)):
+            functions = spec.functions[:number] + spec.functions[number + 1 :]
+            if functions and (spec.at_least is spec.top is None or spec.functions[number].name != "n"):
+                yield replace(spec, functions=functions)
+        if spec.at_least is not None or spec.top is not None:
+            yield replace(spec, at_least=None, top=None)
+        if spec.required:
+            yield replace(spec, required=())
+    elif not isinstance(spec, TopK):
+        yield from (replace(spec, preference=one) for one in _fewer_criteria(spec.preference))
+    for number in range(len(spec.by)):
+        yield replace(spec, by=spec.by[:number] + spec.by[number + 1 :])
 
 
 def _fewer_criteria(preference: Preference) -> Iterator[Preference]:
@@ -114,11 +114,11 @@ def _fewer_criteria(preference: Preference) -> Iterator[Preference]:
         yield replace(preference, groups=preference.groups[1:])
 
 
-def _needed(asked: Any) -> set[str]:
-    names = {TIME, ID, *asked.by}
-    if isinstance(asked, TopK):
-        return names | set(columns_of(asked.score))
-    if isinstance(asked, Aggregate):
-        used = (name for one in asked.functions for name in (*one.columns, *named(one.where)))
-        return names | set(asked.required) | set(used)
-    return names | set(asked.preference.columns) | set(asked.preference.groups)
+def _needed(spec: Any) -> set[str]:
+    names = {TIME, ID, *spec.by}
+    if isinstance(spec, TopK):
+        return names | set(columns_of(spec.score))
+    if isinstance(spec, Aggregate):
+        used = (name for one in spec.functions for name in (*one.columns, *named(one.where)))
+        return names | set(spec.required) | set(used)
+    return names | set(spec.preference.columns) | set(spec.preference.groups)

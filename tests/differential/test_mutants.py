@@ -20,12 +20,12 @@ def test_a_mutant_changes_one_place_and_is_python(mutant: Mutant):
     assert changed != ast.dump(ast.parse(source))
 
 
-def test_mutants_have_names_of_their_own():
+def test_mutants_have_distinct_names():
     assert len({mutant.id for mutant in MUTANTS}) == len(MUTANTS) >= 100
 
 
 @pytest.mark.parametrize("new", ["KERNEL = 1", "K = 1", "KERNELS_OF_A_LONGER_NAME = 1"])
-def test_numbas_cache_is_not_stale_but_for_kernels_that_may_hold_the_mutated_code(new: str, tmp_path: Path):
+def test_numbas_cache_is_stale_only_for_kernels_that_may_hold_the_mutated_code(new: str, tmp_path: Path):
     kernels = tmp_path / "src" / "skypane" / "kernels"
     (kernels / "__pycache__").mkdir(parents=True)
     for name, source in {

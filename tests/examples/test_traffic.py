@@ -103,7 +103,7 @@ def areas_of(made: Cabs) -> pa.Table:
 
 @pytest.mark.long
 def test_it_finds_the_ends_that_the_generator_made_and_hardly_any_others():
-    """Of each hour: the end of a queue that grows is found where it comes to; what is found lies where some queue ended."""
+    """For each hour: the end of a queue that grows is found where it comes to; what is found lies where some queue ended."""
     query = sp.Aggregate(["east", "north"], end=sp.keep(QueueEnd("cab", "speed", "time")))
     plan = Plan(query, Windows.of("1 hour"), "time", sp.Watermark("10 minutes"))
     right = wrong = grown = 0

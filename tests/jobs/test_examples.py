@@ -12,7 +12,7 @@ def test_there_are_four():
 
 
 @pytest.mark.parametrize("name", examples.names())
-def test_each_is_sound_and_says_how_to_run_it(name):
+def test_each_example_is_sound_and_describes_how_to_run_it(name):
     job = examples.find(name)
     assert job.name == name
     assert f"skypane run {name}" in examples.text(name)
@@ -27,7 +27,7 @@ def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
     assert window.length == "20 seconds"
 
 
-def test_a_folder_of_that_name_is_its_output_and_the_same_command_goes_on(tmp_path, monkeypatch):
+def test_a_folder_of_that_name_is_the_output_and_the_same_command_continues(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rate-skyline").mkdir()
     assert examples.find("rate-skyline").name == "rate-skyline"

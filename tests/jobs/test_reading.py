@@ -80,16 +80,16 @@ CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX
 LAST_TEN_SECONDS = {"time": "ts", "length": "10 seconds"}
 
 
-def test_a_continuous_skyline_is_asked_over_the_last_window():
+def test_a_continuous_skyline_covers_the_last_window():
     job = parse(changed(query=CONTINUOUS | {"every": "2 seconds"}, window=LAST_TEN_SECONDS, front={"path": "current"}))
     assert job.build_query() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
-    asked = options(job)
-    assert (asked["window"], asked["every"], asked["front"]) == ("10 seconds", "2 seconds", "current")
-    assert not asked.keys() & {"slide", "offset", "elastic"}
-    said = dict(settings(job))
-    assert said["query"].startswith("skyline of price MIN, rating MAX over the last 10 seconds, one per city")
-    assert said["window"] == "the last 10 s of ts, updates every 2 seconds"
-    assert said["front"] == "current"
+    given = options(job)
+    assert (given["window"], given["every"], given["front"]) == ("10 seconds", "2 seconds", "current")
+    assert not given.keys() & {"slide", "offset", "elastic"}
+    shown = dict(settings(job))
+    assert shown["query"].startswith("skyline of price MIN, rating MAX over the last 10 seconds, one per city")
+    assert shown["window"] == "the last 10 s of ts, updates every 2 seconds"
+    assert shown["front"] == "current"
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_a_job_without_a_front_is_described_as_before_there_were_any():
     assert "front" not in parse(STREAM).summary()
 
 
-def test_top_k_takes_the_largest_unless_told():
-    asked = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
-    assert parse(changed(query=asked)).build_query() == TopK(3, Score.of("price"), (), largest=False)
+def test_top_k_takes_the_largest_by_default():
+    given = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
+    assert parse(changed(query=given)).build_query() == TopK(3, Score.of("price"), (), largest=False)
 
 
 @pytest.mark.parametrize(
@@ -248,20 +248,20 @@ def test_what_is_wrong_is_named(parts, complaint):
 
 
 def test_a_preference_or_score_that_cannot_be_read_is_named():
-    (told,) = complaints(query={"kind": "skyline", "preference": "price CHEAP"})
-    assert told.startswith("query.preference: ")
-    assert "CHEAP" in told
-    (told,) = complaints(query={"kind": "top_k", "k": 1, "score": "a +"})
-    assert told.startswith("query.score: score 'a +'")
-    (told,) = complaints(window={"time": "ts", "length": "1 hou"})
-    assert told.startswith("window.length: length of time: unknown unit 'hou' in '1 hou'")
+    (found_complaint,) = complaints(query={"kind": "skyline", "preference": "price CHEAP"})
+    assert found_complaint.startswith("query.preference: ")
+    assert "CHEAP" in found_complaint
+    (found_complaint,) = complaints(query={"kind": "top_k", "k": 1, "score": "a +"})
+    assert found_complaint.startswith("query.score: score 'a +'")
+    (found_complaint,) = complaints(window={"time": "ts", "length": "1 hou"})
+    assert found_complaint.startswith("window.length: length of time: unknown unit 'hou' in '1 hou'")
 
 
 def test_all_complaints_come_at_once():
     assert len(complaints(source={"format": "rate", "pth": 1}, query={"kind": "x"}, window={"time": "ts"})) == 3
 
 
-def test_what_is_no_yaml_is_named_with_its_place():
+def test_an_error_names_the_place_of_invalid_yaml():
     with pytest.raises(ConfigError, match=r"^job.yaml, line 2, column 1: not YAML: "):
         parse("a: [1\n", "job.yaml")
     with pytest.raises(ConfigError, match="a job must be a mapping of fields such as source and query, got list"):
@@ -376,7 +376,7 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
         ),
     ],
 )
-def test_an_aggregate_that_cannot_be_is_one_sentence(functions, complaint):
+def test_an_invalid_aggregate_gives_an_error_of_one_sentence(functions, complaint):
     (found,) = complaints(query={"kind": "aggregate", "by": "shop", "functions": functions})
     assert complaint in found
 
@@ -423,7 +423,7 @@ def test_what_is_kept_must_be_an_accumulator():
         function_of("keep(math.pi)", AllowedModules(frozenset(["math"])))
 
 
-def test_a_refusal_says_how_to_allow_a_module():
+def test_a_refusal_explains_how_to_allow_a_module():
     (found,) = complaints(query={"kind": "aggregate", "functions": {"n": "keep(my.own.Range(price))"}})
     assert "if you trust it, start with --allow my.own" in found
 
@@ -474,6 +474,6 @@ def test_a_map_is_drawn_of_keys_and_functions():
         ({"shade": {"n": "dark"}}, "map.shade.n: cannot be 'dark', use one of high, low"),
     ],
 )
-def test_a_map_that_cannot_be_drawn_is_one_sentence(changes, complaint):
+def test_a_map_that_cannot_be_drawn_gives_an_error_of_one_sentence(changes, complaint):
     drawn = {"x": "east", "y": "north", "shade": {"n": "high"}} | changes
     assert complaints(query=GRID, map=drawn) == [complaint]

@@ -184,7 +184,7 @@ def replayed(updates, until):
     return sorted((+there).elements())
 
 
-def test_a_continuous_skyline_tells_its_updates_and_keeps_its_front(spark, folder):
+def test_a_continuous_skyline_emits_its_updates_and_keeps_its_front(spark, folder):
     job = job_of(folder, query=CONTINUOUS | {"every": "10 minutes"}, front={"path": str(folder / "front")})
     log = log_in(folder)
     assert streamed(job, spark, log)
@@ -223,7 +223,7 @@ def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder)
     assert sorted(row["price"] for row in then) == sorted(row["price"] for row in best_of)
 
 
-def test_a_batch_does_not_overwrite_unless_told(spark, folder):
+def test_a_batch_does_not_overwrite_by_default(spark, folder):
     answered(batch_of(folder), spark)
     with pytest.raises(SkypaneError, match=r"the batch job failed: .*PATH_ALREADY_EXISTS"):
         answered(batch_of(folder), spark)
@@ -231,7 +231,7 @@ def test_a_batch_does_not_overwrite_unless_told(spark, folder):
     assert found(answers(folder / "out")) == expected()
 
 
-def test_a_batch_with_rows_that_cannot_be_ranked_fails_and_says_so(spark, folder):
+def test_a_batch_with_rows_that_cannot_be_ranked_fails_with_the_reason(spark, folder):
     with pytest.raises(
         SkypaneError, match=r"the batch job failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
     ):
@@ -321,7 +321,7 @@ def test_the_example_of_cabs_answers_every_area_as_the_oracle_does_and_draws_it(
     assert "Station" in page
 
 
-def test_the_example_of_meters_puts_bad_readings_aside_and_answers_the_rest(spark, tmp_path, monkeypatch):
+def test_the_example_of_meters_quarantines_bad_readings_and_answers_the_rest(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job, log = shortened(examples.text("meter-load"), 60_000), log_in(tmp_path)
     assert streamed(job, spark, log, drain=True)
@@ -408,14 +408,14 @@ def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_to
     }
     (folder / "job.yaml").write_text(text_of(folder, query=query))
     program = Path(sys.executable).with_name("skypane")
-    said = subprocess.run(
+    done = subprocess.run(
         [program, "run", "job.yaml", "--drain", "--allow", "my_module"],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stderr
+    assert done.returncode == 0, done.stderr
     wanted: dict[tuple[int, str], list[float]] = {}
     for minute, row in enumerate(offers()):
         if row["price"] is not None:

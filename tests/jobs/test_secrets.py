@@ -40,12 +40,12 @@ def job_of(options: object, **source: object) -> str:
 
 
 def test_what_is_printed_and_reported_hides_what_may_be_a_secret():
-    """--dry-run and the report tell a job by the same settings."""
-    told = dict(settings(parse(job_of(OPTIONS))))["source"]
-    assert SECRET not in told
-    assert "subscribe=prices" in told
-    assert "kafka.ssl.key.password=$KEY_PASSWORD" in told
-    assert f"kafka.ssl.private.key.passphrase={HIDDEN}" in told
+    """--dry-run and the report describe a job by the same settings."""
+    described = dict(settings(parse(job_of(OPTIONS))))["source"]
+    assert SECRET not in described
+    assert "subscribe=prices" in described
+    assert "kafka.ssl.key.password=$KEY_PASSWORD" in described
+    assert f"kafka.ssl.private.key.passphrase={HIDDEN}" in described
 
 
 def test_what_is_stored_beside_the_checkpoint_does_too():
@@ -62,8 +62,8 @@ def test_an_error_does_not_repeat_it(options: object):
 
 
 def test_a_login_within_a_path_is_left_out():
-    told = dict(settings(parse(job_of({}, format="parquet", path=f"s3://key:{SECRET}@bucket/in"))))["source"]
-    assert f"s3://{HIDDEN}@bucket/in" in told
+    described = dict(settings(parse(job_of({}, format="parquet", path=f"s3://key:{SECRET}@bucket/in"))))["source"]
+    assert f"s3://{HIDDEN}@bucket/in" in described
 
 
 @pytest.mark.parametrize("name", [
@@ -77,7 +77,7 @@ def test_what_is_not_known_to_be_plain_is_hidden(name: str):
     assert shown(name, "$X") == "$X"
 
 
-def test_a_variable_of_the_environment_stands_for_any_option(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_an_environment_variable_replaces_any_option(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("ROWS", "7")
     job = parse(job_of({"rowsPerSecond": "$ROWS"}, format="rate", schema=None).replace("ts", "timestamp"))
     assert building._resolved("source.options", job.source.options) == {"rowsPerSecond": "7"}

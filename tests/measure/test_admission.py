@@ -24,7 +24,7 @@ def test_inputs_of_three_kinds_are_read_once_by_two_tasks_over_a_kill_and_none_i
     assert "| tasks of a batch, at most | 2 | 2 |" in table(found, SMALL.kills)
 
 
-def test_the_verdict_tells_what_is_missing_twice_and_starved(tmp_path):
+def test_the_verdict_names_missing_duplicate_and_starved_inputs(tmp_path):
     """a is read in every batch; b waits from the first on and comes in the last, where a row is twice."""
     rows = [(0, "a", 0), (1, "a", 1), (2, "a", 2), (3, "b", 0), (3, "b", 0)]
     for batch in range(4):

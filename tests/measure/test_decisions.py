@@ -20,7 +20,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "decisions"
         ("20-exact-sums.md", decisions.sums_of_floats, r": (\d+) sums|off by (\S+)"),
     ],
 )
-def test_what_is_counted_stands_in_the_page(page: str, figure: Callable[[], Iterator[str]], counted: str):
+def test_the_page_has_the_counted_figures(page: str, figure: Callable[[], Iterator[str]], counted: str):
     text = (PAGES / page).read_text(encoding="utf-8")
     found = [next(filter(None, match.groups())) for line in figure() for match in re.finditer(counted, line)]
     assert found

@@ -17,7 +17,7 @@ def test_rows_come_at_the_rate_times_the_factor():
     assert PROFILE.rows(np.array([990.0, 1_000.0, 1_010.0, 1_015.0, 1_020.0])).tolist() == [0, 0, 100, 300, 500]
 
 
-def test_a_phase_in_which_no_batch_ended_is_told_so():
+def test_a_phase_in_which_no_batch_ended_is_reported():
     """A batch of the phase before may have lasted through all of it."""
     first, last = (
         batch(started_at=at, rows=100, busy=(0.5, 0.5), rho=0.5, workers={"plq": 2, "wlq": 1}) for at in (20.0, 215.0)

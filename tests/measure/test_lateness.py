@@ -31,7 +31,7 @@ def test_worked_by_hand():
     assert times.past_end.tolist() == [20, 10, 10]
 
 
-def test_intervals_in_which_nothing_came_are_no_batches():
+def test_intervals_without_rows_are_not_batches():
     batches = Batches.of(stream([(1, 1), (2, 95)]), Windows(10, 10), every=10)
     assert batches.clock.tolist() == [10, 100]
     assert batches.step.tolist() == [0, 1]

@@ -1,4 +1,4 @@
-"""Settings of other versions: what make is told to install, what it says, and the table that is kept."""
+"""Settings of other versions: what make gets to install, what it prints, and the table that is kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def planned(setting: Setting) -> str:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_what_is_chosen_is_not_what_the_lock_says(setting: Setting, tmp_path: Path):
+def test_the_chosen_versions_differ_from_those_of_the_lock(setting: Setting, tmp_path: Path):
     """The constraints that make writes leave out each package that is chosen or freed, and no other."""
     (script,) = re.findall(r"^sed .*$", planned(setting), re.MULTILINE)
     (tmp_path / setting.variables["VENV"]).mkdir(parents=True)
@@ -36,7 +36,7 @@ def test_what_is_chosen_is_not_what_the_lock_says(setting: Setting, tmp_path: Pa
     assert all(f"{text} " in f"{planned(setting)} ".replace(";", " ") for text in setting.variables["WITH"].split())
 
 
-def test_each_package_that_decides_is_tried_older_than_the_lock_has_it():
+def test_each_package_that_matters_is_tested_older_than_in_the_lock():
     chosen = {Requirement(text).name for setting in SETTINGS for text in setting.chosen}
     assert chosen == set(PACKAGES)
     assert len(set(NAMES)) == len(NAMES)
@@ -50,7 +50,7 @@ def test_a_goal_is_made_without_the_variables_of_a_make_above(tmp_path: Path, mo
     assert make("no-such-goal", {}, {}, log) == 2
 
 
-def test_variables_of_a_make_above_are_no_others(monkeypatch: pytest.MonkeyPatch):
+def test_variables_of_a_parent_make_are_not_inherited(monkeypatch: pytest.MonkeyPatch):
     for name, value in {"MAKEFLAGS": " --jobs=2 -- SEED=7 ARGS=two\\ words", "ARGS": "two words", "SEED": "7"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MINUTES", "9")
@@ -60,7 +60,7 @@ def test_variables_of_a_make_above_are_no_others(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("output", "found"),
     [
         ("=== 24 passed, 89 deselected in 61.20s (0:01:01) ===\n", "24 passed, 89 deselected"),
         ("=== 1 failed, 23 passed in 9.1s ===\nmake: *** [core] Error 1\n", "1 failed, 23 passed"),
@@ -68,8 +68,8 @@ def test_variables_of_a_make_above_are_no_others(monkeypatch: pytest.MonkeyPatch
         ("make: *** no rule\n", None),
     ],
 )
-def test_the_last_words_of_tests_are_found(said: str, found: str | None, tmp_path: Path):
-    (tmp_path / "log").write_text(f"collected 24 items\n{said}")
+def test_the_last_words_of_tests_are_found(output: str, found: str | None, tmp_path: Path):
+    (tmp_path / "log").write_text(f"collected 24 items\n{output}")
     assert closing(tmp_path / "log") == found
 
 

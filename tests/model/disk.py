@@ -20,7 +20,7 @@ class Open:
 
 
 Content: TypeAlias = bytes | Open | None
-"""Of a file, of one that is being written, of a folder."""
+"""States of a file, of one that is being written, of a folder."""
 Disk: TypeAlias = Mapping[str, Content]
 EMPTY: Final[Disk] = {"": None}
 
@@ -44,7 +44,7 @@ class Operation:
     arguments: tuple[Any, ...]
 
     def on(self, disk: Disk) -> tuple[Disk, Any]:
-        """Return the disk afterwards, and what the caller is told."""
+        """Return the disk afterwards, and what the caller receives."""
         try:
             return _OPERATIONS[self.name](disk, *self.arguments)
         except OSError as error:
@@ -52,12 +52,12 @@ class Operation:
 
 
 def kind(disk: Disk, path: str) -> tuple[Disk, str | None]:
-    """Tell what is there: "file", "folder" or None."""
+    """Return what is there: "file", "folder" or None."""
     return disk, _kind(disk, path)
 
 
 def names(disk: Disk, path: str) -> tuple[Disk, frozenset[tuple[str, str | None]]]:
-    """Tell names and kinds of what is right in a folder."""
+    """Return names and kinds of what is right in a folder."""
     _need_folder(disk, path)
     inside = (there for there in disk if there and _parent(there) == path)
     return disk, frozenset((there.rpartition("/")[2], _kind(disk, there)) for there in inside)

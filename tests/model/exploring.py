@@ -1,15 +1,15 @@
-"""Every order in which programs can take turns at a disk, each stopped for ever after any of its strokes.
+"""Every order in which programs can interleave at a disk, each stopped forever after any of its strokes.
 
 A state is the disk and where each program stands; one that was seen before, by whatever way, is not gone into again. A
 program that has stopped is one whose turn does not come any more: what the others then make of the disk are states too.
 
 One stroke is taken at once and in no other order: one that leaves the disk as it is, and goes by nothing that the others may
-change from where they stand. It is told the same whenever its turn comes, and no other program notices it. So whatever the
+change from where they stand. It gets the same answer whenever its turn comes, and no other program notices it. So whatever the
 others can do before it, they can do after it, on the same disks, and what they do while its program has stopped is among
-that. The others do not wait for ever, since no program comes back to where it was. So no disk, no change of one and no end
+that. The others do not wait forever, since no program comes back to where it was. So no disk, no change of one and no end
 is left out: only states that differ in who has looked already. A stroke that changes the disk is taken in every order.
 
-What programs may change from where they stand shows while exploring. It is explored anew as long as more turns out than was
+What programs may change from where they stand shows while exploring. It is explored again as long as more turns out than was
 known: in the last round, all that the others can do after a stroke that was taken at once was gone through, and was counted
 with.
 """
@@ -39,7 +39,7 @@ _ORDERS: Final = 3_000
 
 
 class Exploration:
-    """All that programs can come to on a disk, when they take turns in any order.
+    """All that programs can come to on a disk, when they interleave in any order.
 
     watch       sees each change of a disk that can be, some more than once
     everything  whether strokes that nothing depends on are taken in every order too

@@ -11,7 +11,7 @@ from tests.model.disk import Failed, Operation
 
 
 class Info(NamedTuple):
-    """What there is under a name."""
+    """The file or folder under a name."""
 
     base_name: str
     type: fs.FileType
@@ -29,10 +29,10 @@ class Gate:
         self._opened = 0
 
     def __call__(self, name: str, *arguments: Any) -> Any:
-        told = self._perform(Operation(name, arguments))
-        if isinstance(told, Failed):
-            raise told.error()
-        return told
+        answer = self._perform(Operation(name, arguments))
+        if isinstance(answer, Failed):
+            raise answer.error()
+        return answer
 
     def get_file_info(self, what: fs.FileSelector | str) -> Any:
         if isinstance(what, str):

@@ -29,7 +29,7 @@ def changes(before: Disk, after: Disk) -> set[Change]:
 
 
 class Look(NamedTuple):
-    """What a stroke goes by that leaves the disk as it is: while none of that changes, it is told the same, and changes nothing.
+    """What a stroke goes by that leaves the disk as it is: while none of that changes, it gets the same answer, and changes nothing.
 
     paths    there or not
     folder   with the names that are right in it
@@ -69,7 +69,7 @@ def _way(name: str, paths: tuple[str, ...], disk: Disk) -> frozenset[str]:
 def ahead(edges: Edges) -> dict[int, int]:
     """Return a bit for each change that a program may still make, by where it stands.
 
-    Raises CycleError if it can come back to where it was: another would then wait for it for ever.
+    Raises CycleError if it can come back to where it was: another would then wait for it forever.
     """
     after: dict[int, list[int]] = {}
     for at, to in edges:

@@ -1,6 +1,6 @@
-"""Programs that work on a disk: real code that is a function of what the disk tells it.
+"""Programs that work on a disk: real code that is a function of what the disk answers.
 
-What such a program does next is known from what it was told so far: it is run anew with those answers, up to the stroke after
+What such a program does next is known from the answers so far: it is run again with those answers, up to the stroke after
 them.
 """
 
@@ -27,7 +27,7 @@ class Ended:
 
 
 class _Paused(BaseException):
-    """Ends a run: the rest is known, or nobody asks for it."""
+    """Ends a run: the rest is known, or is not needed."""
 
 
 class Program:
@@ -61,7 +61,7 @@ class Program:
         return self._after[at, answer]
 
     def _run(self, run: _Run) -> None:
-        """Run anew with these answers, and on from there on a disk of its own, since that is what may come next."""
+        """Run again with these answers, and on from there on a disk of its own, since that is what may come next."""
 
         def perform(operation: Operation) -> Any:
             run.come(plain_frames(self._plain))
@@ -91,7 +91,7 @@ class Program:
 
 
 class _Run:
-    """A run of a program: what it is told first, then the disk that it goes on with, and what was heard last, and where."""
+    """A run of a program: the first answers, then the disk that it goes on with, and what was heard last, and where."""
 
     def __init__(self, known: Collection[Any], disk: Disk, key: tuple[int, Any] | None) -> None:
         self.known = iter(known)
@@ -104,7 +104,7 @@ class _Run:
         self._is_over = False
 
     def come(self, frames: list[FrameType]) -> None:
-        """Note where the program is that asks for a stroke."""
+        """Note where the program is that requests a stroke."""
         if self._is_over:
             raise _Paused  # on the way out
         self._frames = frames

@@ -12,7 +12,7 @@ from tests.model.world import Strokes, World
 
 
 class Quiet:
-    """Tells the strokes that leave the disk as it is, and mind nothing that other programs may change from where they stand.
+    """Finds the strokes that leave the disk as it is, and mind nothing that other programs may change from where they stand.
 
     It goes by what is known, when it is made, of what programs may change.
     """

@@ -47,7 +47,7 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _value(value: Any, known: dict[int, tuple[int, Any]]) -> Hashable:
-    """Return what tells a value from others; an object that comes again is named by where it came first."""
+    """Return what distinguishes a value from others; an object that comes again is named by where it came first."""
     if type(value) in _ATOMS or isinstance(value, int | float | str | bytes):
         return cast("Hashable", value)
     if isinstance(value, _NAMED):
@@ -59,7 +59,7 @@ def _value(value: Any, known: dict[int, tuple[int, Any]]) -> Hashable:
 
 
 def _named(value: Any) -> str:
-    """Return what tells a value that does not change from others of its kind."""
+    """Return what distinguishes a value that does not change from others of its kind."""
     if isinstance(value, Gate):
         return "the gate"
     return str(getattr(value, "__qualname__", value))
@@ -86,7 +86,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 @cache
 def _declared(kind: type) -> tuple[tuple[str, ...], bool]:
-    """Return the names that a class declares for its values, and whether these are all that tells one from another.
+    """Return the names that a class declares for its values, and whether these are all that distinguishes one from another.
 
     So it is in a frozen dataclass: what else there is are properties that were worked out before.
     """

@@ -34,19 +34,19 @@ def after(disk: Disk, strokes: list[Operation]) -> Disk:
 
 
 @given(st.lists(STROKES, max_size=12), STROKES, st.lists(STROKES, max_size=6))
-def test_a_stroke_that_minds_none_of_the_changes_of_others_is_told_the_same(
+def test_a_stroke_independent_of_others_changes_gets_the_same_answer(
     before: list[Operation], stroke: Operation, others: list[Operation]
 ):
     disk = after(EMPTY, before)
-    left, told = stroke.on(disk)
+    left, answer = stroke.on(disk)
     assume(left == disk)
     minded, now = look(stroke, disk), disk
     for other in others:
         now, was = other.on(now)[0], now
         assume(not any(minded.minds(change) for change in changes(was, now)))
-        # A name that is opened anew is another file's: writers of the model open each of theirs once.
+        # A name that is opened again is another file's: writers of the model open each of theirs once.
         assume(stroke.name != "fill" or other.name != "create")
-        assert stroke.on(now) == (now, told)
+        assert stroke.on(now) == (now, answer)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_stroke_that_minds_none_of_the_changes_of_others_is_told_the_same(
         ("remove_folder", ("/a",), Change("/a/b/new"), False),
     ],
 )
-def test_a_stroke_minds_no_more_than_it_has_to(name: str, arguments: Any, change: Change, *, is_minded: bool):
+def test_a_stroke_depends_on_no_more_than_necessary(name: str, arguments: Any, change: Change, *, is_minded: bool):
     disk: Disk = {**EMPTY, "/a": None, "/a/b": None, "/a/c": b"text"}
     stroke = Operation(name, arguments)
     assert stroke.on(disk)[0] == disk

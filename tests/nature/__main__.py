@@ -30,7 +30,7 @@ def main() -> int:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, filename=logs / "nature.log", force=True
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # what was mounted and started ends, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("requested to end"))  # what was mounted and started ends, too
     names = arguments.scenario or [*SCENARIOS]
     if arguments.jobs > 1:
         tallies = side_by_side(names, arguments.kills, arguments.seed, logs, arguments.each, arguments.jobs)

@@ -27,7 +27,7 @@ from tests.servers.kafka import broker, known_classpath
 log = logging.getLogger("nature")
 
 ROUND: Final = 30
-"""Kills of a stream, about, if nothing else is said."""
+"""Kills of a stream, about, by default."""
 MANY: Final = 50
 """Kills from which on it pays to make an archive of Java's classes first."""
 KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"
@@ -81,11 +81,11 @@ def side_by_side(names: Sequence[str], kills: int, seed: int, logs: Path, each: 
         process.wait()
     tallies = {name: Tally() for name in names}
     for job in range(jobs):
-        for name, tally in _told(logs / str(job)):
+        for name, tally in _tallies(logs / str(job)):
             tallies[name].add(tally)
     return tallies
 
 
-def _told(logs: Path) -> Iterator[tuple[str, Tally]]:
-    told: Mapping[str, Mapping[str, object]] = json.loads((logs / "tally.json").read_text())
-    return ((name, Tally.from_json(value)) for name, value in told.items())
+def _tallies(logs: Path) -> Iterator[tuple[str, Tally]]:
+    counts: Mapping[str, Mapping[str, object]] = json.loads((logs / "tally.json").read_text())
+    return ((name, Tally.from_json(value)) for name, value in counts.items())

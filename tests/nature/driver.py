@@ -1,4 +1,4 @@
-"""A driver in a process of its own: starts Spark, says "up", then runs streams as it is told, until it is killed.
+"""A driver in a process of its own: starts Spark, says "up", then runs streams as requested, until it is killed.
 
 It is forked from a process that has loaded all there is to load, since a start is what a campaign's time goes into.
 """
@@ -41,7 +41,7 @@ class Task:
 
 
 def live(connection: Connection, master: str, log: Path) -> None:
-    """Be a driver, told by a connection what to do."""
+    """Be a driver that runs what a connection requests."""
     os.setsid()
     with log.open("ab", buffering=0) as file:
         os.dup2(file.fileno(), 1)

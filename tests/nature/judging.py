@@ -21,16 +21,16 @@ def wrongs(name: str, folder: Path, steps: Steps, broker: str, *, whole: bool) -
     late = oracle.parquet_rows(sorted((folder / "late").glob("*.parquet")))
     if not whole or name == "aggregates":
         return found
-    # Spark's operator has dropped some of those that were sent twice; of the others each is told once.
+    # Spark's operator has dropped some of those that were sent twice; of the others each is emitted once.
     return found + oracle.not_the_rejected(late, steps.rejected)
 
 
 def _answers(name: str, folder: Path, steps: Steps, broker: str, *, whole: bool) -> list[str]:
     if name == "continuous":
-        told = [*oracle.parquet_rows(sorted((folder / "out").glob("*.parquet")))]
+        updates = [*oracle.parquet_rows(sorted((folder / "out").glob("*.parquet")))]
         front = oracle.parquet_rows([folder / "front" / "front.parquet"]) if whole else ()
-        wrong = oracle.not_the_front([*front], told) if whole else []
-        return wrong + oracle.not_the_updates(told, steps.entering, whole=whole)
+        wrong = oracle.not_the_front([*front], updates) if whole else []
+        return wrong + oracle.not_the_updates(updates, steps.entering, whole=whole)
     if name == "inputs":
         rows, wrong = _received(folder, steps)
         return wrong + oracle.not_the_windows(

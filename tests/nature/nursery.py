@@ -29,11 +29,11 @@ PATIENCE: Final = 300.0
 
 
 class HungError(Exception):
-    """A process that has not said what it should have said."""
+    """A process that has not sent what it should have sent."""
 
 
 class Driver:
-    """A driver process, and what it has said."""
+    """A driver process, and what it has sent."""
 
     def __init__(self, master: str, log: Path) -> None:
         self.log = log
@@ -42,7 +42,7 @@ class Driver:
         self._process.start()
         theirs.close()
         self.is_running = False
-        #: batches of the stream that it runs, and when it said something last
+        #: batches of the stream that it runs, and when it sent something last
         self.batches = 0
         self.heard = self.began = time.monotonic()
 
@@ -65,8 +65,8 @@ class Driver:
         self.is_running, self.batches = True, 0
         self.heard = self.began = time.monotonic()
 
-    def said(self) -> tuple[str, Any] | None:
-        """Return what it has said since it was asked last; None if that is nothing."""
+    def received(self) -> tuple[str, Any] | None:
+        """Return what it has sent since the last call; None if that is nothing."""
         with suppress(EOFError, OSError):
             if self._line.poll(0):
                 kind, value = self._line.recv()
@@ -79,15 +79,15 @@ class Driver:
     def wait(self, meanwhile: Callable[[], object], patience: float = PATIENCE) -> tuple[str, Any]:
         """Return what it says next, doing something else over and over until then; FAILED if it dies first."""
         until = time.monotonic() + patience
-        while (said := self.said()) is None:
+        while (received := self.received()) is None:
             if not self.is_there:
                 return FAILED, (False, "it has died")
             if time.monotonic() > until:
                 self.dump()
-                raise HungError(f"a driver has said nothing for {patience:.0f} s; its threads are in {self.log}")
+                raise HungError(f"a driver has sent nothing for {patience:.0f} s; its threads are in {self.log}")
             meanwhile()
             time.sleep(0.01)
-        return said
+        return received
 
     def dump(self) -> None:
         """Have it write down what its threads are doing."""

@@ -45,27 +45,27 @@ def in_folder(folder: Path) -> Found:
 
 
 def in_calls(folder: Path) -> tuple[Found, list[str]]:
-    """Return what a function was told; told again of a batch, it must have been told the same."""
-    told: dict[str, list[list[Row]]] = defaultdict(list)
+    """Return what a function received; a batch that it received again must have been the same."""
+    received: dict[str, list[list[Row]]] = defaultdict(list)
     for path in sorted(folder.glob("*.parquet")):
-        told[path.name.partition("-")[0]].append([*parquet_rows([path])])
+        received[path.name.partition("-")[0]].append([*parquet_rows([path])])
     wrong = [
-        f"batch {batch} was told in {len(each)} ways"
-        for batch, each in told.items()
+        f"batch {batch} was delivered in {len(each)} ways"
+        for batch, each in received.items()
         if any(one != each[0] for one in each)
     ]
-    return windows_of(row for batch in sorted(told) for row in told[batch][0]), wrong
+    return windows_of(row for batch in sorted(received) for row in received[batch][0]), wrong
 
 
 def in_topic(messages: Iterable[tuple[bytes, bytes]]) -> tuple[Found, list[str]]:
     """Return what a topic says, whose keys are a batch and a place in it; what is there twice must be the same."""
-    told: dict[tuple[int, int], bytes] = {}
+    received: dict[tuple[int, int], bytes] = {}
     wrong = list[str]()
     for key, value in messages:
         batch, place = map(int, key.split(b"/"))
-        if told.setdefault((batch, place), value) != value:
-            wrong.append(f"row {place} of batch {batch} was sent as {told[batch, place]!r} and as {value!r}")
-    rows = (json.loads(told[key]) for key in sorted(told))
+        if received.setdefault((batch, place), value) != value:
+            wrong.append(f"row {place} of batch {batch} was sent as {received[batch, place]!r} and as {value!r}")
+    rows = (json.loads(received[key]) for key in sorted(received))
     return windows_of({"window_start": row["start"], "id": row["id"]} for row in rows), wrong
 
 
@@ -112,8 +112,8 @@ def _is_sum(row: Row, group: list[Row]) -> bool:
     prices = sorted(one["price"] for one in group)
     median = prices[(len(prices) - 1) // 2]
     exact = (len(group), sum(one["weight"] for one in group), prices[0], len({one["id"] for one in group}))
-    told = (row["n"], row["total"], row["low"], row["different"])
-    return exact == told and abs(row["median"] - median) <= _ERROR * abs(median)
+    received = (row["n"], row["total"], row["low"], row["different"])
+    return exact == received and abs(row["median"] - median) <= _ERROR * abs(median)
 
 
 def tumbling(rows: Iterable[Row]) -> Expected:
@@ -127,24 +127,24 @@ def is_ids(rows: list[Row], inside: list[Row]) -> bool:
     by_sensor: dict[Any, list[Row]] = defaultdict(list)
     for row in inside:
         by_sensor[row["sensor"]].append(row)
-    told = {row["sensor"]: (row["n"], row["total"], sorted(row["ids"])) for row in rows}
-    return len(told) == len(rows) and told == {
+    received = {row["sensor"]: (row["n"], row["total"], sorted(row["ids"])) for row in rows}
+    return len(received) == len(rows) and received == {
         sensor: (len(group), sum(row["weight"] for row in group), sorted(row["id"] for row in group))
         for sensor, group in by_sensor.items()
     }
 
 
-def not_the_updates(told: Sequence[Row], entering: Sequence[Row], *, whole: bool) -> list[str]:
+def not_the_updates(received: Sequence[Row], entering: Sequence[Row], *, whole: bool) -> list[str]:
     """Hold updates of a continuous skyline against their definition; unless `whole`, they may end before the rows do."""
-    found = [(row["action_time"], row["action"], row["id"]) for row in told]
+    found = [(row["action_time"], row["action"], row["id"]) for row in received]
     order = [(time, action == "ADD") for time, action, _ in found]
     wrong = [] if order == sorted(order) else ["updates are out of order"]
     clock = (
         (max(row["ts"] for row in entering) // CONTINUOUS + 1) * CONTINUOUS if whole else (found[-1][0] if found else 0)
     )
     meant = Counter(all_updates(entering, clock))
-    said = Counter(update for update in found if update[0] < clock)
-    missing, extra = meant - said, said - meant
+    written = Counter(update for update in found if update[0] < clock)
+    missing, extra = meant - written, written - meant
     wrong += [f"{missing.total()} updates are missing, such as {next(iter(missing))}"] if missing else []
     wrong += [f"{extra.total()} updates are too many, such as {next(iter(extra))}"] if extra else []
     return wrong
@@ -163,21 +163,21 @@ def all_updates(entering: Sequence[Row], clock: int) -> Iterator[Update]:
         yield from (update for update in stays if update[0] < clock)
 
 
-def not_the_front(front: Sequence[Row], told: Iterable[Row]) -> list[str]:
+def not_the_front(front: Sequence[Row], received: Iterable[Row]) -> list[str]:
     """Hold the rows of a front against the updates that have led to it."""
     there: Counter[int] = Counter()
-    for row in told:
+    for row in received:
         there[row["id"]] += 1 if row["action"] == "ADD" else -1
     meant = sorted(id_ for id_, count in there.items() if count)
     found = sorted(row["id"] for row in front)
     return [] if found == meant else [f"the front has rows {_short(found)}, the updates leave {_short(meant)}"]
 
 
-def not_the_rejected(told: Iterable[Row], meant: Counter[tuple[int, str]]) -> list[str]:
+def not_the_rejected(received: Iterable[Row], meant: Counter[tuple[int, str]]) -> list[str]:
     """Hold late and quarantined rows against their fates."""
-    found = Counter((row["id"], row["reason"]) for row in told)
+    found = Counter((row["id"], row["reason"]) for row in received)
     missing, extra = meant - found, found - meant
-    wrong = [f"{missing.total()} rejected rows are not told: {_short(missing)}"] if missing else []
+    wrong = [f"{missing.total()} rejected rows are missing: {_short(missing)}"] if missing else []
     return [*wrong, f"{extra.total()} rejected rows are too many: {_short(extra)}"] if extra else wrong
 
 

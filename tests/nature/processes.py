@@ -36,15 +36,15 @@ def family(python: int) -> Family:
         found = children.get(left.pop(), [])
         below += found
         left += found
-    said = {process: _command(process) for process in below}
-    executors = {process for process, command in said.items() if "CoarseGrainedExecutorBackend" in command}
+    commands = {process: _command(process) for process in below}
+    executors = {process for process, command in commands.items() if "CoarseGrainedExecutorBackend" in command}
     daemons = {
         process
-        for process, command in said.items()
-        if f"-m {DAEMON}" in command and said.get(_parent(process)) != command
+        for process, command in commands.items()
+        if f"-m {DAEMON}" in command and commands.get(_parent(process)) != command
     }
     workers = {child for process in daemons for child in children.get(process, ())}
-    java = {process for process, command in said.items() if "org.apache.spark.deploy.SparkSubmit" in command}
+    java = {process for process, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command}
     return Family(python, *(tuple(sorted(some)) for some in (java - executors, executors, daemons, workers)))
 
 

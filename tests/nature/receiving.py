@@ -61,7 +61,7 @@ class Client:
         return self.acknowledged == len(self._lines)
 
     def go_on(self) -> None:
-        """Connect if need be, send what there is to send, and hear what is on disk."""
+        """Connect if need be, send the rows to send, and read what is on disk."""
         try:
             if self._line is None:
                 self._line = socket.create_connection(("127.0.0.1", self._port), 1)
@@ -76,13 +76,13 @@ class Client:
     def _hear(self, line: socket.socket) -> None:
         line.settimeout(0.001)
         with suppress(TimeoutError):
-            told = line.recv(65_536)
-            if not told:
+            received = line.recv(65_536)
+            if not received:
                 raise ConnectionResetError
-            while not told.endswith(b"\n"):
+            while not received.endswith(b"\n"):
                 line.settimeout(1)
-                told += line.recv(65_536)
-            self.acknowledged = self._base + int(told.split()[-1])
+                received += line.recv(65_536)
+            self.acknowledged = self._base + int(received.split()[-1])
         line.settimeout(1)
 
     def close(self) -> None:

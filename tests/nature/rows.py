@@ -1,4 +1,4 @@
-"""The rows of a stream, in steps, each with the fate that the promises give it: entered, late, or put aside, and why.
+"""The rows of a stream, in steps, each with the fate that the promises give it: entered, late, or quarantined, and why.
 
 Fates do not depend on how Spark cuts the stream into batches: rows are at most 90 s late, and the policy waits two minutes; those
 that must be late are of long ago, and none of them comes before the stream has surely had its first batch.
@@ -21,7 +21,7 @@ CALM: Final = 12
 """Steps without rows of long ago or of years ahead: drivers that are killed before the first batch may leave it many steps."""
 STRANGE: Final = 0.02
 AHEAD: Final = 12
-"""Rows of years ahead in a stream, at most: 16 would have a drain believe them."""
+"""Rows of years ahead in a stream, at most: 16 would have a drain accept them."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Steps:
         self._chance, self._habits = np.random.default_rng(seed), habits
         self._ahead = 0
         self.made = 0
-        #: rows that must enter; ids of those that must be late, or put aside for a reason
+        #: rows that must enter; ids of those that must be late, or quarantined for a reason
         self.entering: list[Row] = []
         self.rejected: Counter[tuple[int, str]] = Counter()
 

@@ -1,4 +1,4 @@
-"""The streams that are put to the test: what each asks, of what, and where its answers go."""
+"""The streams that are put to the test: the query of each, its input, and where its answers go."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _aggregates(spark: SparkSession, task: Task) -> sp.Job:
 
 
 def _continuous(spark: SparkSession, task: Task) -> sp.Job:
-    """Half of the starts ask shards, whatever it costs; what is stored is written anew every few batches."""
+    """Half of the starts ask shards, whatever it costs; what is stored is written again every few batches."""
     for name in ("_SPARE", "_REFERENCES"):
         setattr(front_program, name, 8)
     job = sp.continuous_skyline(
@@ -153,6 +153,6 @@ SCENARIOS: Final = {
     "inputs": Scenario(_inputs, habits=Habits(strange=()), broker=True, receiver=True, restored=False),
     "function": Scenario(_to_function),
     "kafka": Scenario(_to_kafka, broker=True, restored=False),
-    # Spark's operator believes every clock, and lets nothing pass that is older than its own watermark.
+    # Spark's operator accepts every clock, and lets nothing pass that is older than its own watermark.
     "state": Scenario(_after_state, habits=Habits(strange=("blank", "no number"), again=10)),
 }

@@ -1,6 +1,6 @@
 """What befalls a driver, drawn by a seed: a pure schedule, which others carry out (stream.py).
 
-A life begins when a driver is told to run a stream. While it lasts, things happen that it should survive; what ends it comes last.
+A life begins when a driver is requested to run a stream. While it lasts, things happen that it should survive; what ends it comes last.
 Some lives are short: they end while the driver takes over, or soon after its first batch.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# What a driver survives, alone or by being told again what to run.
+# What a driver survives, alone or by another request of what to run.
 WORKER, DAEMON, EXECUTOR, RECEIVER = "worker", "daemon", "executor", "receiver"
 SLOW, CLOCK, FULL, SILENT, BROKER, INTERRUPT = (
     "slow renames",
@@ -50,7 +50,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Means:
-    """What there is to be killed and cut off beside the driver, and by which means."""
+    """The processes and connections beside the driver that can be killed or cut off, and the means."""
 
     executors: bool = False
     receiver: bool = False
@@ -84,7 +84,7 @@ class Life:
 
 
 def lives(seed: int, means: Means) -> Iterator[Life]:
-    """Return one life after the other, for ever; the same for the same seed."""
+    """Return one life after the other, forever; the same for the same seed."""
     chance = random.Random(seed)
     while True:
         bit = means.bits and chance.random() < BIT_BEFORE

@@ -45,9 +45,9 @@ EXCUSES: Final = {
     # Outside of await_termination() Ctrl-C is Python's, and PySpark's, which cancels what runs.
     schedule.INTERRUPT: r"KeyboardInterrupt|cancelled|^while the job was made: ",
 }
-"""What a driver may fail with when something was done to it: anything else is told."""
+"""What a driver may fail with when something was done to it: anything else is reported."""
 FOREVER: Final = 4
-"""Starts in a row that fail before a batch: the stream is refused for ever."""
+"""Starts in a row that fail before a batch: the stream is refused forever."""
 
 
 SOON: Final = 3.0
@@ -90,10 +90,10 @@ class Stream:
         self._undo: list[tuple[float, Callable[[], object]]] = []
 
     def _means(self) -> Means:
-        asked, place = self._scenario, self._place
+        scenario, place = self._scenario, self._place
         return Means(
-            "cluster" in asked.master, asked.receiver, asked.broker, place.weather is not None, place.disk.can_be_full,
-            asked.restored,
+            "cluster" in scenario.master, scenario.receiver, scenario.broker, place.weather is not None, place.disk.can_be_full,
+            scenario.restored,
         )  # fmt: skip
 
     def _fed(self) -> Files | Inputs:
@@ -153,8 +153,8 @@ class Stream:
             self._undo.pop()[1]()
         self._place.disk.empty()
 
-    def _hear(self, driver: Driver, said: tuple[str, Any]) -> str:
-        kind, value = said
+    def _hear(self, driver: Driver, received: tuple[str, Any]) -> str:
+        kind, value = received
         if kind == BATCH:
             if driver.batches == 1:
                 self._usual = (self._usual + time.monotonic() - driver.began) / 2
@@ -198,8 +198,8 @@ class Stream:
 
     def _up(self) -> Driver:
         driver = self._place.nursery.take(self._scenario.master)
-        while (said := driver.wait(self._tick))[0] != UP:
-            if said[0] == FAILED:
+        while (received := driver.wait(self._tick))[0] != UP:
+            if received[0] == FAILED:
                 raise HungError(f"a driver does not start: {driver.log}")
         return driver
 
@@ -210,14 +210,14 @@ class Stream:
         self._tally.starts += 1
 
     def _committed(self) -> int:
-        """Return how many rows the stream has read: so much is asked of skypane, to know when it needs more."""
+        """Return how many rows the stream has read: so much is required of skypane, to know when it needs more."""
         with suppress(Exception):
             (last,) = Ledger(DocumentStore.at(str(self.folder / "checkpoint" / "skypane"))).history(1)
             return int(last["totals"]["read"])
         return self._read
 
     def _until_batches(self, driver: Driver, count: int) -> None:
-        """Wait for so many batches, starting the driver anew when it fails; HungError if nothing comes."""
+        """Wait for so many batches, starting the driver again when it fails; HungError if nothing comes."""
         while driver.batches < count:
             if self._hear(driver, driver.wait(self._tick)) != BATCH:
                 if not driver.is_there:
@@ -249,16 +249,16 @@ class Stream:
         until = time.monotonic() + seconds
         while True:
             driver = self._started()
-            said = driver.said()
-            if said is not None:
-                self._hear(driver, said)
+            received = driver.received()
+            if received is not None:
+                self._hear(driver, received)
             elif time.monotonic() >= until:
                 return
             elif not driver.is_there:
                 raise HungError(f"a driver has ended by itself: {driver.log}")
             elif time.monotonic() - driver.heard > PATIENCE and not self._place.disk.is_full:
                 driver.dump()
-                raise HungError(f"a driver has said nothing for {PATIENCE:.0f} s; its threads are in {driver.log}")
+                raise HungError(f"a driver has sent nothing for {PATIENCE:.0f} s; its threads are in {driver.log}")
             self._tick()
             time.sleep(0.01)
 
@@ -370,7 +370,7 @@ class Stream:
         driver.end()
 
     def _do_freeze(self, driver: Driver, act: Act) -> None:
-        """Stop a driver's clock, let another go on and be killed; the first, when it wakes, must end and change nothing."""
+        """Stop a driver's clock, let another continue and be killed; the first, when it wakes, must end and change nothing."""
         frozen, second = self._frozen(driver), self._up()
         self._driver = second
         self._run(second)
@@ -416,7 +416,7 @@ class Stream:
         driver.heard = time.monotonic()
 
     def _until_ended(self, driver: Driver) -> None:
-        """Wait until a driver that was taken over says so; what it said before it was frozen comes first."""
+        """Wait until a fenced driver reports it; its reports from before it was frozen come first."""
         while True:
             kind, value = driver.wait(self._tick)
             if kind == BATCH:
@@ -431,7 +431,7 @@ class Stream:
             return
 
     def _promised(self) -> dict[str, tuple[int, int]]:
-        """Return the files that a driver that was taken over changes no more: when each was changed, and its size."""
+        """Return the files that a fenced driver changes no more: when each was changed, and its size."""
         kept = self.folder / "checkpoint" / "skypane"
         folders = [kept / "ledger", *(self.folder / name for name in ("out", "late", "front"))]
         files = [path for folder in folders for path in _files(folder) if "_staging" not in path.parts]

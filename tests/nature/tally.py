@@ -14,7 +14,7 @@ from tests.nature.schedule import KILLS
 class Tally:
     """Counts of one scenario, and what went wrong, a sentence each."""
 
-    #: by kind: what was done; what a driver said when it failed as it should
+    #: by kind: what was done; the error of a driver that failed as it should
     done: Counter[str] = field(default_factory=Counter)
     expected: Counter[str] = field(default_factory=Counter)
     streams: int = 0
@@ -22,7 +22,7 @@ class Tally:
     batches: int = 0
     rows: int = 0
     seconds: float = 0.0
-    #: answers that are wrong, checkpoints refused for ever, drivers that hang; and failures that nothing explains
+    #: answers that are wrong, checkpoints refused forever, drivers that hang; and failures that nothing explains
     wrong: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
 
@@ -72,8 +72,8 @@ def table(tallies: Mapping[str, Tally]) -> str:
     rows = [[name, *map(str, _figures(tally))] for name, tally in named.items()]
     kinds = sorted(total.done, key=lambda kind: (kind not in KILLS, -total.done[kind]))
     done = [[name, *(str(tally.done[kind] or "") for kind in kinds)] for name, tally in named.items()]
-    said = [f"- {name}: {line}" for name, tally in tallies.items() for line in (*tally.wrong, *tally.unexplained)]
-    return "\n\n".join([_markdown(COLUMNS, rows), _markdown(["scenario", *kinds], done), "\n".join(said)])
+    faults = [f"- {name}: {line}" for name, tally in tallies.items() for line in (*tally.wrong, *tally.unexplained)]
+    return "\n\n".join([_markdown(COLUMNS, rows), _markdown(["scenario", *kinds], done), "\n".join(faults)])
 
 
 def _figures(tally: Tally) -> list[object]:

@@ -34,16 +34,16 @@ def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, T
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
-    told = json.loads((logs / "tally.json").read_text())
-    return {name: Tally.from_json(value) for name, value in told.items()}
+    tallies = json.loads((logs / "tally.json").read_text())
+    return {name: Tally.from_json(value) for name, value in tallies.items()}
 
 
 @pytest.mark.slow
 def test_a_stream_survives_kills(tmp_path: Path):
-    told = survived(["folder"], 2, 1, tmp_path)["folder"]
-    assert told.kills >= 2
-    assert told.streams == 1
-    assert told.batches > 0
+    tallies = survived(["folder"], 2, 1, tmp_path)["folder"]
+    assert tallies.kills >= 2
+    assert tallies.streams == 1
+    assert tallies.batches > 0
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_a_stream_survives_kills(tmp_path: Path):
 def test_each_kind_of_stream_survives_kills(name: str, tmp_path: Path, request: pytest.FixtureRequest):
     if SCENARIOS[name].broker:
         request.getfixturevalue("kafka")  # left out where Maven lacks it
-    told = survived([name], 40, 2, tmp_path)[name]
-    assert told.kills >= 40
-    assert told.streams >= 1, "a stream ends with its schedule, which may hold more kills than it was to have"
-    assert told.batches > 0
+    tallies = survived([name], 40, 2, tmp_path)[name]
+    assert tallies.kills >= 40
+    assert tallies.streams >= 1, "a stream ends with its schedule, which may hold more kills than it was to have"
+    assert tallies.batches > 0

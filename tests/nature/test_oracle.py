@@ -53,26 +53,26 @@ def test_a_row_that_is_missing_or_too_many_is_seen():
 def test_rejected_rows_have_their_fate():
     steps = made(4 * CALM)
     assert {reason for _, reason in steps.rejected} >= {"late", "null ts", "null price", "NaN price"}
-    told = [{"id": id_, "reason": reason} for id_, reason in steps.rejected.elements()]
-    assert oracle.not_the_rejected(told, steps.rejected) == []
-    assert "are not told" in oracle.not_the_rejected(told[1:], steps.rejected)[0]
-    assert "too many" in oracle.not_the_rejected([*told, told[0]], steps.rejected)[0]
+    received = [{"id": id_, "reason": reason} for id_, reason in steps.rejected.elements()]
+    assert oracle.not_the_rejected(received, steps.rejected) == []
+    assert "rejected rows are missing" in oracle.not_the_rejected(received[1:], steps.rejected)[0]
+    assert "too many" in oracle.not_the_rejected([*received, received[0]], steps.rejected)[0]
 
 
 def test_updates_are_those_of_brute_force_over_all_pairs():
     entering = made(6).entering
     clock = max(row["ts"] for row in entering) + LENGTH
-    told = sorted(oracle.all_updates(entering, clock), key=lambda update: (update[0], update[1] == "ADD"))
-    rows = [dict(zip(("action_time", "action", "id"), update, strict=True)) for update in told]
+    received = sorted(oracle.all_updates(entering, clock), key=lambda update: (update[0], update[1] == "ADD"))
+    rows = [dict(zip(("action_time", "action", "id"), update, strict=True)) for update in received]
     from tests.chaos.naive import updates  # noqa: PLC0415
 
-    assert Counter(told) == Counter(updates(entering, clock))
+    assert Counter(received) == Counter(updates(entering, clock))
     assert oracle.not_the_updates(rows, entering, whole=False) == []
     assert "1 updates are missing" in oracle.not_the_updates([*rows[:7], *rows[8:]], entering, whole=False)[0]
     assert "out of order" in oracle.not_the_updates([rows[-1], *rows], entering, whole=False)[0]
 
 
-def test_what_a_function_or_a_topic_was_told_again_must_be_the_same():
-    told = [(b"0/0", b'{"start": 1, "id": 1}'), (b"0/1", b'{"start": 1, "id": 2}')]
-    assert oracle.in_topic([*told, *told]) == oracle.in_topic(told)
-    assert "was sent as" in oracle.in_topic([*told, (b"0/1", b'{"start": 1, "id": 3}')])[1][0]
+def test_a_batch_delivered_again_to_a_function_or_a_topic_must_be_the_same():
+    received = [(b"0/0", b'{"start": 1, "id": 1}'), (b"0/1", b'{"start": 1, "id": 2}')]
+    assert oracle.in_topic([*received, *received]) == oracle.in_topic(received)
+    assert "was sent as" in oracle.in_topic([*received, (b"0/1", b'{"start": 1, "id": 3}')])[1][0]

@@ -21,7 +21,7 @@ def test_kills_are_what_kills():
     assert one().kills == 7
 
 
-def test_a_table_has_sums_and_says_what_is_wrong():
-    said = table({"folder": one(), "state": one()})
-    assert "| all | 14 | 2 | 8 | 60 | 1800 | 2 | 2 | 0 | 2.0 |" in said
-    assert "- folder: a row is lost" in said
+def test_a_table_has_sums_and_names_faults():
+    text = table({"folder": one(), "state": one()})
+    assert "| all | 14 | 2 | 8 | 60 | 1800 | 2 | 2 | 0 | 2.0 |" in text
+    assert "- folder: a row is lost" in text

@@ -31,18 +31,18 @@ def test_programs_feel_it_while_they_run(tmp_path: Path):
         assert process.stdin is not None
         assert process.stdout is not None
 
-        def told() -> list[float]:
+        def clocks() -> list[float]:
             print(file=process.stdin, flush=True)
             return [float(part) for part in process.stdout.readline().split()]  # type: ignore[union-attr]
 
-        now, also, took = told()
+        now, also, took = clocks()
         assert abs(now - time.time()) < 60
         assert abs(also - now) < 60
         weather.be(ahead=-86_400, slow=0.3)
-        now, also, took = told()
+        now, also, took = clocks()
         assert abs(now - time.time() + 86_400) < 60
         assert abs(also - now) < 60
         assert took >= 0.3
         weather.be()
-        assert abs(told()[0] - time.time()) < 60
+        assert abs(clocks()[0] - time.time()) < 60
         process.stdin.close()

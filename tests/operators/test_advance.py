@@ -35,7 +35,7 @@ def counted(w: Windows, rows: pa.Table, first_open: int | None = None) -> tuple[
 
 
 @given(windows(), st.lists(tables(), max_size=6), POLICIES)
-def test_the_policy_is_told_of_every_time(w: Windows, batches: list[pa.Table], policy: ProgressPolicy):
+def test_the_policy_observes_every_time(w: Windows, batches: list[pa.Table], policy: ProgressPolicy):
     state = expected = policy.init()
     for rows in batches:
         first_open = None if state.punctuation is None else w.first_open(state.punctuation)

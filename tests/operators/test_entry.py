@@ -185,7 +185,7 @@ def test_panes_around_the_limit_of_the_short_sort(panes: list[int]):
 
 @pytest.mark.parametrize("rows", [SCHEMA.empty_table(), pa.table(SCHEMA.empty_table(), SCHEMA).slice(0, 0),
                                   chunked(SCHEMA.empty_table(), [0, 0]), pa.Table.from_batches([], SCHEMA)])  # fmt: skip
-def test_no_rows_are_no_trouble(rows: pa.Table):
+def test_no_rows_are_accepted(rows: pa.Table):
     entry = replace(RULES, first_open=3, limit=9, keep=True).split(rows)
     assert (entry.usable, entry.rejection, entry.counts) == ((), Rejection(), ())
 
@@ -230,7 +230,7 @@ def test_merging_counts_spans_both():
 
 
 @given(tables(clean=False))
-def test_rankable_asks_for_the_criteria_alone(rows: pa.Table):
+def test_rankable_checks_the_criteria_alone(rows: pa.Table):
     usable, rejected = rankable(rows, REQUIRED)
     rankable_rows = [
         row for row in rows.to_pylist() if all(row[name] is not None and not np.isnan(row[name]) for name in REQUIRED)
@@ -251,7 +251,7 @@ def test_a_schema_that_cannot_enter_is_refused(gate: EntryRules, message: str):
     assert str(refused.value) == message
 
 
-def test_dates_are_no_timestamps():
+def test_dates_are_not_timestamps():
     with pytest.raises(ConfigError, match="is of type date32"):
         EntryRules(TENS, "d", ()).validate(pa.schema([("d", pa.date32())]))
 

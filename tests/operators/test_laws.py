@@ -159,7 +159,7 @@ class Secretive(CountPerKey):
         return self._summed(pa.concat_tables([counted, counted])) if "price" in rows.column_names else counted
 
 
-def test_the_kit_finds_a_query_that_reads_more_than_it_says():
+def test_the_kit_finds_a_query_that_reads_more_than_it_declares():
     with pytest.raises(AssertionError, match=r"columns beyond required and reads\(\)"):
         check_query(Secretive("city"), POOL)
 
@@ -183,7 +183,7 @@ def test_a_bulk_lift_is_held_to_the_laws_too():
 
 
 @given(parts=splits(parts=3))
-def test_many_panes_are_lifted_in_one_go_where_a_query_can(parts: list[pa.Table]):
+def test_a_query_with_a_bulk_lift_lifts_many_panes_at_once(parts: list[pa.Table]):
     panes = [part for part in parts if part.num_rows]
     one_by_one, at_once = lift_panes(CountPerKey("city"), panes), lift_panes(BulkCount("city"), panes)
     assert list(map(multiset, one_by_one)) == list(map(multiset, at_once))
@@ -198,7 +198,7 @@ def test_a_bulk_lift_that_loses_a_pane_is_found_where_it_happens():
         lift_panes(Losing("city"), [POOL, POOL, POOL])
 
 
-def test_descriptions_are_json_and_tell_queries_apart():
+def test_descriptions_are_json_and_distinguish_queries():
     described = [json.dumps(query.describe(), sort_keys=True) for query in QUERIES]
     assert [json.loads(text) for text in described] == [query.describe() for query in QUERIES]
     assert len(set(described)) == len(QUERIES)

@@ -1,4 +1,4 @@
-"""What a step is said to take is what it takes, about: the most that the process holds meanwhile says so."""
+"""A step takes about the memory of its estimate: the most that the process holds meanwhile shows it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ print(lifting, step_bytes([rows]), max(combining, lowering), step_bytes(parts))
 """
 
 ALLOWED = 1.5
-"""What is measured may be so much more than what is said: pages, and what an allocator keeps."""
+"""The measured memory may be so much more than the estimate: pages, and what an allocator keeps."""
 
 
 @pytest.mark.slow

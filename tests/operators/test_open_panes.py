@@ -141,7 +141,7 @@ YEARS = 250_000 * 365 * 86_400 * 1_000_000
 
 @pytest.mark.parametrize("length", [86_400 * 1_000_000, YEARS], ids=["a day", "250,000 years"])
 def test_a_window_costs_as_much_as_it_has_panes_with_rows(length: int):
-    """Of a window of 250,000 years by the second nobody could look at every pane."""
+    """For a window of 250,000 years by the second nobody could look at every pane."""
     w = Windows(length, 1_000_000)
     held = OpenPanes[str].empty(w).add([(5, "a"), (3, "b"), (w.panes_per_window, "c")]).retire(length)
     assert held.next_window == 1

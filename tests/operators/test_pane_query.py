@@ -62,8 +62,8 @@ def test_a_partial_is_the_lift_of_what_is_admitted(w: Windows, first_open: int |
     assert result.rejection.snapshot() == admitted.rejection.snapshot()
 
 
-def test_a_clock_tells_how_long_each_pane_took():
-    """Lifting a buffer's part of a pane takes a second here, and so does merging the parts."""
+def test_a_clock_measures_how_long_each_pane_took():
+    """Lifting a buffer's part of a pane takes a second here; merging the parts does, too."""
     seconds = count()
     worker = PaneQuery(
         SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), buffer_rows=1, clock=lambda: float(next(seconds))

@@ -61,7 +61,7 @@ def test_a_row_in_two_places_is_seen():
         account.totals(HeldPanes(), panes(0)).check()
 
 
-def test_an_account_that_begins_late_knows_what_is_held():
+def test_an_account_that_begins_late_counts_held_rows():
     account = RowAccount.begun(WINDOWS, held((7, 2), (9, 3)))
     assert account.totals(held((7, 2), (9, 3)), panes(0, 7, 9)) == RowTotals(5, 0, 0, 0, 5, 0)
     account.totals(held((7, 2), (9, 3)), panes(0, 7, 9)).check()

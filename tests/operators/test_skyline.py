@@ -45,7 +45,7 @@ def test_one_partial_is_its_own_combination():
     assert query.combine([TABLE]) is TABLE
 
 
-def test_combine_is_idempotent_but_for_duplicates():
+def test_combine_is_idempotent_except_for_duplicates():
     query = Skyline(BOTH)
     partial = query.lift(TABLE)
     beaten = TABLE.slice(1, 1)

@@ -52,7 +52,7 @@ def rows(draw) -> pa.Table:
 
 @contextmanager
 def tight() -> Iterator[None]:
-    """With room for next to nothing, so that all is made anew often; and with groups that are large at once."""
+    """With room for next to nothing, so that all is made again often; and with groups that are large at once."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(row_front, "_SPARE", 0)
         patched.setattr(small_fronts, "_LEAST_SPARE", 2)

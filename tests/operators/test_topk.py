@@ -84,7 +84,7 @@ def test_rows_of_a_group_of_both_zeros_come_best_first():
 
 
 @pytest.mark.parametrize("score", [1.0, -1.0, 1e-300, -1e-300, 1e300])
-def test_scores_that_differ_in_their_last_bit_are_no_tie(score: float):
+def test_scores_that_differ_in_their_last_bit_do_not_tie(score: float):
     table = pa.table({"a": [math.nextafter(score, math.inf), score, math.nextafter(score, -math.inf)]})
     for largest, best in (True, 0), (False, 2):
         query = TopK(1, Score("a"), largest=largest)

@@ -55,7 +55,7 @@ def naive_skyline(task: WindowTask[pa.Table]) -> pa.Table:
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-3, 9)), max_size=40))
-def test_two_stacks_are_a_queue_that_knows_its_combination(script: list[tuple[int, int]]):
+def test_two_stacks_are_a_queue_with_a_known_combination(script: list[tuple[int, int]]):
     """Each step pushes a pane some way on, then evicts up to some pane before or even behind it."""
     queue, panes, newest = TwoStacks(BAG), [], 0
     for ahead, behind in script:
@@ -68,7 +68,7 @@ def test_two_stacks_are_a_queue_that_knows_its_combination(script: list[tuple[in
             assert multiset(queue.combined().select(["time"])) == multiset(table(panes).select(["time"]))
 
 
-def test_evicting_from_an_empty_queue_is_no_trouble():
+def test_evicting_from_an_empty_queue_does_nothing():
     queue = TwoStacks(BAG)
     queue.evict_before(5)
     queue.push(7, table([7]))
@@ -185,16 +185,16 @@ def test_what_a_worker_holds_is_bounded_by_one_window(held: OpenPanes[pa.Table],
             assert kept <= set(held.windows.panes_of(task.window))
 
 
-def test_before_two_panes_are_merged_a_worker_asks_for_the_memory_of_that_and_of_all_that_it_keeps():
-    asked: list[int] = []
+def test_a_worker_reserves_memory_for_a_merge_and_for_all_that_it_keeps():
+    reserved: list[int] = []
     held = OpenPanes[pa.Table].empty(Windows(8, 1)).add((pane, table([0] * 1_000)) for pane in range(8))
-    worker = WindowQuery(BAG, held.windows, None).worker(asked.append)
+    worker = WindowQuery(BAG, held.windows, None).worker(reserved.append)
     worker._sharing_pays = lambda: True  # type: ignore[method-assign]
     for task in held.all_windows():
-        asked.clear()
+        reserved.clear()
         worker.answer(task, lambda partial: partial)
         panes = [partial for _, partials in task.panes for partial in partials]
-        assert sum(pane.nbytes for pane in panes) + 2 * step_bytes(panes[:1]) in asked
+        assert sum(pane.nbytes for pane in panes) + 2 * step_bytes(panes[:1]) in reserved
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Asia/Tokyo"])
@@ -210,7 +210,7 @@ def test_rows_are_stamped_with_the_bounds_of_their_window(zone: str | None):
     assert query.output_schema(SCHEMA) == stamped.schema
 
 
-def test_the_answers_of_a_query_of_ones_own_have_its_schema():
+def test_answers_of_a_user_defined_query_have_its_schema():
     query = WindowQuery(Counts("label"), Windows(2, 1), None)
     stamps = [("window_start", pa.timestamp("us")), ("window_end", pa.timestamp("us"))]
     assert query.output_schema(SCHEMA) == pa.schema([*stamps, ("label", pa.string()), ("n", pa.int64())])

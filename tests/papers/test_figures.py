@@ -41,11 +41,11 @@ def tiny(*, holds: bool) -> Figure:
     (True, "| twice two is four | 4 | yes |"),
     (False, "| twice two is four | 4: for a reason | no |"),
 ])  # fmt: skip
-def test_a_claim_stands_beside_what_was_found_and_whether_it_holds(holds: bool, line: str):
+def test_the_page_lists_claim_finding_and_verdict_side_by_side(holds: bool, line: str):
     assert line in page.text(measure("x", tiny(holds=holds)))
 
 
-def test_a_quick_run_says_that_it_judges_nothing():
+def test_a_quick_run_states_that_it_judges_nothing():
     assert "too short for the claims" in page.text(measure("x", tiny(holds=True), quick=True))
 
 

@@ -96,5 +96,5 @@ def best(tree: Tree, table: pa.Table, by: Sequence[str] = ()) -> list[int]:
 
 
 def multiset(table: pa.Table) -> list[str]:
-    """Rows as sorted text: equal for equal multisets of rows, with -0.0 told from 0.0 and NaN equal to itself."""
+    """Rows as sorted text: equal for equal multisets of rows, with -0.0 distinct from 0.0 and NaN equal to itself."""
     return sorted(map(repr, table.to_pylist()))

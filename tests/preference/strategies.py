@@ -1,4 +1,4 @@
-"""Random preferences, and small tables of many column types, full of ties, for them to be asked about."""
+"""Random preferences, and small tables of many column types, full of ties, for queries about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "f": (pa.float64(), [-float("inf"), -1.5, -0.0, 0.0, 2.5, float("inf")]),
     "g": (pa.float32(), [0.5, 1.0, 2.0]),
     "i": (pa.int32(), [-2, 0, 3]),
-    "huge": (pa.int64(), [-BIG, BIG, BIG + 1, BIG + 2]),  # neighbours that float64 cannot tell apart
+    "huge": (pa.int64(), [-BIG, BIG, BIG + 1, BIG + 2]),  # neighbours that float64 cannot distinguish
     "u": (pa.uint64(), [0, 2**64 - 2, 2**64 - 1]),
     "d": (pa.decimal128(30, 10), [Decimal(-1), Decimal("1.0000000001"), Decimal("1.0000000002")]),
     "s": (pa.string(), ["", "Z", "a", "é"]),

@@ -11,7 +11,7 @@ def test_columns_come_in_the_order_written():
     assert list(Expression("b + min(a, `total price`) * b").columns()) == ["b", "a", "total price", "b"]
 
 
-def test_a_function_is_no_column():
+def test_a_function_is_not_a_column():
     assert list(Expression("min(min, 2)").columns()) == ["min"]
     assert Expression("min(min, 2)").evaluate({"min": np.array([1.0, 3.0])}).tolist() == [1.0, 2.0]
 
@@ -66,7 +66,7 @@ def test_columns_keep_their_spelling():
     assert list(Expression(f"größe + {ligature} * 2").columns()) == ["größe", ligature]
 
 
-def test_stand_ins_for_quoted_columns_meet_no_column_of_their_name():
+def test_placeholders_for_quoted_columns_meet_no_column_of_their_name():
     columns = {"x y": np.array([1.0]), "_0___": np.array([10.0])}
     assert Expression("`x y` + _0___").evaluate(columns).tolist() == [11.0]
 

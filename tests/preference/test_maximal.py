@@ -22,7 +22,7 @@ def test_best_is_the_definition(tree: Tree, table: pa.Table):
 
 
 @given(trees(), tables())
-def test_every_tree_is_refused_or_means_what_it_says(tree: Tree, table: pa.Table):
+def test_every_tree_is_refused_or_evaluates_to_its_definition(tree: Tree, table: pa.Table):
     try:
         preference = tree.build()
     except ConfigError:

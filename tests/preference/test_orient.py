@@ -34,7 +34,7 @@ def test_shape_and_layout():
     assert points.tolist() == [[1.0, -1.0], [2.0, -2.0], [3.0, -3.0]]
 
 
-def test_infinities_stand_at_the_ends():
+def test_infinities_are_at_the_ends():
     table = pa.table({"a": [float("inf"), -float("inf"), 0.0]})
     assert low("a").orient(table)[:, 0].tolist() == [float("inf"), -float("inf"), 0.0]
     assert around("a", 1).orient(table)[:, 0].tolist() == [float("inf"), float("inf"), 1.0]

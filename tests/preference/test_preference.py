@@ -52,7 +52,7 @@ def test_a_chain_of_criteria_is_a_factor():
     assert mixed != (B & A) * C
 
 
-def test_groups_stand_aside():
+def test_groups_are_not_ranked():
     assert diff("city") * A == A * diff("city")
     assert diff("city") * A & B == diff("city") * (A & B)
     assert (diff("city") * A).columns == ("city", "a")
@@ -84,7 +84,7 @@ def test_operators_take_preferences_only(other):
         A & other
 
 
-def test_of_takes_a_preference_or_its_text():
+def test_the_method_of_accepts_a_preference_or_its_text():
     assert Preference.of(A) is A
     assert Preference.of("a MIN") == A
     with pytest.raises(ConfigError, match=r"preference must be .* got 3"):

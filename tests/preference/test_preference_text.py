@@ -50,7 +50,7 @@ def test_reads(text, preference):
         ("3 MIN", "expected a column at character 1, got 3"),
     ],
 )
-def test_says_where_it_cannot_read(text: str, message: str):
+def test_an_error_names_the_place_that_cannot_be_parsed(text: str, message: str):
     with pytest.raises(ConfigError) as error:
         parse(text)
     assert f"preference {text!r}: {message}" in str(error.value)

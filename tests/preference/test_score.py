@@ -42,7 +42,7 @@ TABLE = pa.table(
         ("\n  `a` +\n `b`", [5, 2, 2]),
     ],
 )
-def test_is_the_arithmetic_it_says(text: str, values: list[float]):
+def test_a_score_is_the_arithmetic_of_its_text(text: str, values: list[float]):
     assert Score(text).values(TABLE).tolist() == pytest.approx(values)
 
 
@@ -65,7 +65,7 @@ def test_a_row_scores_the_same_in_any_company(values: list[float], data: st.Data
     assert alone.tolist() == score.values(pa.table({"a": values})).tolist()[start:]
 
 
-def test_of_takes_a_score_or_its_text():
+def test_the_method_of_accepts_a_score_or_its_text():
     score = Score("a")
     assert Score.of(score) is score
     assert Score.of("a") == score

@@ -12,7 +12,7 @@ PANE = 10
 
 
 def tuples():
-    """A tuple, told by how far time moves on before it, and how late it is."""
+    """A tuple, given by how far time moves on before it, and how late it is."""
     delay = st.one_of(st.just(0), st.integers(0, 5), st.integers(0, 200))
     return st.tuples(st.integers(0, 12), delay)
 

@@ -66,7 +66,7 @@ def test_is_never_later_than_k_slack_from_the_first_row_on(stream, budget, pane)
         before = state
 
 
-def test_debt_is_paid_back_by_waiting_longer_not_by_standing_still():
+def test_debt_is_paid_back_by_waiting_longer_not_by_stalling():
     calm, storm = even(30_000, 10, 0), even(15_000, 2, 3 * SECOND) + 30_000 * 1_000
     found = list(states(AqKSlack(0.02), np.concatenate([calm, storm]), batch=500, pane=100_000))
     broke = [state for state in found if state.dropped > 0.02 * state.seen]
@@ -106,7 +106,7 @@ def test_rows_that_are_held_back_are_waited_for_before_k_slack_has_caught_up():
     assert last.dropped - last.unavoidable <= 0.01 * last.seen
 
 
-def test_goes_on_after_a_storm_and_is_within_the_budget_again():
+def test_a_policy_continues_after_a_storm_and_is_within_the_budget_again():
     storm = even(5_000, 2, 3 * SECOND) + 30_000 * 1_000
     after = even(200_000, 10, 0) + 35_000 * 1_000
     event = np.concatenate([even(30_000, 10, 0), storm, after])
@@ -225,7 +225,7 @@ def test_every_field_of_a_snapshot_is_checked(field, value):
         policy.restore({**policy.snapshot(policy.init()), field: value})
 
 
-def test_says_in_a_line_why_it_waits():
+def test_a_line_explains_why_it_waits():
     policy = AqKSlack(0.02)
     found = list(states(policy, even(60_000, 25, SECOND), batch=500, pane=100_000))
     assert policy.explain(policy.init()) == "no row has come yet"
@@ -253,7 +253,7 @@ YEAR_1, YEAR_9999 = -62_135_596_800 * SECOND, 253_402_300_799 * SECOND
 
 @pytest.mark.parametrize(("wrong", "now"), [(0, NOW), (YEAR_1, NOW), (YEAR_1, YEAR_9999 - 9_000 * SECOND)])
 @pytest.mark.parametrize("max_slack", ["1 day", None])
-def test_one_row_of_any_year_is_late_and_the_policy_goes_on(wrong, now, max_slack):
+def test_one_row_of_any_year_is_late_and_the_policy_continues(wrong, now, max_slack):
     """The third minute has a row with a wrong clock; a row a second, one in ten late by five."""
     times = now + np.arange(6_000, dtype=np.int64) * SECOND - np.where(np.arange(6_000) % 10 == 0, 5 * SECOND, 0)
     times[150] = wrong

@@ -33,7 +33,7 @@ def test_it_is_full_when_hardly_anything_of_two_reserves_is_spent():
     assert not DropAccount(1.85 * RESERVE).full(RESERVE)
 
 
-def test_what_a_long_cycle_brings_is_no_reason_to_hurry():
+def test_rows_of_a_long_cycle_give_no_reason_to_hurry():
     assert share(RESERVE + 50, cycle=50_000) == pytest.approx(1.05)
     assert share(RESERVE - 50, cycle=50_000) == pytest.approx(0.9)
 

@@ -58,19 +58,19 @@ def test_one_clock_in_the_future_is_held():
     assert verdict.abandoned == HeldPanes()
 
 
-def test_a_stream_that_goes_on_without_them_gives_them_up():
+def test_a_stream_that_continues_without_far_rows_quarantines_them():
     newest, held, abandoned = 1_000, HeldPanes(), []
     for _ in range(5):
         verdict = judge(newest, [newest + 1] * 6 + [9_000], held)
         newest, held = newest + 1, verdict.held
         abandoned.append(verdict.abandoned.rows)
         assert verdict.limit < 9_000
-    # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are given up.
+    # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are quarantined.
     assert abandoned == [0, 0, 0, 0, 4]
     assert held.rows == 1, "the last one has not been judged yet"
 
 
-def test_clocks_that_are_most_of_the_rows_move_nothing_while_the_others_go_on():
+def test_clocks_of_most_rows_move_nothing_while_the_others_continue():
     newest, held = 1_000, HeldPanes()
     for _ in range(50):
         verdict = judge(newest, [newest + 1] + [9_000] * 5, held)
@@ -296,7 +296,7 @@ def run(policy, event, batch):
 @pytest.mark.long
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("pause", [2 * DAY, 3 * DAY, 400 * DAY])
-def test_of_a_stream_that_pauses_no_row_is_quarantined_at_any_batch_size(batch, pause):
+def test_a_pausing_stream_has_no_row_quarantined_at_any_batch_size(batch, pause):
     event = late_stream(12_000, np.random.default_rng(3))
     event[6_500:] += pause  # in the middle of a batch of 1,000, of 5,000 and of 20,000
     state = run(KSlack(), event, batch)

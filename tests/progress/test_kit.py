@@ -39,14 +39,15 @@ def test_no_policy_is_left_out():
     assert concrete(SlackPolicy, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
 
 
-def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
+def test_the_state_names_the_first_by_name_of_equally_late_sources():
     """A micro-batch's sources come in the order in which tasks have ended."""
     policy = AqKSlack(0.1)
     state = policy.decide(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))[0]
     late = PaneArrivals.of_times([1, 2, 1_000], WINDOWS)
-    told = {name: skypane.progress.SourceCount(1, 1, 2) for name in ("a", "b")}
+    counts = {name: skypane.progress.SourceCount(1, 1, 2) for name in ("a", "b")}
     one, other = (
-        policy.decide(state, replace(late, sources=dict(order)))[0] for order in (told.items(), reversed(told.items()))
+        policy.decide(state, replace(late, sources=dict(order)))[0]
+        for order in (counts.items(), reversed(counts.items()))
     )
     assert one == other
     assert one.lagging == "b"
@@ -56,8 +57,8 @@ def test_of_sources_that_are_equally_late_the_state_names_one_by_its_name():
 def test_a_source_lags_that_sends_half_of_the_late_rows_or_more(lates: tuple[int, int, int], named: str | None):
     policy = AqKSlack(0.1)
     state = policy.decide(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))[0]
-    told = {name: skypane.progress.SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
-    late = replace(PaneArrivals.of_times([1, 2, 1_000], WINDOWS), sources=told)
+    counts = {name: skypane.progress.SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
+    late = replace(PaneArrivals.of_times([1, 2, 1_000], WINDOWS), sources=counts)
     assert policy.decide(state, late)[0].lagging == named
 
 

@@ -59,7 +59,7 @@ def test_is_the_definition_row_by_row(stream):
 
 
 @given(batches())
-def test_never_drops_a_delay_seen_before_once_the_punctuation_stands_that_far_behind(stream):
+def test_never_drops_a_delay_seen_before_once_the_punctuation_is_that_far_behind(stream):
     policy = KSlack()
     before = policy.init()
     for state, times in zip(steps(policy, stream), stream, strict=True):

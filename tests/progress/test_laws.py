@@ -78,7 +78,7 @@ def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
     for times in stream:
         state = policy.decide(state, arrivals(times))[0]
         bad = max(*times, state.newest) + ahead
-        batch = arrivals([*times, *times, bad])  # so that it never is half of the first batch
+        batch = arrivals([*times, *times, bad])  # so that it is never half of the first batch
         with_bad_clock = policy.decide(with_bad_clock, batch)[0]
         assert with_bad_clock.held.rows > 0
         assert with_bad_clock.newest == state.newest
@@ -89,7 +89,7 @@ def test_a_tuple_far_in_the_future_moves_nothing(policy, stream, ahead):
 @pytest.mark.long
 @every_policy
 @given(stream=batches(), gap=st.integers(2_000, 2**50), cut=st.integers(1, 200))
-def test_of_a_stream_that_pauses_no_row_is_lost_however_it_is_cut(policy, stream, gap, cut):
+def test_a_pausing_stream_loses_no_row_however_it_is_cut(policy, stream, gap, cut):
     """Rows of the last batch before the pause and of the first one after it may share a batch."""
     before = [time for times in stream for time in times]
     after = [time + gap + 5_000 for time in before]
@@ -112,7 +112,7 @@ def test_a_line_explains_every_state(policy, stream, data):
 
 
 @every_policy
-def test_a_stream_that_stood_still_for_long_goes_on(policy):
+def test_a_stream_continues_after_a_long_pause(policy):
     state = steps(policy, [[1_000, 1_005]] * 3)[-1]
     later = 10**9
     for _ in range(policy.support):

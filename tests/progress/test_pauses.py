@@ -41,7 +41,7 @@ def test_the_longest_pause_after_so_many_rows_for_any_cut(times: list[int], most
     assert len(pauses.records) <= most
     for rows in range(most + 1):
         assert pauses.longest(rows) == longest(times, rows)
-    assert pauses.longest(most + 1) == 0, "more are not told apart"
+    assert pauses.longest(most + 1) == 0, "more are not distinguished"
 
 
 def test_the_rows_of_a_batch_are_sorted_first_and_what_is_late_makes_no_pause():

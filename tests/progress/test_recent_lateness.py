@@ -74,7 +74,7 @@ def test_the_smallest_slack_that_a_share_allows():
     assert recent.slack_for(0.03, LONG, 10, care=1.0) == edge
 
 
-def test_rows_that_come_late_together_say_less_than_rows_that_come_late_one_by_one():
+def test_rows_late_together_count_less_than_rows_late_one_by_one():
     assert spread_out(100).slack_for(0.015, LONG, 10) == 0
     assert spread_out(2).slack_for(0.015, LONG, 10) != 0
 
@@ -85,7 +85,7 @@ def test_a_slack_is_known_after_a_pane_and_itself():
     assert recent.slack_for(0.005, 1_200, 10) is not None
 
 
-def test_nothing_known_tells_nothing():
+def test_few_rows_give_no_estimate():
     assert RecentDistances().slack_for(0.5, LONG, 10) is None
     assert RecentDistances().share_dropped_by(0) == 0.0
     assert RecentDistances().rows_in(1_000) == 0.0

@@ -1,4 +1,4 @@
-"""List the places of docs, docstrings, comments and messages that break a rule of tests/prose/vocabulary.toml."""
+"""List the places of docs, docstrings, comments, messages and names of tests that break a rule of tests/prose/vocabulary.toml."""
 
 from __future__ import annotations
 

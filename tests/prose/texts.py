@@ -1,4 +1,4 @@
-"""The prose of the project: pages, docstrings, comments and messages, without the code in them."""
+"""The prose of the project, without the code in it: pages, docstrings, comments, messages, and names of tests as words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "papers/README.md", "docs/**/*.md")
 MODULES: Final = ("src/**/*.py", "papers/src/**/*.py")
+TESTS: Final = ("tests/**/*.py",)
+EXCEPT: Final = (
+    "tests/prose/",
+    "tests/test_prose.py",
+    "tests/kernels/",
+    "tests/operators/fronts/",
+    "tests/papers/multiway/",
+)
+"""The rules with their examples; and tests that do not follow them yet."""
 
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\]\([^()\s]+\)|<!--.*?-->")
@@ -26,6 +35,8 @@ class Text(NamedTuple):
     file: str
     line: int
     text: str
+    #: whether it is the name of a test
+    is_name: bool = False
 
 
 def texts(root: Path = ROOT) -> Iterator[Text]:
@@ -34,11 +45,27 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
         yield Text(file, 1, prose(_blank(_FENCE, (root / file).read_text(encoding="utf-8"))))
     for file in _files(root, MODULES):
         yield from of_module(file, (root / file).read_text(encoding="utf-8"))
+    for file in _files(root, TESTS):
+        if not file.startswith(EXCEPT):
+            yield from of_tests(file, (root / file).read_text(encoding="utf-8"))
 
 
 def of_module(file: str, source: str) -> Iterator[Text]:
     """Yield the docstrings, the messages and the comments of a module."""
     yield from (Text(file, line, prose(text)) for line, text in (*_strings(source), *_comments(source)))
+
+
+def of_tests(file: str, source: str) -> Iterator[Text]:
+    """Yield the docstrings and comments of a module of tests, and its tests' names as words.
+
+    The name `test_a_full_disk_is_refused` is "a full disk is refused".
+    """
+    nodes = list(ast.walk(ast.parse(source)))
+    for line, text in (*_docstrings(nodes), *_comments(source)):
+        yield Text(file, line, prose(text))
+    for each in nodes:
+        if isinstance(each, ast.FunctionDef) and each.name.startswith("test_"):
+            yield Text(file, each.lineno, each.name.removeprefix("test_").replace("_", " "), is_name=True)
 
 
 def prose(text: str) -> str:
@@ -52,6 +79,14 @@ def _files(root: Path, patterns: Iterable[str]) -> list[str]:
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda found: re.sub(r"[^\n]", "`", found.group()), text)
+
+
+def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield the strings that stand alone: each describes what it is in, or the name before it."""
+    for each in nodes:
+        match each:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield each.lineno, text
 
 
 def _strings(source: str) -> Iterator[tuple[int, str]]:

@@ -23,6 +23,8 @@ class Rule:
     use: str
     why: str
     example: str
+    #: whether tests follow the rule, too
+    tests: bool = True
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -53,23 +55,29 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Rules, and texts that are allowed."""
+    """Rules, texts that are allowed, and rules for the names of tests alone."""
 
     rules: tuple[Rule, ...]
-    allowed: tuple[Allowed, ...]
+    allowed: tuple[Allowed, ...] = ()
+    for_names: tuple[Rule, ...] = ()
 
     @classmethod
     def read(cls, file: Path = FILE) -> Vocabulary:
         """Return the vocabulary of a file."""
         read = tomllib.loads(file.read_text(encoding="utf-8"))
-        rules = tuple(Rule(**each) for each in read["rule"])
-        return cls(rules, tuple(Allowed(**each) for each in read.get("allow", ())))
+        allowed = tuple(Allowed(**each) for each in read.get("allow", ()))
+        rules, for_names = (tuple(Rule(**each) for each in read[kind]) for kind in ("rule", "name"))
+        return cls(rules, allowed, for_names)
 
     def matches(self, texts: Iterable[Text]) -> Iterator[Found]:
         """Yield the places of the texts that a rule finds."""
         for each in texts:
-            for rule in self.rules:
+            for rule in self._rules(each):
                 yield from (_found(each, rule, match) for match in rule.pattern.finditer(each.text))
+
+    def _rules(self, text: Text) -> tuple[Rule, ...]:
+        rules = tuple(rule for rule in self.rules if rule.tests or not text.file.startswith("tests/"))
+        return rules + self.for_names if text.is_name else rules
 
     def findings(self, matches: Iterable[Found]) -> list[Found]:
         """Return the matches that break a rule: those that are not allowed."""

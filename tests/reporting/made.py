@@ -1,4 +1,4 @@
-"""Batches made by hand, for tests of what is told about them."""
+"""Batches made by hand, for tests of what is reported about them."""
 
 from dataclasses import replace
 

@@ -45,7 +45,7 @@ def test_a_stream_without_end_has_neither_share_nor_eta():
     assert (view.share, view.eta()) == (None, None)
 
 
-def test_the_panel_tells_all_there_is():
+def test_the_panel_shows_all_figures():
     text = shown(
         view_of(hourly(20), total_rows=4000).after(batch(batch_id=20, quarantined={"null arr_delay": 7}), FRONT)
     )
@@ -91,16 +91,16 @@ def test_terminals_are_redrawn_and_pipes_are_not():
     terminal = Console(file=screen, force_terminal=True, width=80)
     shown = display(QueryView("x"), terminal)
     assert isinstance(shown, TerminalDisplay)
-    asked = []
+    calls = []
 
     def front():
-        asked.append(1)
+        calls.append(1)
         return FRONT
 
     with shown:
         for metrics in hourly(3):
             shown.batch(metrics, front)
-    assert asked == [1]  # fronts are read at most once a second
+    assert calls == [1]  # fronts are read at most once a second
     assert "latest front" in screen.getvalue()
 
 

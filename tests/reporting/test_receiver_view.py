@@ -18,12 +18,12 @@ GIVEN = {"folder": "received", "inputs": [
 
 
 def test_what_will_be_received_is_reported_without_what_may_be_secret():
-    said = dict(settings(ReceivedInputs.of(GIVEN)))
-    assert said["a"] == "lines that clients send to localhost:1, acknowledged"
-    assert said["b"] == "lines that there:1 sends, encrypted"
-    assert said["c"] == "messages of t/+ from mqtt://there, as client skypane-c, one input per topic"
-    assert said["d"] == "answers of http://there/now, requested every 1.5 min"
-    assert said["kept"] == "forever"
+    listed = dict(settings(ReceivedInputs.of(GIVEN)))
+    assert listed["a"] == "lines that clients send to localhost:1, acknowledged"
+    assert listed["b"] == "lines that there:1 sends, encrypted"
+    assert listed["c"] == "messages of t/+ from mqtt://there, as client skypane-c, one input per topic"
+    assert listed["d"] == "answers of http://there/now, requested every 1.5 min"
+    assert listed["kept"] == "forever"
 
 
 def test_a_port_that_is_open_to_the_network_is_reported():
@@ -31,7 +31,7 @@ def test_a_port_that_is_open_to_the_network_is_reported():
     assert dict(settings(ReceivedInputs.of(given)))["a"] == "lines that clients send to 0.0.0.0:1, open to any client"
 
 
-def test_a_row_says_how_an_input_stands():
+def test_a_row_shows_the_state_of_an_input():
     clock = [0.0]
     seen = ReceivedInput("a", now=lambda: clock[0])
     assert rows([seen], {}) == [("a", "waiting", "0", "0", "0", "", "")]

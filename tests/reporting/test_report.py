@@ -131,7 +131,7 @@ def test_without_batches_there_is_nothing_to_report():
         render(snapshot(batches=()))
 
 
-def test_a_replay_tells_its_own_time():
+def test_a_replay_reports_its_own_time():
     assert "replayed 3,600 times faster" in render(snapshot(speedup=3600.0))
 
 
@@ -177,15 +177,15 @@ def test_answers_are_read_without_what_is_being_written(tmp_path):
     found = answers(tmp_path)
     assert found is not None
     assert found.equals(windows())
-    told = batch(batch_id=3, latest_window={"start": 4 * HOUR, "end": 5 * HOUR, "rows": 6})
-    front = latest_front(tmp_path, told)
+    answered = batch(batch_id=3, latest_window={"start": 4 * HOUR, "end": 5 * HOUR, "rows": 6})
+    front = latest_front(tmp_path, answered)
     assert front is not None
     assert front.num_rows == 6
     assert latest_front(tmp_path, batch(batch_id=4)) is None
 
 
 @pytest.mark.long
-def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
+def test_a_report_of_elastic_workers_draws_them_and_shows_the_last_decision():
     decided = Decision("workers", {"plq": 3, "wlq": 2}, "PLQ slow 0.80 -> PLQ 2 -> 3")
     batches = [
         batch(batch_id=number, workers={"plq": 2 + number, "wlq": 2}, rho=1.2, rho_wlq=None, started_at=1e6 + number)
@@ -198,7 +198,7 @@ def test_a_report_of_elastic_workers_draws_them_and_tells_the_last_decision():
 
 
 def drain(**changed: Any):
-    """What a drain tells: no row is read, so there is no pane level; two windows are answered."""
+    """The report of a drain: no row is read, so there is no pane level; two windows are answered."""
     seconds = {"total": 0.3, "wlq": 0.2, "sink": 0.1}
     return batch(batch_id=8, plq_workers=0, wlq_workers=1, windows=2, decisions=(), seconds=seconds, **changed)
 
@@ -224,13 +224,13 @@ def test_the_reasons_are_those_of_the_last_batch_that_has_them():
     assert "rows are even" in page
 
 
-def test_one_window_and_one_row_are_no_plural():
+def test_one_window_and_one_row_are_in_the_singular():
     alone = batch(rows=1, windows=1, window_rows=1, quarantined={"null price": 1}, dropped_rows=0)
-    told = lines(snapshot(batches=(alone,)))
-    assert told[0].startswith("1 row in ")
-    assert told[0].endswith("in 1 micro-batch")
-    assert told[1] == "1 window answered with 1 row"
-    assert "1 row quarantined: null price" in told
+    answered = lines(snapshot(batches=(alone,)))
+    assert answered[0].startswith("1 row in ")
+    assert answered[0].endswith("in 1 micro-batch")
+    assert answered[1] == "1 window answered with 1 row"
+    assert "1 row quarantined: null price" in answered
     assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row quarantined, 1 window answered, 1 result row"
 
 

@@ -83,7 +83,7 @@ def test_a_line_that_a_full_disk_cuts_short_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["a" * 5_000, "file/run"])
-def test_a_folder_that_cannot_be_is_named(tmp_path, folder):
+def test_an_invalid_folder_is_named(tmp_path, folder):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"cannot write to .*; choose another folder"):
         RunLog(tmp_path / folder).begin({})

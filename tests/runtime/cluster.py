@@ -36,7 +36,7 @@ def standalone(folder: Path, *, cores: int, memory: str = "2g") -> Iterator[str]
 
 @contextmanager
 def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
-    """Run a daemon of Spark's; yield what its log says by which one knows that it is ready."""
+    """Run a Spark daemon; yield what its log says by which one knows that it is ready."""
     command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0"]
     environment = os.environ | {
         "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "192m",
@@ -53,13 +53,13 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
 
 
 def _found(log: IO[str], pattern: str) -> str:
-    said = []
+    output = []
     for line in log:
-        said.append(line)
+        output.append(line)
         if match := re.search(pattern, line):
             Thread(target=_read_on, args=(log,), daemon=True).start()
             return match[1]
-    raise AssertionError("".join(said))
+    raise AssertionError("".join(output))
 
 
 def _read_on(log: IO[str]) -> None:

@@ -71,7 +71,7 @@ CRASHES = driver.CRASHES | {
 
 def main() -> None:
     for name in ("_SPARE", "_REFERENCES"):
-        setattr(program, name, 8)  # what is stored is written anew every few batches
+        setattr(program, name, 8)  # what is stored is written again every few batches
     replace_method(program, "place_rows", _here_and_there)
     driver.CRASHES = CRASHES
     driver.job_of = job_of  # type: ignore[assignment]

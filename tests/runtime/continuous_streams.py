@@ -44,10 +44,10 @@ def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
 def plain(updates: pa.Table) -> list[tuple[int, str, int]]:
     """Return (time, action, id) of updates, in a canonical order; they must be in order of time, DEL before ADD."""
     columns = updates["action_time"].cast(pa.int64()), updates["action"], updates["id"]
-    told = list(zip(*(column.to_pylist() for column in columns), strict=True))
-    keys = [(time, action == "ADD") for time, action, _ in told]
+    triples = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    keys = [(time, action == "ADD") for time, action, _ in triples]
     assert keys == sorted(keys), "updates come in order of time"
-    return sorted(told, key=lambda update: (update[0], update[1] == "ADD", update[2]))
+    return sorted(triples, key=lambda update: (update[0], update[1] == "ADD", update[2]))
 
 
 def expected(events: Sequence[local.Event], plan: ContinuousPlan = PLAN) -> list[list[tuple[int, str, int]]]:

@@ -51,9 +51,9 @@ class Task:
     deadly    count rows by sensor, and kill the first Python worker that lifts
     java      kill Java after the first batch, and try whatever can be done with a query then
     drain     drain in the end, and crash then, not before
-    unique    let an operator of Spark's, with a state of its own, drop rows that it has seen before
+    unique    let a Spark operator, with a state of its own, drop rows that it has seen before
     late      whether late rows go to a sink
-    patience  after how many rows of others those that are held are given up
+    patience  after how many rows of others those that are held are abandoned
     """
 
     folder: str
@@ -291,7 +291,7 @@ SLEEPS: dict[str, Callable[[], None]] = {
 
 
 def _listener(task: Task, java: int, started: Event) -> Callable[[sp.BatchMetrics], None]:
-    """Return what is told each batch; `java` is the number of that process, `started` is set when start() is through."""
+    """Return what is called with each batch; `java` is the number of that process, `started` is set when start() is through."""
 
     def listen(_: sp.BatchMetrics) -> None:
         if task.crash == "before Spark commits" and not task.drain:

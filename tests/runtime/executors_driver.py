@@ -66,7 +66,7 @@ def batches() -> list[pa.Table]:
 
 
 def executors(spark: SparkSession) -> list[dict[str, Any]]:
-    """Return what Spark's own status page tells of all executors, those that are gone with them."""
+    """Return what Spark's own status page shows of all executors, those that are gone with them."""
     context = spark.sparkContext
     where = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/allexecutors"
     with urllib.request.urlopen(where) as answer:  # noqa: S310 - of this machine
@@ -173,8 +173,8 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
 
     handle = job.start(on_batch=note, trigger=TRIGGER)
     handle.await_termination()
-    told = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
-    return {"executors": executors(spark), "batches": told, "killed": feed.killed, "explained": handle.explain()}
+    shown = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
+    return {"executors": executors(spark), "batches": shown, "killed": feed.killed, "explained": handle.explain()}
 
 
 def main(folder: Path, granted: int) -> None:

@@ -1,4 +1,4 @@
-"""Threads that take turns at a store: between two of their operations on files anything may happen, and a test says what."""
+"""Threads that alternate at a store: between two of their operations on files anything may happen, and a test says what."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Interleaving:
     def __init__(self, choose: Callable[[int], int]) -> None:
         self._choose = choose
         self._turns: dict[int, Semaphore] = {}
-        #: told when a thread waits for its turn, or ends
+        #: notified when a thread waits for its turn, or ends
         self._waits = Semaphore(0)
 
     def run(self, *works: Callable[[], object]) -> None:
@@ -53,7 +53,7 @@ class Interleaving:
         return thread
 
     def _turn(self) -> None:
-        """Wait for the turn of this thread, if it is one of those that take turns."""
+        """Wait for the turn of this thread, if it is one of those that alternate."""
         if (mine := self._turns.get(get_ident())) is not None:
             self._waits.release()
             mine.acquire()

@@ -71,7 +71,7 @@ class Seen(NamedTuple):
     largest: int
 
 
-def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def summaries(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Report what a task saw."""
     table = pa.Table.from_batches(batches)
     largest = max(len(chunk) for chunk in table.column(0).chunks)
@@ -85,12 +85,12 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     text = "IF(id = 7, NULL, repeat('x', IF(id = 30000, {}, 6)))"
     select = ("id AS long", text + " AS `a b`", "CAST(" + text + " AS BINARY) AS b", text + " COLLATE UTF8_LCASE AS c")
     schema = pa.schema({"long": pa.int64(), "a b": pa.string(), "b": pa.binary(), "c": pa.string()})
-    crossing = ArrowTransfer(schema)
+    transfer = ArrowTransfer(schema)
     forgotten: list[list[str]] = []
 
     def sent(size: int) -> int:
         rows = other.range(0, 40_000, 1, 1).selectExpr(*(column.format(size) for column in select))
-        [report] = crossing.run(rows, told, forgotten.append)
+        [report] = transfer.run(rows, summaries, forgotten.append)
         seen = Seen(**json.loads(report))
         assert (seen.rows, seen.columns) == (40_000, 4)
         assert seen.bytes > 3 * (size + 39_998 * 6)
@@ -129,8 +129,8 @@ def test_no_batch_is_longer_than_64_mib_but_by_its_longest_row(
     """80 MB and more of each, in one task; rows of many columns where a value is short."""
     wide = 16 if pa.types.is_decimal(kind) else 1
     made = spark.newSession().range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
-    crossing = ArrowTransfer(pa.schema([(f"c{index}", kind) for index in range(wide)]))
-    [report] = crossing.run(made, largest, lambda _: None)
+    transfer = ArrowTransfer(pa.schema([(f"c{index}", kind) for index in range(wide)]))
+    [report] = transfer.run(made, largest, lambda _: None)
     bytes_of_one, seen = json.loads(report)
     assert seen == rows
     assert 1 << 20 < bytes_of_one <= (64 << 20) + (2 << 20)

@@ -104,11 +104,11 @@ def outcome(
         assert batch.rows == rows.num_rows
         assert (batch.late_rows, batch.quarantined) == (outcome.rejection.late_rows, outcome.rejection.quarantined)
         files = (folder / "late").glob(f"*-{batch.batch_id:012d}-*.parquet")
-        assert told(*(pq.read_table(path) for path in files)) == told(*outcome.rejection.rows)
+        assert counted(*(pq.read_table(path) for path in files)) == counted(*outcome.rejection.rows)
     return Outcome(memory.table(), rejected, metrics)
 
 
-def told(*tables: pa.Table) -> Counter[str]:
+def counted(*tables: pa.Table) -> Counter[str]:
     """Return all rows; times as numbers, as Python has none for the absurd ones."""
     whole = (table.set_column(1, "ts", table["ts"].cast(pa.int64())) for table in tables)
     return Counter(str(row) for table in whole for row in table.to_pylist())
@@ -166,7 +166,7 @@ def test_infinities_are_ordered(spark: SparkSession, tmp_path: Path):
 
 
 def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
-    """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is put aside."""
+    """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is quarantined."""
     first = [(0, -CENTURY, "old", 1.0, 1.0), *((number, number, "a", 1.0, 1.0) for number in range(1, 4))]
     second = [
         (10, CENTURY, "a", 1.0, 1.0),

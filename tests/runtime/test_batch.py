@@ -118,33 +118,33 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_all_rows_are_answered_as_the_definition_says(df: DataFrame, case: Case):
+def test_all_rows_are_answered_as_defined(df: DataFrame, case: Case):
     assert rows_of(case.ask(df)) == multiset(case.naive(ROWS))
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["skyline by label", "top_k", "top_delta"])
-def test_every_window_is_answered_as_the_definition_says(df: DataFrame, name: str):
+def test_every_window_is_answered_as_defined(df: DataFrame, name: str):
     """50 minutes every 20, so panes of 10, none of which starts a full hour."""
     case, w = CASES[name], Windows.of("50 minutes", "20 minutes", "-7 minutes")
-    asked = case.ask(df, time="time", window=w)
-    assert rows_of(asked) == per_window(ROWS, w, case.naive)
+    answered = case.ask(df, time="time", window=w)
+    assert rows_of(answered) == per_window(ROWS, w, case.naive)
 
 
 def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     """Which rows are in which window, and with which bounds, for a shape whose runs go over several tasks."""
-    asked = sp.ask(df, Bag(), time="time", window=sp.Windows.of("5 minutes", "2 minutes", "30 seconds"))
+    answered = sp.ask(df, Bag(), time="time", window=sp.Windows.of("5 minutes", "2 minutes", "30 seconds"))
     spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
     expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
-    assert rows_of(asked) == rows_of(expected)
+    assert rows_of(answered) == rows_of(expected)
 
 
-def test_a_query_of_ones_own_has_its_own_partials_and_answers(df: DataFrame):
-    asked = sp.ask(df, Counts("label"), time="time", window="1 hour")
+def test_a_user_defined_query_has_its_own_partials_and_answers(df: DataFrame):
+    answered = sp.ask(df, Counts("label"), time="time", window="1 hour")
     expected = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
     flat = expected.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
                            "label", "n")  # fmt: skip
-    assert rows_of(asked) == rows_of(flat)
+    assert rows_of(answered) == rows_of(flat)
     assert rows_of(sp.ask(df, Counts("label"))) == rows_of(df.groupBy("label").agg(sf.count("*").alias("n")))
 
 
@@ -152,8 +152,8 @@ def test_batch_and_local_agree_where_nothing_is_late(df: DataFrame):
     plan = Plan(SKYLINE, Windows.of("30 minutes", "10 minutes"), "time", sp.Watermark("0 us", max_ahead=None))
     closing = table([10**12])
     answers = [answer.rows for answer in local.answers(plan, [ROWS, closing])]
-    asked = sp.skyline(df, PREFERENCE, time="time", window="30 minutes", slide="10 minutes")
-    assert rows_of(asked) == multiset(pa.concat_tables(answers))
+    answered = sp.skyline(df, PREFERENCE, time="time", window="30 minutes", slide="10 minutes")
+    assert rows_of(answered) == multiset(pa.concat_tables(answers))
 
 
 PREFERENCES: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
@@ -188,7 +188,7 @@ def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
 
 def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
     """A column that would fail when it is computed is not computed."""
-    wide = df.withColumn("costly", sf.raise_error(sf.lit("nobody asked for this")).cast("double"))
+    wide = df.withColumn("costly", sf.raise_error(sf.lit("no query needs this")).cast("double"))
     assert rows_of(sp.ask(wide, Counts("label"))) == rows_of(sp.ask(df, Counts("label")))
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour"}
     assert rows_of(sp.ask(wide, Counts("label"), **windowed)) == rows_of(sp.ask(df, Counts("label"), **windowed))
@@ -208,23 +208,21 @@ def test_it_fits_transform(df: DataFrame):
 
 @pytest.mark.parametrize("partitions", [1, 9])
 @pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes", "slide": "10 minutes"}])
-def test_partitions_make_no_difference_empty_ones_neither(
-    spark: SparkSession, partitions: int, options: dict[str, Any]
-):
+def test_partitions_even_empty_ones_make_no_difference(spark: SparkSession, partitions: int, options: dict[str, Any]):
     few = ROWS.slice(0, 5)
-    asked = sp.skyline(spark.createDataFrame(few).repartition(partitions), PREFERENCE, **options)
+    answered = sp.skyline(spark.createDataFrame(few).repartition(partitions), PREFERENCE, **options)
     expected = CASES["skyline"].naive(few)
     if options:
-        assert rows_of(asked) == per_window(few, Windows.of("20 minutes", "10 minutes"), CASES["skyline"].naive)
+        assert rows_of(answered) == per_window(few, Windows.of("20 minutes", "10 minutes"), CASES["skyline"].naive)
     else:
-        assert rows_of(asked) == multiset(expected)
+        assert rows_of(answered) == multiset(expected)
 
 
 @pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes"}])
 def test_no_rows_give_no_rows(df: DataFrame, options: dict[str, Any]):
-    asked = sp.skyline(df.limit(0), PREFERENCE, **options)
-    assert asked.toArrow().num_rows == 0
-    assert asked.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
+    answered = sp.skyline(df.limit(0), PREFERENCE, **options)
+    assert answered.toArrow().num_rows == 0
+    assert answered.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
 
 
 @pytest.mark.core
@@ -264,8 +262,8 @@ def test_absurd_times_are_left_out_with_the_others(spark: SparkSession):
     limits = 2**63 - 1
     rows = spark.createDataFrame([(-limits - 1, 1.0), (5, 2.0), (limits, 0.0), (None, 0.0)], "t long, x double")
     timed = rows.select("x", sf.timestamp_micros("t").alias("t"))
-    asked = sp.skyline(timed, "x MIN", time="t", window=sp.Windows.of("1 hour", offset="7 minutes"), invalid="drop")
-    assert [row.x for row in asked.collect()] == [2.0]
+    answered = sp.skyline(timed, "x MIN", time="t", window=sp.Windows.of("1 hour", offset="7 minutes"), invalid="drop")
+    assert [row.x for row in answered.collect()] == [2.0]
 
 
 BAD = table([1, None, 3, 4, 5], [1.0, 0.0, NAN, None, 2.0])
@@ -281,16 +279,16 @@ def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
     spark: SparkSession, options: dict[str, Any], rows: list[int], lack: str
 ):
     """Whatever the partition: in one line, with no trace of a Python worker."""
-    asked = sp.skyline(spark.createDataFrame(BAD.take(pa.array(rows))).coalesce(1), PREFERENCE, **options)
+    answered = sp.skyline(spark.createDataFrame(BAD.take(pa.array(rows))).coalesce(1), PREFERENCE, **options)
     with pytest.raises(SparkRuntimeException) as failed:
-        asked.collect()
-    said = str(failed.value)
-    assert f"cannot rank rows whose {lack}: clean them first, or drop them with invalid='drop'" in said
-    assert len(said.splitlines()) < 4
+        answered.collect()
+    text = str(failed.value)
+    assert f"cannot rank rows whose {lack}: clean them first, or drop them with invalid='drop'" in text
+    assert len(text.splitlines()) < 4
 
 
 def test_rows_that_a_later_condition_of_the_user_took_away_fail_nothing(spark: SparkSession):
-    """A check that Spark could move below a join or a filter would see rows that are not asked about."""
+    """A check that Spark could move below a join or a filter would see rows outside of the query."""
     rows = spark.createDataFrame(BAD)
     known = spark.createDataFrame([("r0",), ("r4",)], "label string")
     assert [row.label for row in sp.skyline(rows.join(known, "label"), "x MIN").collect()] == ["r0"]
@@ -300,8 +298,8 @@ def test_rows_that_a_later_condition_of_the_user_took_away_fail_nothing(spark: S
 @pytest.mark.parametrize(("options", "best"), [({}, ["r1"]), ({"time": "time", "window": "1 hour"}, ["r0"])])
 def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options: dict[str, Any], best: list[str]):
     """Without windows the row without a time is as good as any."""
-    asked = sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options)
-    assert [row.label for row in asked.collect()] == best
+    answered = sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options)
+    assert [row.label for row in answered.collect()] == best
 
 
 @pytest.mark.parametrize(("call", "message"), [

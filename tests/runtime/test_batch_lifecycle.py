@@ -14,7 +14,7 @@ BATCH, BETWEEN, IDLE = (True, True), (False, True), (False, False)
 
 @dataclass
 class Looks:
-    """A query that ends after its last look, each of which tells whether a trigger is active and data available."""
+    """A query that ends after its last look, each of which shows whether a trigger is active and data available."""
 
     left: list[tuple[bool, bool]]
 

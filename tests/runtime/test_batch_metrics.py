@@ -1,4 +1,4 @@
-"""What is said of a batch, put together from what its steps left, without a Java in sight."""
+"""The report of a batch, put together from what its steps left, without a Java in sight."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from skypane.windows import Windows
 PLAN = Plan(SKYLINE, Windows(10, 10), "time", Watermark("0 seconds"), source="label")
 CONTROL = ControlLoop(splitting("PB_RR"), Workers(3, 2))
 NOWHERE: object = None
-"""Instead of a DataFrame: nothing that is told is read off the rows."""
+"""Instead of a DataFrame: nothing that is reported is read off the rows."""
 
 
-def told(
+def metrics_of(
     parts: list[pa.Table],
     folder: DocumentStore,
     *,
@@ -69,9 +69,9 @@ def folder(tmp_path) -> DocumentStore:
 
 
 def test_every_row_is_counted_once(folder: DocumentStore, tmp_path: Path):
-    """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two given up."""
+    """Seven rows in two tasks: one late, one without a time, one that cannot be ranked, four that enter; two quarantined."""
     parts = [table([3, 11, None]), table([12, 13, 14, 15], xs=[1.0, None, 1.0, 1.0])]
-    metrics = told(parts, folder, punctuation=10)
+    metrics = metrics_of(parts, folder, punctuation=10)
     assert (metrics.batch_id, metrics.rows, metrics.task_rows) == (7, 7, (3, 4))
     assert metrics.late_rows == 1
     assert metrics.quarantined == {"null time": 1, "null x": 1, FUTURE: 2}
@@ -81,8 +81,8 @@ def test_every_row_is_counted_once(folder: DocumentStore, tmp_path: Path):
     assert len(metrics.busy) == 2
 
 
-def test_progress_is_told_as_the_policy_has_it(folder: DocumentStore):
-    metrics = told([table([3, 25])], folder)
+def test_progress_is_reported_as_in_the_policy(folder: DocumentStore):
+    metrics = metrics_of([table([3, 25])], folder)
     assert (metrics.newest, metrics.punctuation, metrics.slack) == (25, 25, 0)
     assert (metrics.seen_rows, metrics.dropped_rows, metrics.drop_budget, metrics.held_rows) == (2, 0, None, 0)
     progress = metrics.decision("progress")
@@ -91,7 +91,7 @@ def test_progress_is_told_as_the_policy_has_it(folder: DocumentStore):
 
 
 def test_decisions_are_reported_with_their_reasons(folder: DocumentStore):
-    metrics = told([table([3]), table([4])], folder)
+    metrics = metrics_of([table([3]), table([4])], folder)
     assert (metrics.exchange, metrics.splitting) == (False, "PB_RR")
     assert (metrics.wlq_where, metrics.wlq_workers) == ("spark", 2)
     assert metrics.decision("placement") == Decision(
@@ -108,26 +108,26 @@ def test_decisions_are_reported_with_their_reasons(folder: DocumentStore):
 
 
 def test_the_last_window_is_reported_by_its_bounds(folder: DocumentStore):
-    metrics = told([table([3])], folder, windows=((-1, 4), (2, 5)))
+    metrics = metrics_of([table([3])], folder, windows=((-1, 4), (2, 5)))
     assert (metrics.windows, metrics.window_rows) == (2, 9)
     assert metrics.latest_window == {"start": 20, "end": 30, "rows": 5}
-    assert told([table([3])], folder).latest_window is None
+    assert metrics_of([table([3])], folder).latest_window is None
 
 
 def test_a_pane_cut_in_two_counts_twice_in_sigma(folder: DocumentStore):
     """Panes 0 and 1 in the one task, pane 1 in the other too: three partitions of two panes."""
-    metrics = told([table([3, 11]), table([12])], folder)
+    metrics = metrics_of([table([3, 11]), table([12])], folder)
     assert metrics.sigma == 1.5
     assert metrics.rho is not None
     assert metrics.rho >= 0
 
 
 def test_what_cannot_be_known_is_none(folder: DocumentStore):
-    assert told([table([3])], folder, interval=None).rho is None, "the length of a first batch is not known"
-    empty = told([table([])], folder)
+    assert metrics_of([table([3])], folder, interval=None).rho is None, "the length of a first batch is not known"
+    empty = metrics_of([table([])], folder)
     assert (empty.rows, empty.sigma, empty.latest_window, empty.newest) == (0, None, None, None)
 
 
 def test_metrics_go_through_the_ledger(folder: DocumentStore):
-    metrics = told([table([3, 11, None]), table([12])], folder, punctuation=10, windows=((0, 3),))
+    metrics = metrics_of([table([3, 11, None]), table([12])], folder, punctuation=10, windows=((0, 3),))
     assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics

@@ -31,7 +31,7 @@ PLAN = Plan(
 
 
 @pytest.fixture(autouse=True)
-def said(spark: SparkSession) -> Iterator[SparkSession]:
+def session(spark: SparkSession) -> Iterator[SparkSession]:
     """The session as a user's is, which says nothing of Spark's files, for tests that say something of them in it."""
     before = str(spark.conf.get(MANAGER))
     spark.conf.unset(MANAGER)
@@ -69,28 +69,28 @@ def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_i
     assert spark.conf.get(MANAGER, None) is None
 
 
-def test_what_the_session_says_of_spark_files_stands(said: SparkSession, tmp_path: Path):
-    said.conf.set(MANAGER, "no.such.Manager")
+def test_settings_of_the_session_for_spark_files_are_kept(session: SparkSession, tmp_path: Path):
+    session.conf.set(MANAGER, "no.such.Manager")
     write_batches(tmp_path / "in", late_rows(3)[:1])
     with pytest.raises(SkypaneError, match=r"no\.such\.Manager"):
-        job_of(said, tmp_path).start()
-    assert said.conf.get(MANAGER) == "no.such.Manager"
+        job_of(session, tmp_path).start()
+    assert session.conf.get(MANAGER) == "no.such.Manager"
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("quick_first", [True, False])
-def test_a_checkpoint_of_one_kind_goes_on_with_the_other(said: SparkSession, tmp_path: Path, quick_first: bool):
-    files, quick = late_rows(3), manager_of(said.version)
+def test_a_checkpoint_of_one_kind_continues_with_the_other(session: SparkSession, tmp_path: Path, quick_first: bool):
+    files, quick = late_rows(3), manager_of(session.version)
     assert quick is not None
     sparks_own = quick.replace("FileSystemBased", "FileContextBased")
     half = len(files) // 2
     for first, some in enumerate((files[:half], files[half:])):
         if quick_first == bool(first):
-            said.conf.set(MANAGER, sparks_own)
+            session.conf.set(MANAGER, sparks_own)
         else:
-            said.conf.unset(MANAGER)
+            session.conf.unset(MANAGER)
         write_batches(tmp_path / "in", some, first=first * half)
-        finish(job_of(said, tmp_path))
+        finish(job_of(session, tmp_path))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(PLAN, files)
 
 

@@ -47,17 +47,15 @@ def cut_anywhere(seed: int) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in zip([0, *cuts], [*cuts, rows.num_rows], strict=True)]
 
 
-def test_it_tells_event_by_event_what_the_eager_algorithm_tells_of_the_rows_that_are_not_late(
-    spark: SparkSession, tmp_path: Path
-):
-    batches, told = cut_anywhere(3), sp.Memory()
+def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(spark: SparkSession, tmp_path: Path):
+    batches, emitted = cut_anywhere(3), sp.Memory()
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, output=told)
+    job = job_of(spark, tmp_path, output=emitted)
     assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append)
     assert handle.await_termination(600)
-    by_batch = [plain(table) for table in told._tables.values()]
+    by_batch = [plain(table) for table in emitted._tables.values()]
     assert by_batch == expected(batches)
     late = sorted(parquet_rows(tmp_path / "late")["id"].to_pylist())
     assert late == late_ids(batches)
@@ -76,11 +74,11 @@ def test_it_tells_event_by_event_what_the_eager_algorithm_tells_of_the_rows_that
     assert figures["adds"] + figures["dels"] == len(by_batch[-1])
 
 
-def test_a_start_after_each_batch_tells_the_same_and_what_nothing_needs_is_forgotten(
+def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     batches = late_rows(4, batches=6)
-    told: list[list[tuple[int, str, int]]] = []
+    emitted: list[list[tuple[int, str, int]]] = []
     for number, batch in enumerate(batches):
         write_batches(tmp_path / "in", [batch], first=number)
         monkeypatch.setattr(program, "_SPARE", 0 if number % 2 else 10**6)
@@ -88,22 +86,22 @@ def test_a_start_after_each_batch_tells_the_same_and_what_nothing_needs_is_forgo
         sink = sp.Memory()
         handle = job_of(spark, tmp_path, output=sink).start(trigger="available now")
         assert handle.await_termination(600)
-        told.append(plain(sink.table()))
-        assert read_front(tmp_path) == front_of(chain(*told)) == sorted(handle.front()["id"].to_pylist())
+        emitted.append(plain(sink.table()))
+        assert read_front(tmp_path) == front_of(chain(*emitted)) == sorted(handle.front()["id"].to_pylist())
         if number % 2:
             named = set((tmp_path / "checkpoint" / "skypane" / "partials").iterdir())
             stored = [path for path in named if f"-{program.STORED:05d}-" in path.name]
-            assert len(stored) == 1, "all that was told lies in one file"
-    assert told == expected(batches)
+            assert len(stored) == 1, "all that was emitted is in one file"
+    assert emitted == expected(batches)
 
 
 @pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
-def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
+def test_any_number_of_shards_on_workers_emits_the_same_updates(
     by: tuple[str, ...], spark: SparkSession, tmp_path: Path
 ):
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, by=by, output=(told := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
+    job = job_of(spark, tmp_path, by=by, output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
@@ -114,7 +112,7 @@ def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
     handle = dear.start(trigger="available now", on_batch=scale)
     handle.await_termination(600)
     plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
-    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+    assert [plain(table) for table in emitted._tables.values()] == expected(batches, plan)
     assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
     assert len(seen[4].wlq_busy) == 3
     decision = seen[4].decision("placement")
@@ -125,7 +123,7 @@ def test_shards_on_workers_tell_the_same_however_many_there_are_in_each_batch(
     assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
 
 
-def test_a_drain_tells_what_waits_and_the_stream_goes_on(spark: SparkSession, tmp_path: Path):
+def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(spark: SparkSession, tmp_path: Path):
     first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
     write_batches(tmp_path / "in", first)
     handle = job_of(spark, tmp_path).start(trigger="available now")
@@ -147,11 +145,11 @@ class Table:
     def __init__(self, path: Path, fail_before: int, fail_after: int) -> None:
         self.path = path
         self.fails = {(fail_before, "before"), (fail_after, "after")}
-        self.told: dict[int, list[list[tuple[int, str, int]]]] = {}
+        self.emitted: dict[int, list[list[tuple[int, str, int]]]] = {}
 
     def __call__(self, updates: DataFrame, batch_id: int) -> None:
         table = updates.toArrow()
-        self.told.setdefault(batch_id, []).append(plain(table))
+        self.emitted.setdefault(batch_id, []).append(plain(table))
         self._fail(batch_id, "before")
         with contextlib.closing(sqlite3.connect(self.path)) as database, database:
             database.execute("CREATE TABLE IF NOT EXISTS front (id INTEGER PRIMARY KEY, price REAL)")
@@ -162,7 +160,7 @@ class Table:
         self._fail(batch_id, "after")
 
     def _merge(self, database: sqlite3.Connection, updates: list[dict[str, Any]]) -> None:
-        """Of one id, what is said last counts: DEL, where there are both, because a row enters once."""
+        """The last action of an id counts: DEL, where there are both, because a row enters once."""
         gone = {row["id"] for row in updates if row["action"] == "DEL"}
         database.executemany("DELETE FROM front WHERE id = ?", [[row] for row in gone])
         new = [(row["id"], row["price"]) for row in updates if row["action"] == "ADD" and row["id"] not in gone]
@@ -190,9 +188,9 @@ def test_a_table_that_gets_batches_twice_follows_the_front_as_if_each_were_deliv
             finish(job_of(spark, tmp_path, output=table))
     handle = job_of(spark, tmp_path, output=table).start(trigger="available now")
     handle.await_termination(600)
-    assert {batch: len(tries) for batch, tries in table.told.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
-    assert all(first == again for first, *rest in table.told.values() for again in rest)
-    assert [tries[0] for tries in table.told.values()] == expected(batches)
+    assert {batch: len(tries) for batch, tries in table.emitted.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
+    assert all(first == again for first, *rest in table.emitted.values() for again in rest)
+    assert [tries[0] for tries in table.emitted.values()] == expected(batches)
     assert table.ids() == sorted(handle.front()["id"].to_pylist()) != []
 
 
@@ -210,7 +208,7 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
         time="ts",
         window="50 seconds",
         checkpoint=tmp_path / "checkpoint",
-        output=(told := sp.Memory()),
+        output=(emitted := sp.Memory()),
     )
     finish(job)
     files = sorted((tmp_path / "in").glob("*.parquet"))
@@ -218,7 +216,7 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
     plan = job.settings.plan
     assert isinstance(plan, ContinuousPlan)
     assert len(plan.query.preference.levels[0]) == 16
-    assert [plain(table) for table in told._tables.values()] == expected(batches, plan)
+    assert [plain(table) for table in emitted._tables.values()] == expected(batches, plan)
 
 
 def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: SparkSession, tmp_path: Path):
@@ -237,7 +235,7 @@ def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: S
         assert sorted(zip(*(column.to_pylist() for column in got.columns), strict=True)) == wanted
 
 
-def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: SparkSession, tmp_path: Path):
+def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSession, tmp_path: Path):
     write_batches(tmp_path / "in", late_rows(1, batches=1))
     static = spark.read.parquet(str(tmp_path / "in"))
     stream = read_batches(spark, tmp_path / "in", SCHEMA)
@@ -299,8 +297,8 @@ def test_what_cannot_be_asked_is_refused_with_field_value_and_remedy(spark: Spar
     handle.await_termination(600)
 
 
-def test_a_drain_lets_the_front_take_what_is_held_or_puts_it_aside(spark: SparkSession, tmp_path: Path):
-    """Twenty rows a month later are believed, one a year later is not; a start of its own drains."""
+def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(spark: SparkSession, tmp_path: Path):
+    """Twenty rows a month later are accepted, one a year later is not; a start of its own drains."""
     first, later = late_rows(5, batches=2), late_rows(6, batches=1, rows=20, start=30 * 86_400 * SECOND)[0]
     year = later.slice(0, 1).set_column(1, "ts", pa.array([365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
     batches = [*first, pa.concat_tables([later, year])]
@@ -333,9 +331,9 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
     old = old.set_column(1, "ts", pa.array([-10 * WINDOW], pa.timestamp("us", "UTC")))
     batches = [usual[0], pa.concat_tables([usual[1], bad, old]), jump]
     write_batches(tmp_path / "in", batches)
-    told = sp.Memory()
-    seen = finish(job_of(spark, tmp_path, output=told))
-    assert [plain(table) for table in told._tables.values()] == expected(batches)
+    emitted = sp.Memory()
+    seen = finish(job_of(spark, tmp_path, output=emitted))
+    assert [plain(table) for table in emitted._tables.values()] == expected(batches)
     assert seen[1].quarantined == {"null ts": 1, "NaN price": 1, "null price": 1}
     assert seen[1].held_rows == 1
     rejected = parquet_rows(tmp_path / "late")

@@ -32,19 +32,19 @@ def assert_is_a_start(folder: Path, stream: Stream) -> None:
     """Output and front at any moment: what has been committed, and at most one batch more."""
     if not any((folder / "out").glob("*.parquet")):
         return
-    told = streams.plain(parquet_rows(folder / "out"))
+    emitted = streams.plain(parquet_rows(folder / "out"))
     batches = stream.batches()
     committed = list(chain(*streams.expected(batches))) if batches else []
-    assert told[: len(committed)] == committed
+    assert emitted[: len(committed)] == committed
     if (folder / "front" / "front.parquet").exists():
-        assert streams.read_front(folder) in (streams.front_of(committed), streams.front_of(told))
+        assert streams.read_front(folder) in (streams.front_of(committed), streams.front_of(emitted))
 
 
 def assert_is_complete(folder: Path, events: list[local.Event]) -> None:
     """Output, front, late rows and files are those of a stream that nothing has disturbed."""
-    told = list(chain(*streams.expected(events)))
-    assert streams.plain(parquet_rows(folder / "out")) == told
-    assert streams.read_front(folder) == streams.front_of(told) != []
+    emitted = list(chain(*streams.expected(events)))
+    assert streams.plain(parquet_rows(folder / "out")) == emitted
+    assert streams.read_front(folder) == streams.front_of(emitted) != []
     assert sorted(parquet_rows(folder / "late")["id"].to_pylist()) == streams.late_ids(events) != []
     kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
     manifest = Ledger(kept).latest()
@@ -61,8 +61,8 @@ def kill_at(crashes: list[str], drivers: Drivers, spark: SparkSession, folder: P
     stream = Stream(folder, files, write=False)
     for number, crash in enumerate(crashes, 1):
         driver = drivers.take(Task(str(folder), crash), left=len(crashes) - number)
-        said = driver.end()
-        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        output = driver.end()
+        assert driver.was_killed, f"{crash}: {output}, {driver.errors()}"
         assert_is_a_start(folder, stream)
     stream.note(finish(job_of(spark, Task(str(folder)))))
     assert_is_complete(folder, [*stream.batches()])
@@ -94,8 +94,8 @@ def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: P
     for number, crash in enumerate(crashes):
         write_batches(tmp_path / "in", [files[number]], first=number)
         driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
-        said = driver.end()
-        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        output = driver.end()
+        assert driver.was_killed, f"{crash}: {output}, {driver.errors()}"
         events += [files[number], local.Drain()]
     finish(job_of(spark, Task(str(tmp_path))))
     assert_is_complete(tmp_path, events)
@@ -108,8 +108,8 @@ def test_a_second_driver_takes_over(sleep: str, drivers: Drivers, spark: SparkSe
     files = late_rows(5, batches=5)
     write_batches(tmp_path / "in", files)
     first = drivers.take(Task(str(tmp_path), sleep), left=0)
-    while (said := first.line()) != "asleep":
-        assert said, first.errors()
+    while (output := first.line()) != "asleep":
+        assert output, first.errors()
     finish(job_of(spark, Task(str(tmp_path))))
     assert_is_complete(tmp_path, [*files])
     first.go_on()

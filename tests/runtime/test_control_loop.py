@@ -1,4 +1,4 @@
-"""Workers and the control policies at the engine: what a batch is told, what is saved with it, what a restart makes of it."""
+"""Workers and the control policies at the engine: what a batch gets, what is saved with it, what a restart makes of it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
 
 
-def test_the_policy_of_the_exchange_knows_how_a_query_s_partials_grow():
+def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
     """A fifth of what 64 partitions cost to merge is saved of a skyline in eight dimensions; of a top-k nearly all."""
     spread = SourceSpread(100_000, (0.1, 0.1), panes=10, partials=640, merge_seconds=1.008, workers=2)
     saved = {}
@@ -81,7 +81,7 @@ def test_the_policy_of_the_exchange_knows_how_a_query_s_partials_grow():
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),
         "TopK": pytest.approx(1 - 1 / 64),
-        "CountBySensor": pytest.approx(1 - 64**-0.25),  # does not tell
+        "CountBySensor": pytest.approx(1 - 64**-0.25),  # is not known
     }
 
 
@@ -90,15 +90,15 @@ def test_the_state_of_control_comes_back_from_the_ledger():
     assert CONTROL.restore(json.loads(json.dumps(CONTROL.snapshot(state)))) == state
 
 
-def test_a_job_that_asks_for_other_numbers_gets_them():
-    """And one that asks for the same as before goes on with those that scale() has set."""
+def test_a_job_with_other_numbers_of_workers_starts_with_them():
+    """And one with the same numbers as before continues with those that scale() has set."""
     scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
     assert CONTROL.restore(scaled).workers == Workers(7, 1)
     other = ControlLoop(CONTROL.splitting, Workers(4, 2))
     assert other.restore(scaled) == other.init()
 
 
-def test_a_splitting_policy_has_its_state_back_and_another_one_begins_anew():
+def test_a_splitting_policy_gets_its_state_back_and_another_starts_without():
     control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
     assert state.splitting.rho is not None, "the policy has seen how hard the tasks worked"
@@ -106,7 +106,7 @@ def test_a_splitting_policy_has_its_state_back_and_another_one_begins_anew():
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
 
 
-def test_a_checkpoint_that_calls_a_policy_a_law_is_read():
+def test_a_checkpoint_with_the_old_key_law_for_a_policy_is_read():
     """Those of version 0.2."""
     control = ControlLoop(PidSplitting(), Workers(2, 2), elastic=sp.Fuzzy(max_workers=8).scaling(Workers(2, 2)))
     state = control.observe(control.init(), lopsided(exchanged=True))
@@ -119,14 +119,14 @@ def test_a_checkpoint_that_calls_a_policy_a_law_is_read():
         control.restore({**snapshot, "splitting": {"state": None}})
 
 
-def test_tasks_of_a_source_that_sets_its_readers_are_as_many_as_it_says():
+def test_a_source_that_sets_its_readers_gets_that_many_tasks():
     """The elastic policy knows what waited a batch ago; a number that the job itself gives holds all the same."""
     elastic = sp.Model(latency="5 seconds", max_workers=9).scaling(Workers(2, 1), 8)
     quiet = replace(lopsided(exchanged=True), sized=True)
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
         control = ControlLoop(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
         state = control.observe(control.init(), replace(quiet, sized=sized))
-        state = control.observe(state, replace(quiet, sized=False))  # nothing is told of a batch that comes again
+        state = control.observe(state, replace(quiet, sized=False))  # a batch that comes again is not measured
         _, steering = control.decide(state)
         assert (steering.workers.plq, steering.tasks) == (2, tasks)
 
@@ -176,7 +176,7 @@ def test_a_batch_longer_than_its_interval_lowers_alpha():
     assert state.splitting.pid.alpha < 1
 
 
-def test_a_restart_goes_on_with_the_same_alpha():
+def test_a_restart_continues_with_the_same_alpha():
     control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
     restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
@@ -185,7 +185,7 @@ def test_a_restart_goes_on_with_the_same_alpha():
     assert control.observe(restored, again) == control.observe(state, again)
 
 
-def test_a_start_goes_on_with_the_alpha_of_the_one_before(spark: SparkSession, tmp_path: Path):
+def test_a_start_continues_with_the_alpha_of_the_one_before(spark: SparkSession, tmp_path: Path):
     batches = late_rows(14, batches=8)
     write_batches(tmp_path / "in", batches[: LAST + 1])
     finish(splitting_job(spark, tmp_path))
@@ -202,7 +202,7 @@ def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
 
 
 def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
-    """Start again; the policy must go on where the ledger has it, with an alpha that had moved, and answers be whole."""
+    """Start again; the policy must continue where the ledger is, with an alpha that had moved, and answers be whole."""
     manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST

@@ -69,7 +69,7 @@ def folder(stopped: Path) -> Path:
     return stopped
 
 
-def said(folder: Path, spark: SparkSession) -> str:
+def message(folder: Path, spark: SparkSession) -> str:
     """Return what a start says that fails."""
     with pytest.raises(sp.SkypaneError) as error:
         finish(job_of(spark, Task(str(folder))))
@@ -85,7 +85,7 @@ LOGS = ["offsets/2", "commits/2", "sources/0/1", "sources/0/2"]
 def test_a_damaged_file_of_sparks_is_named(name: str, damage: Damage, folder: Path, spark: SparkSession):
     path = folder / "checkpoint" / name
     damage(path)
-    assert re.search(f"^{path}, .* is (empty|damaged.*): {REMEDY}$", said(folder, spark))
+    assert re.search(f"^{path}, .* is (empty|damaged.*): {REMEDY}$", message(folder, spark))
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,14 @@ def test_a_damaged_file_of_sparks_is_named(name: str, damage: Damage, folder: Pa
 def test_what_is_gone_of_sparks_is_named(name: str, missed: str, folder: Path, spark: SparkSession):
     gone(folder / "checkpoint" / name)
     path = folder / "checkpoint" / missed
-    assert re.search(f"^{path}, .* is gone: {REMEDY}$", said(folder, spark))
+    assert re.search(f"^{path}, .* is gone: {REMEDY}$", message(folder, spark))
 
 
 def test_a_ledger_that_is_gone_is_reported_by_the_output(folder: Path, spark: SparkSession):
     gone(folder / "checkpoint" / "skypane" / "ledger")
-    assert re.search(r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", said(folder, spark))
+    assert re.search(
+        r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", message(folder, spark)
+    )
 
 
 def test_a_newest_manifest_that_is_gone_is_missed(folder: Path, spark: SparkSession):
@@ -116,7 +118,7 @@ def test_a_newest_manifest_that_is_gone_is_missed(folder: Path, spark: SparkSess
     newest = max((folder / "checkpoint" / "skypane" / "ledger").iterdir())
     assert newest.name == "000000000002.json"
     newest.unlink()
-    assert re.search("is gone: restore|is gone, and|removed or restored without the other", said(folder, spark))
+    assert re.search("is gone: restore|is gone, and|removed or restored without the other", message(folder, spark))
 
 
 SPARED = ["commits", "commits/2", "skypane/owner", "skypane/rejected", "skypane/answers"]

@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 )
 
 
-def said(rows: pa.Table) -> str:
+def text(rows: pa.Table) -> str:
     """What the rows say one after the other: any other order says something else."""
     return " ".join(f"{row['source']}{row['sequence']}:{row['x']!r}" for row in rows.to_pylist())
 
@@ -41,7 +41,7 @@ def said(rows: pa.Table) -> str:
 QUERY = sp.Aggregate(
     "key",
     time="at",
-    order=sp.in_order(said, "source", "sequence", "x", returns=pa.string()),
+    order=sp.in_order(text, "source", "sequence", "x", returns=pa.string()),
     first=sp.first("x"),
     last=sp.last("x"),
     all=sp.collect("x"),
@@ -97,7 +97,7 @@ def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> 
 
 
 def streamed(spark: SparkSession, folder: Path, batches: list[pa.Table], files: int, **options: Any) -> list[str]:
-    """What a real query answers to them, each a micro-batch of so many files; no row of it is late or put aside."""
+    """What a real query answers to them, each a micro-batch of so many files; no row of it is late or quarantined."""
     write_batches(folder / "in", batches, files=files)
     job = sp.stream(
         read_batches(spark, folder / "in", SCHEMA, files=files),

@@ -76,7 +76,7 @@ def test_a_daily_stream_is_answered_whole_whatever_the_gaps_and_the_cut(gaps: li
 
 @given(st.integers(1, 30), CUTS)
 def test_the_last_day_may_have_come_in_part(last: int, cuts: list[int]):
-    """After a weekend a single row is no surprise, if there was a weekend before."""
+    """After a weekend a single row is not a surprise, if there was a weekend before."""
     days = prices([0, 1, 2, 5, 6, 7, 8, 9])
     rows = pa.concat_tables([days, prices([12], last)])
     rows = rows.set_column(3, "label", pa.array([f"r{i}" for i in range(rows.num_rows)]))
@@ -139,7 +139,7 @@ def test_two_far_clusters_are_accepted_no_further_than_they_have_rows():
 
 
 def test_rows_that_the_stream_has_gone_on_without_are_quarantined_however_many():
-    """Twenty rows ahead and forty that came after them, elsewhere: of one batch nobody could tell."""
+    """Twenty rows ahead and forty that came after them, elsewhere: one batch could not show it."""
     first, then = [START + n * MINUTE for n in range(40)], [START + n * MINUTE for n in range(40, 80)]
     ahead = [START + 365 * DAY + n for n in range(20)]
     dense = replace(DAILY, windows=Windows.of("10 minutes"))
@@ -149,7 +149,7 @@ def test_rows_that_the_stream_has_gone_on_without_are_quarantined_however_many()
 
 
 @given(st.integers(1, 60), st.integers(0, 60), CUTS)
-def test_a_first_row_of_1970_is_no_reason_to_believe_one_a_year_ahead(good: int, more: int, cuts: list[int]):
+def test_a_first_row_of_1970_does_not_admit_one_a_year_ahead(good: int, more: int, cuts: list[int]):
     rows = table([0, *(START + n * MINUTE for n in range(good + more + 2)), START + 365 * DAY])
     dense = replace(DAILY, windows=Windows.of("10 minutes"))
     assert rejected_at_a_drain(dense, rows, cut(rows, cuts)) == [START + 365 * DAY]
@@ -159,7 +159,9 @@ STEPS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 9, 11, 30, 45, 100, 130, 500
 
 
 @given(STEPS, CUTS, st.integers(1, 12), st.integers(1, 4))
-def test_a_stream_in_order_comes_to_the_same_for_any_cut(steps: list[int], cuts: list[int], support: int, pane: int):
+def test_a_stream_in_order_gives_the_same_answers_for_any_cut(
+    steps: list[int], cuts: list[int], support: int, pane: int
+):
     """Dense runs, pauses of every length, single rows: no row is late, and a drain makes up for what batches did not know."""
     rows = table(list(accumulate(steps, initial=0)))
     plan = Plan(Bag(()), Windows(pane, pane), "time", Watermark("0 us", max_ahead="10 us", support=support))
@@ -202,7 +204,7 @@ def test_every_row_is_somewhere_and_in_one_place_after_every_event(
             assert totals.held == totals.open == 0
 
 
-def test_a_stream_goes_on_after_a_drain_from_what_was_accepted():
+def test_a_stream_continues_after_a_drain_from_the_accepted_rows():
     """Windows of ten minutes: the month's row is answered, one in the same window is late then, the next window is not."""
     month = START + 30 * DAY
     plan = replace(DAILY, windows=Windows.of("10 minutes"), progress=Watermark("0 us"))
@@ -228,7 +230,7 @@ def test_a_row_that_a_drain_has_made_late_is_not_held_besides():
 
 @dataclass(frozen=True)
 class Forgetful(Watermark):
-    """Gives up the pane that starts at `pane`, which it has never held."""
+    """Abandons the pane that starts at `pane`, which it has never held."""
 
     pane: int = 0
 

@@ -1,4 +1,4 @@
-"""Elastic workers in the engine: decided between batches, kept in the ledger, told; answers are the oracle's."""
+"""Elastic workers in the engine: decided between batches, kept in the ledger, reported; answers are the oracle's."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_workers_follow_at_the_end_of_a_control_interval():
 
 
 def test_few_workers_need_no_exchange():
-    """A task then reads several of the source's partitions; as asked for by default, they are left as they are."""
+    """A task then reads several of the source's partitions; as requested by default, they are left as they are."""
     control = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
     _, steering = control.decide(after(control, control.init(), batch(0.1), batch(0.1)))
     assert (steering.routing, steering.tasks) == (None, 2)
@@ -124,14 +124,14 @@ def test_rows_that_came_while_a_batch_lasted_too_long_wait():
     arrived = sum(task.rows for task in late.tasks)
     assert stages_of(late).backlog == round(0.4 * arrived)
     assert stages_of(replace(late, backlog=7)).backlog == round(0.4 * arrived) + 7, (
-        "beside those that the source tells of"
+        "beside those that the source reports"
     )
     assert stages_of(replace(late, interval=None)).backlog == 0
     control = controlled(sp.Fuzzy(max_workers=64, every=1))
     assert "rows wait" in control.explained(control.decide(after(control, control.init(), late))[0])
 
 
-def test_a_batch_without_a_window_says_nothing_of_the_window_level():
+def test_a_batch_without_a_window_gives_no_figures_of_the_window_level():
     none_due = replace(batch(18.0), runs=(RunWork(0, 1e-4),))
     assert (stages_of(none_due).wlq, stages_of(none_due).used_wlq) == (None, None)
     control = controlled(sp.Fuzzy(max_workers=16, every=1))
@@ -210,7 +210,7 @@ def test_no_more_window_workers_than_there_are_windows():
     assert "the WLQ had 4 windows at once, at most" in control.explained(state)
 
 
-def test_a_dry_run_tells_and_changes_nothing():
+def test_a_dry_run_reports_and_changes_nothing():
     control = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
     state, steering = control.decide(after(control, control.init(), batch(18.0)))
     assert steering.workers == Workers(4, 4)
@@ -218,7 +218,7 @@ def test_a_dry_run_tells_and_changes_nothing():
     assert control.decide(control.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
 
 
-def test_scale_holds_until_the_next_decision_which_goes_on_from_there():
+def test_scale_holds_until_the_next_decision_which_continues_from_there():
     control = controlled(sp.Fuzzy(max_workers=16, every=2))
     state = control.scaled(after(control, control.init(), batch(18.0)), Workers(2, 9))
     state = after(control, state, batch(18.0, tasks=2))
@@ -256,7 +256,7 @@ def test_a_restart_at_any_batch_decides_as_if_there_had_been_none(option: Any, b
     assert after(control, restored, *shown[batches:]) == after(control, state, *shown[batches:])
 
 
-def test_what_a_job_asks_for_goes_before_what_the_policy_had_found():
+def test_options_of_a_job_override_what_the_policy_had_found():
     control = controlled()
     grown = control.snapshot(after(control, control.init(), *[batch(18.0)] * 3))
     assert control.restore(grown).workers == Workers(5, 6)
@@ -313,7 +313,7 @@ def laborious(batches: list[pa.Table], hundredths: list[int]) -> list[pa.Table]:
 
 def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path):
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
-    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
@@ -325,9 +325,9 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     assert used == [1, 1, 3, 3, 3, 1, 1], "the length of the first interval is not known"
     assert [metrics.plq_workers for metrics in seen] == used, "those there may be are those there are"
     assert all(metrics.wlq_workers <= metrics.workers["wlq"] for metrics in seen)
-    told = [metrics.decision("workers") for metrics in seen]
-    assert told[0] is None
-    assert all(one is not None and "s a row, 6 at most" in one.because for one in told[2:])
+    decisions = [metrics.decision("workers") for metrics in seen]
+    assert decisions[0] is None
+    assert all(one is not None and "s a row, 6 at most" in one.because for one in decisions[2:])
 
 
 def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: SparkSession, tmp_path: Path):

@@ -8,7 +8,7 @@ from skypane.runtime.environment import check_named, held, is_named
 from skypane.types import ConfigError
 
 
-def test_a_name_stands_for_what_the_environment_holds_and_any_other_text_for_itself():
+def test_a_name_is_replaced_from_the_environment_and_other_text_is_kept():
     assert held("$A", "user", {"A": "1"}) == held("${A}", "user", {"A": "1"}) == "1"
     assert held("me", "user", {}) == "me"
     assert held("$1.50 a day", "user", {}) == "$1.50 a day"

@@ -1,4 +1,4 @@
-"""What a failure says: one line with the cause, in the error and in the log; the whole trace for who asks for it."""
+"""The report of a failure: one line with the cause, in the error and in the log; the whole trace on request."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_a_failure_in_a_worker_is_reported_in_one_line(
     assert "Traceback" in str(error.value.__cause__)
     assert handle.status["error"] == "ValueError: there is no lift"
     ours = [record for record in caplog.records if record.name.startswith("skypane")]
-    (told,) = (record for record in ours if record.levelno >= logging.ERROR)
-    assert told.getMessage() == "batch 0 failed: ValueError: there is no lift"
-    assert told.exc_info is None
+    (logged,) = (record for record in ours if record.levelno >= logging.ERROR)
+    assert logged.getMessage() == "batch 0 failed: ValueError: there is no lift"
+    assert logged.exc_info is None
     (whole,) = (record for record in ours if record.levelno == logging.DEBUG and record.exc_info)
     assert whole.exc_info is not None
     assert whole.exc_info[1] is error.value.__cause__

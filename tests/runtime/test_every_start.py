@@ -161,7 +161,7 @@ def test_strokes_that_are_taken_at_once_make_no_difference(before: int, monkeypa
 
 @pytest.mark.slow
 def test_what_drivers_have_forgotten_makes_no_difference(monkeypatch: pytest.MonkeyPatch):
-    """States are told apart by what drivers remember; told apart by all they ever heard, they come to the same disks."""
+    """States are distinguished by what drivers remember; distinguished by all they ever received, they come to the same disks."""
     monkeypatch.setattr(ownership, "_TRIES", 1)
     forgetful, heedful = programs(2, 2), programs(2, 2, {"driver.<locals>.script"})
     assert gone_through(forgetful, 1, everything=False) == gone_through(heedful, 1, everything=False)

@@ -24,7 +24,7 @@ from skypane.runtime.spark.machine.executors import FOLLOWING, following
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("conf", "follows", "told"), [
+@pytest.mark.parametrize(("conf", "follows", "report"), [
     ({"spark.master": "local[4]"}, True, "local[4]: workers are threads of one process"),
     ({"spark.master": "spark://a:7077"}, False, "spark://a:7077: the number of executors is fixed, whatever elastic= decides"),
     (
@@ -38,10 +38,10 @@ ROOT = Path(__file__).parents[2]
         "yarn: executors follow, from 0 to 8 (spark.dynamicAllocation.minExecutors, maxExecutors); one without tasks",
     ),
 ])  # fmt: skip
-def test_it_is_told_whether_executors_follow(conf: dict[str, str], follows: bool, told: str):
+def test_the_line_states_whether_executors_follow(conf: dict[str, str], follows: bool, report: str):
     found, line = following(conf.get)
     assert found is follows
-    assert told in line
+    assert report in line
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def on_a_cluster(tmp_path: Path):
         running.append(driver)
         out, err = driver.communicate(timeout=2 * SECONDS)
         assert driver.returncode == 0, err[-3_000:]
-        told: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return told
+        report: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return report
 
     yield run
     for driver in running:
@@ -68,42 +68,42 @@ def on_a_cluster(tmp_path: Path):
             os.killpg(driver.pid, signal.SIGKILL)
 
 
-def answered_as_undisturbed(folder: Path, told: dict[str, Any]) -> bool:
+def answered_as_undisturbed(folder: Path, report: dict[str, Any]) -> bool:
     """Whether the answers are the oracle's, which knows of no executors; there are more of them than of batches lost."""
     answered = windows_of(parquet_rows(folder / "out"))
     return len(answered) > 1 and answered == expected(
-        Plan(CountBySensor(), WINDOWS, "ts"), batches()[: len(told["batches"])]
+        Plan(CountBySensor(), WINDOWS, "ts"), batches()[: len(report["batches"])]
     )
 
 
 @pytest.mark.slow
 def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_starts(tmp_path: Path, on_a_cluster):
-    told = on_a_cluster(FILES)
-    tasks = [batch["tasks"] for batch in told["batches"]]
+    report = on_a_cluster(FILES)
+    tasks = [batch["tasks"] for batch in report["batches"]]
     assert (tasks[0], max(tasks), tasks[-1]) == (1, FILES, 1)
-    last = told["batches"][-1]["began"]
-    joined = sorted(_seconds(one["addTime"]) for one in told["executors"])
+    last = report["batches"][-1]["began"]
+    joined = sorted(_seconds(one["addTime"]) for one in report["executors"])
     assert len(joined) > 1
     assert joined[1] < last, "the query ran when another joined the first"
-    assert told["killed"], "and when one was killed before it could join"
-    gone = [one for one in told["executors"] if not one["isActive"]]
-    assert gone, told["executors"]
-    assert sum(one["isActive"] for one in told["executors"]) == 1
-    assert answered_as_undisturbed(tmp_path, told)
+    assert report["killed"], "and when one was killed before it could join"
+    gone = [one for one in report["executors"] if not one["isActive"]]
+    assert gone, report["executors"]
+    assert sum(one["isActive"] for one in report["executors"]) == 1
+    assert answered_as_undisturbed(tmp_path, report)
 
 
 @pytest.mark.slow
 def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_cluster):
-    told = on_a_cluster(1)
-    assert max(batch["tasks"] for batch in told["batches"]) == FILES, "three tasks on the one executor that there is"
-    assert len(told["executors"]) == 1
-    assert told["batches"][-1]["tasks"] == 1, "the stream has gone on"
-    assert answered_as_undisturbed(tmp_path, told)
+    report = on_a_cluster(1)
+    assert max(batch["tasks"] for batch in report["batches"]) == FILES, "three tasks on the one executor that there is"
+    assert len(report["executors"]) == 1
+    assert report["batches"][-1]["tasks"] == 1, "the stream has gone on"
+    assert answered_as_undisturbed(tmp_path, report)
 
 
 @pytest.mark.slow
-def test_doctor_says_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path):
-    """A master without a worker: Spark itself would wait for ever."""
+def test_doctor_reports_within_seconds_that_a_cluster_grants_nothing(tmp_path: Path):
+    """A master without a worker: Spark itself would wait forever."""
     with standalone(tmp_path, cores=0) as master:
         command = [sys.executable, "-m", "skypane", "doctor", "--master", master, "--timeout", "10"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)

@@ -42,7 +42,7 @@ def staged(out: Directory, driver: str, *at: int) -> BatchRows:
     return replace(answers(driver, *at), store=stage)
 
 
-def test_a_start_that_was_taken_over_changes_nothing(tmp_path: Path):
+def test_a_fenced_start_changes_nothing(tmp_path: Path):
     """Whether it had its files written already, or writes them now, or has fewer of them than the one in charge."""
     out = Directory(str(tmp_path))
     out.open(FIRST)
@@ -60,7 +60,7 @@ def test_a_start_that_was_taken_over_changes_nothing(tmp_path: Path):
     assert times(tmp_path) == [2, 3, 4]
 
 
-def test_a_start_that_is_taken_over_between_two_files_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_start_fenced_between_two_files_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     out = Directory(str(tmp_path))
     out.open(FIRST)
     both, move = staged(out, "first", 1, 2), DocumentStore.move
@@ -78,7 +78,7 @@ def test_a_start_that_is_taken_over_between_two_files_leaves_no_trace(tmp_path: 
 
 
 def test_a_start_that_wakes_late_leaves_the_one_after_it_alone(tmp_path: Path):
-    """It was taken over before it came to its folder, and finds that out there."""
+    """It was fenced before it came to its folder, and finds that out there."""
 
     def taken_over() -> None:
         raise CheckpointError("taken over")
@@ -107,7 +107,7 @@ def test_an_output_that_is_ahead_of_its_checkpoint_is_refused(batch: int, tmp_pa
     assert times(tmp_path) == [1]
 
 
-def test_an_output_moves_when_it_is_said_to(tmp_path: Path):
+def test_an_output_may_move_with_its_owner_file(tmp_path: Path):
     """A folder that is moved goes on as it is; a new one needs the old one's owner file."""
     old, new, other = tmp_path / "old", tmp_path / "new", tmp_path / "other"
     Directory(str(old)).open(FIRST)

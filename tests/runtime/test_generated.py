@@ -1,4 +1,4 @@
-"""A workload that is made where it is read gives the same rows as the whole table, in whatever order they are asked for."""
+"""A workload that is made where it is read gives the same rows as the whole table, in whatever order they are requested."""
 
 import pickle
 from itertools import pairwise
@@ -32,8 +32,8 @@ def _fresh():
 
 
 @given(st.lists(st.tuples(row, row), max_size=4))
-def test_any_rows_in_any_order(asked):
-    for start, end in asked:
+def test_any_rows_in_any_order(ranges):
+    for start, end in ranges:
         assert sliced(start, end).equals(TABLE.slice(start, max(end - start, 0)))
 
 

@@ -54,14 +54,14 @@ def seconds(first: int, last: int) -> list[int]:
     return [second * SECOND for second in range(first, last)]
 
 
-def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
+def job(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
     return sp.stream(
         read_batches(spark, folder / "in", schema),
-        asked.query,
+        of_plan.query,
         time="ts",
         window="20 seconds",
         slide="10 seconds",
-        progress=asked.progress,
+        progress=of_plan.progress,
         checkpoint=folder / "checkpoint",
         output=folder / "out",
         late=folder / "late",
@@ -70,13 +70,13 @@ def job(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema, **opt
 
 
 def run_with_a_restart_after_each_batch(
-    spark: SparkSession, folder: Path, asked: Plan, batches: list[pa.Table]
+    spark: SparkSession, folder: Path, of_plan: Plan, batches: list[pa.Table]
 ) -> list[sp.BatchMetrics]:
     """Each batch is run by an engine of its own: what it knows of those before, it has read from the ledger."""
     metrics: list[sp.BatchMetrics] = []
     for number, batch in enumerate(batches):
         write_batches(folder / "in", [batch], first=number)
-        metrics += finish(job(spark, folder, asked, batches[0].schema))
+        metrics += finish(job(spark, folder, of_plan, batches[0].schema))
     return metrics
 
 
@@ -99,18 +99,16 @@ def test_a_stream_that_pauses_for_a_week_loses_no_row(spark: SparkSession, tmp_p
         rows(200, seconds(week + 5, week + 40)),
         rows(300, seconds(week + 40, week + 80)),
     ]
-    asked = plan(sp.KSlack())
-    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, asked, batches)
+    of_plan = plan(sp.KSlack())
+    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
     assert [batch.held_rows for batch in metrics] == [0, 10, 0, 0]
     assert metrics[1].newest == START + 99 * SECOND
     assert metrics[-1].seen_rows == sum(batch.num_rows for batch in batches)
     assert rejected(tmp_path) == Counter()
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(asked, batches)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, batches)
 
 
-def test_clocks_that_are_wrong_are_quarantined_with_their_rows_when_the_stream_goes_on(
-    spark: SparkSession, tmp_path: Path
-):
+def test_rows_of_wrong_clocks_are_quarantined_when_the_stream_continues(spark: SparkSession, tmp_path: Path):
     wrong = [52 * WEEK, 52 * WEEK + SECOND, 99 * WEEK]
     batches = [
         rows(0, seconds(0, 40)),
@@ -119,23 +117,23 @@ def test_clocks_that_are_wrong_are_quarantined_with_their_rows_when_the_stream_g
         rows(300, seconds(80, 120)),
         rows(400, seconds(120, 140)),
     ]
-    asked = plan(sp.KSlack(patience=30))
-    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, asked, batches)
+    of_plan = plan(sp.KSlack(patience=30))
+    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
     # 20 rows have come since with the third batch, 60 with the fourth.
     assert [batch.held_rows for batch in metrics] == [0, 3, 4, 0, 0]
     assert [batch.quarantined for batch in metrics] == [{}, {}, {}, {"future": 4}, {}]
     assert rejected(tmp_path) == Counter((row, "future") for row in (120, 121, 122, 220))
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(asked, batches)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, batches)
     assert metrics[-1].newest == START + 139 * SECOND
 
 
 def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: SparkSession, tmp_path: Path):
-    asked = plan(sp.KSlack(patience=10))
+    of_plan = plan(sp.KSlack(patience=10))
     batches = [rows(0, seconds(0, 40)), rows(100, [*seconds(40, 60), WEEK]), rows(200, seconds(60, 80))]
     named = []
     for number, batch in enumerate(batches):
         write_batches(tmp_path / "in", [batch], first=number)
-        finish(job(spark, tmp_path, asked, batch.schema))
+        finish(job(spark, tmp_path, of_plan, batch.schema))
         manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
         assert manifest is not None
         named.append({ref[0] for ref in json.loads(json.dumps(manifest.operator))["ahead"]})
@@ -144,9 +142,9 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: 
     assert not named[1] & partials(tmp_path)
 
 
-def drained(spark: SparkSession, folder: Path, asked: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
+def drained(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
     """Start the job once more, over what is there already or new, and drain it."""
-    handle = job(spark, folder, asked, schema).start(trigger="available now")
+    handle = job(spark, folder, of_plan, schema).start(trigger="available now")
     assert handle.await_termination(600)
     return handle.drain()
 
@@ -157,9 +155,9 @@ def latest(folder: Path) -> Manifest:
     return manifest
 
 
-def rejected_by(asked: Plan, events: list[local.Event]) -> Counter[tuple[int, str]]:
+def rejected_by(of_plan: Plan, events: list[local.Event]) -> Counter[tuple[int, str]]:
     """The rejected rows by the definition."""
-    tables = [table for outcome in local.run(asked, events) for table in outcome.rejection.rows]
+    tables = [table for outcome in local.run(of_plan, events) for table in outcome.rejection.rows]
     return Counter((row["id"], row["reason"]) for table in tables for row in table.to_pylist())
 
 
@@ -187,14 +185,14 @@ def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, 
     assert windows_of(answered) == expected(BAG, [*cut, local.Drain()])
 
 
-def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_goes_on(
+def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_continues(
     spark: SparkSession, tmp_path: Path
 ):
     batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    asked = replace(BAG, progress=sp.KSlack())
-    before = run_with_a_restart_after_each_batch(spark, tmp_path, asked, batches)
+    of_plan = replace(BAG, progress=sp.KSlack())
+    before = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
     assert (before[-1].held_rows, before[-1].totals["held"], rejected(tmp_path)) == (1, 1, Counter())
-    metrics = drained(spark, tmp_path, asked, batches[0].schema)
+    metrics = drained(spark, tmp_path, of_plan, batches[0].schema)
     assert metrics is not None
     assert (metrics.rows, metrics.quarantined, metrics.held_rows) == (0, {"future": 1}, 0)
     assert metrics.totals == {"read": 81, "answered": 80, "late": 0, "quarantined": 1, "held": 0, "open": 0}
@@ -203,13 +201,13 @@ def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_go
 
     more = rows(200, [75 * SECOND, *seconds(95, 120)])  # the first is in a window that the drain has answered
     write_batches(tmp_path / "in", [more], first=2)
-    drained(spark, tmp_path, asked, more.schema)
+    drained(spark, tmp_path, of_plan, more.schema)
     events: list[local.Event] = [*batches, local.Drain(), more, local.Drain()]
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(asked, events)
-    assert rejected(tmp_path) == rejected_by(asked, events) == Counter({(120, "future"): 1, (200, "late"): 1})
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, events)
+    assert rejected(tmp_path) == rejected_by(of_plan, events) == Counter({(120, "future"): 1, (200, "late"): 1})
 
 
-def test_a_checkpoint_of_before_pauses_and_rows_were_counted_goes_on(spark: SparkSession, tmp_path: Path):
+def test_a_checkpoint_of_before_pauses_and_rows_were_counted_continues(spark: SparkSession, tmp_path: Path):
     """Rows are counted from there on, and those that are held."""
     batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
     run_with_a_restart_after_each_batch(spark, tmp_path, BAG, batches)
@@ -234,14 +232,14 @@ def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tm
     committed.unlink()
     committed.with_name(".1.crc").unlink()
     write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
-    told = finish(job(spark, tmp_path, BAG, batches[0].schema))
+    reported = finish(job(spark, tmp_path, BAG, batches[0].schema))
     assert committed.exists(), "the batch has come again"
-    assert [(batch.batch_id, batch.totals["read"]) for batch in told] == [(2, 101)]
+    assert [(batch.batch_id, batch.totals["read"]) for batch in reported] == [(2, 101)]
 
 
 @dataclass(frozen=True)
 class Forgetful(sp.KSlack):
-    """Says of a pane that it has never held that its one row is given up; the pane has ten."""
+    """Says of a pane that it has never held that its one row is quarantined; the pane has ten."""
 
     def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
         after, decision = super().decide(state, known)
@@ -254,14 +252,14 @@ class Forgetful(sp.KSlack):
 
 
 def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(spark: SparkSession, tmp_path: Path):
-    asked = replace(BAG, progress=Forgetful())
+    of_plan = replace(BAG, progress=Forgetful())
     write_batches(tmp_path / "in", [rows(0, seconds(0, 60)), rows(100, seconds(60, 80))])
-    told: list[sp.BatchMetrics] = []
-    handle = job(spark, tmp_path, asked, rows(0, [0]).schema).start(trigger="available now", on_batch=told.append)
+    reported: list[sp.BatchMetrics] = []
+    handle = job(spark, tmp_path, of_plan, rows(0, [0]).schema).start(trigger="available now", on_batch=reported.append)
     numbers = r"9 of 80 rows read .* would be lost: 60 answered \+ 0 late \+ 1 quarantined \+ 0 held \+ 10 open = 71"
     with pytest.raises(sp.SkypaneError, match=numbers):
         handle.await_termination(600)
-    assert [batch.batch_id for batch in told] == [0]
+    assert [batch.batch_id for batch in reported] == [0]
     assert latest(tmp_path).batch_id == 0
     assert max(parquet_rows(tmp_path / "out")["id"].to_pylist()) < 60
 
@@ -269,7 +267,7 @@ def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(spa
 @pytest.mark.parametrize(
     "policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
 )
-def test_each_batch_says_in_a_line_why_it_waits_and_for_whom(
+def test_a_line_of_each_batch_states_why_it_waits_and_for_which_source(
     policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path
 ):
     times = [seconds(0, 40), seconds(20, 60)]

@@ -20,7 +20,7 @@ from skypane.runtime.spark.machine.interpreter import (
 from skypane.types import ConfigError
 
 
-def test_workers_run_this_interpreter_unless_told_otherwise():
+def test_workers_run_this_interpreter_by_default():
     environment = {"PYSPARK_DRIVER_PYTHON": "ipython"}
     use_this_interpreter(environment)
     assert environment == {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": "ipython"}
@@ -40,7 +40,7 @@ def test_another_environment_lacks_what_workers_need(other: str):
     assert found.fault.startswith("has no skypane and no pyspark")
 
 
-def test_this_environment_has_it():
+def test_the_interpreter_of_this_environment_has_no_fault():
     assert ask(sys.executable).fault is None
     assert ask(str(Path(sys.executable).with_name("python3"))).fault is None
 
@@ -61,7 +61,7 @@ def test_a_local_session_with_another_python_is_refused_before_anything_runs(
         check_workers(spark)
 
 
-def test_workers_that_are_elsewhere_are_asked_by_a_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_a_job_checks_workers_on_other_machines(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(interpreter, "_local_program", lambda _: None)
     session = spark.newSession()
     try_workers(session)
@@ -90,7 +90,7 @@ def test_a_script_that_is_run_without_its_environment_is_answered(other: str):
 
 
 @pytest.mark.slow
-def test_a_python_that_somebody_has_chosen_is_left_and_its_fault_told_in_one_sentence(other: str):
+def test_a_python_chosen_by_the_user_is_kept_and_its_fault_is_one_sentence(other: str):
     (line,) = run_script(other, PYSPARK_PYTHON=other)
     assert line.startswith(f"Spark's workers run '{other}', which has no skypane")
     assert sys.executable in line
@@ -105,7 +105,7 @@ def run_script(other: str, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_local_session_that_was_told_nothing_runs_this_python_where_the_first_on_path_cannot_work(
+def test_a_local_session_without_settings_runs_this_python_if_the_first_on_path_cannot_work(
     spark: SparkSession, other: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("PYSPARK_PYTHON")

@@ -122,12 +122,12 @@ def test_what_was_tried_is_in_the_error(bare_machine: Path, monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("bare_machine")
-def test_a_machine_with_none_is_told_how_to_get_one():
+def test_a_machine_without_java_gets_the_command_that_installs_it():
     with pytest.raises(JavaError, match="found none at all; install Java 17"):
         find_java()
 
 
-def test_a_program_that_says_nothing_is_no_java(tmp_path: Path):
+def test_a_program_without_output_is_not_java(tmp_path: Path):
     silent = tmp_path / "java"
     silent.write_text("#!/bin/sh\n")
     silent.chmod(0o755)

@@ -76,7 +76,7 @@ class SetUp:
 
 
 def test_where_an_exchange_costs_a_second_rows_are_soon_left_where_they_are_read():
-    """It would save 0.2 s. By the default costs rows would be exchanged for ever."""
+    """It would save 0.2 s. By the default costs rows would be exchanged forever."""
     far = SetUp(exchange=1.0)
     assert sum(far.run(500, learn=False)[0]) > 450
     done, state = far.run(500)
@@ -126,7 +126,7 @@ def test_what_was_learned_is_in_the_ledger():
     assert CONTROL.restore(before).costs == CONTROL.init().costs, "a checkpoint of an earlier version has none"
 
 
-def test_a_stream_shows_what_its_windows_cost_and_goes_on_with_it(spark: SparkSession, tmp_path: Path):
+def test_a_stream_learns_what_its_windows_cost_and_continues_with_it(spark: SparkSession, tmp_path: Path):
     """After a start of some batches the costs are learned; the next start decides by them from its first batch on."""
     batches = late_rows(5, batches=8, rows=40)
     write_batches(tmp_path / "in", batches[:7])

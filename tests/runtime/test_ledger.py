@@ -38,7 +38,7 @@ def manifest(batch_id: int) -> Manifest:
 
 
 def claimed(store: DocumentStore, definition: dict[str, Any] = DEFINITION) -> Ledger:
-    """Return the ledger as a driver that starts has it."""
+    """Return the ledger as a driver that starts reads it."""
     ledger = Ledger(store)
     ledger.claim(QueryDefinition(definition))
     return ledger
@@ -63,7 +63,7 @@ def test_a_drain_may_be_the_first_batch(store: DocumentStore):
     assert ledger.drain_begun
 
 
-def test_a_new_ledger_knows_nothing(store: DocumentStore):
+def test_a_new_ledger_is_empty(store: DocumentStore):
     ledger = Ledger(store)
     assert ledger.latest() is None
     assert ledger.history(10) == []
@@ -116,7 +116,7 @@ def test_reading_a_ledger_changes_nothing(store: DocumentStore):
     assert sorted(Path(store.root).rglob("*")) == before
 
 
-def test_who_is_taken_over_commits_no_more(store: DocumentStore):
+def test_a_fenced_driver_cannot_commit(store: DocumentStore):
     first = claimed(store)
     first.commit(manifest(0))
     second = claimed(store)
@@ -137,7 +137,9 @@ def test_who_is_taken_over_commits_no_more(store: DocumentStore):
     third.commit(manifest(2))
 
 
-def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_drivers_are_fenced_on_an_object_store_that_cannot_move_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), DocumentStore.move
 
     def files_only(self: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
@@ -156,9 +158,7 @@ def test_an_object_store_which_cannot_move_folders_is_taken_over_too(tmp_path: P
     assert claimed(store).latest() == manifest(1)
 
 
-def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
-    store: DocumentStore, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_driver_that_sleeps_within_a_commit_is_fenced(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     """It has looked, and written its draft: all that is left is to move it."""
     first = claimed(store)
     move, taken = DocumentStore.move, list[Ledger]()
@@ -176,7 +176,7 @@ def test_a_driver_that_sleeps_in_the_middle_of_a_commit_is_taken_over_too(
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_driver_that_is_overtaken_while_it_looks_who_is_in_charge(
+def test_a_driver_is_fenced_while_it_reads_who_is_in_charge(
     store: DocumentStore, begun: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """A listing need not show what is moved while it is made, so it may show nothing at all."""
@@ -201,7 +201,7 @@ def test_a_driver_that_is_overtaken_while_it_looks_who_is_in_charge(
     assert committed == [max(ledger.ownership.driver for ledger in ledgers[1:])], "names tell who came last"
 
 
-def test_of_many_drivers_that_start_at_once_one_is_in_charge(store: DocumentStore):
+def test_one_of_many_drivers_that_start_at_once_is_in_charge(store: DocumentStore):
     barrier = threading.Barrier(8)
 
     def start(_: int) -> Ledger | CheckpointError:
@@ -293,7 +293,7 @@ def test_no_bit_of_a_manifest_can_flip_unseen(tmp_path_factory: pytest.TempPathF
         Ledger(store).latest()
 
 
-def test_the_same_query_may_go_on_under_the_same_name(store: DocumentStore):
+def test_the_same_query_may_continue_under_the_same_name(store: DocumentStore):
     name = name_of(store)
     assert name_of(store, dict(reversed(DEFINITION.items()))) == name
     other = DocumentStore.at(store.path("other"))
@@ -301,7 +301,7 @@ def test_the_same_query_may_go_on_under_the_same_name(store: DocumentStore):
 
 
 def test_a_definition_with_tuples_is_recognised_after_json(store: DocumentStore):
-    """A query of one's own may describe itself with what JSON turns into something else."""
+    """A user-defined query may describe itself with what JSON turns into something else."""
     described: dict[str, Any] = {"columns": ("a", "b"), "limits": {1: 2.0}}
     assert name_of(store, described) == name_of(store, described)
 
@@ -351,7 +351,7 @@ def test_a_definition_that_is_gone_beside_a_ledger_is_missed(store: DocumentStor
         claimed(store)
 
 
-def test_another_version_of_the_format_is_told_from_damage(store: DocumentStore):
+def test_another_version_of_the_format_is_distinguished_from_damage(store: DocumentStore):
     claimed(store)
     store.write_json("definition.json", store.read_json("definition.json") | {"format": 1})
     with pytest.raises(CheckpointError, match="is of format 1, and this version of skypane reads format 2"):
@@ -376,7 +376,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(user)
 
 
-def test_a_checkpoint_that_cannot_be_written_says_so():
+def test_a_checkpoint_that_cannot_be_written_is_reported():
     with tempfile.TemporaryDirectory() as folder:
         store = DocumentStore.at(folder).child("skypane")
         claimed(store).commit(manifest(0))

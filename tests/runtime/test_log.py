@@ -27,12 +27,12 @@ except Exception:
 
 
 @pytest.mark.slow
-def test_a_replay_that_fails_says_why_once(tmp_path):
+def test_a_replay_that_fails_reports_the_reason_once(tmp_path):
     path = tmp_path / "rows.parquet"
     command = [sys.executable, "-c", SCRIPT, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout == "failed\n"
-    told = done.stderr.splitlines()
-    assert sum(f"ConfigError: cannot read rows 0 to 40000 of {path}: " in line for line in told) == 1
-    assert sum("terminated with error" in line for line in told) == 1
-    assert len(told) < 10
+    lines = done.stderr.splitlines()
+    assert sum(f"ConfigError: cannot read rows 0 to 40000 of {path}: " in line for line in lines) == 1
+    assert sum("terminated with error" in line for line in lines) == 1
+    assert len(lines) < 10

@@ -55,7 +55,7 @@ def test_a_damaged_file_is_reported_and_the_defaults_hold(damage: bytes, caplog:
 
 
 @pytest.mark.parametrize("costs", [{"job": -1}, {"job": "soon"}, {"walk": 1.0}, {"job": float("nan")}, []])
-def test_costs_that_cannot_be_are_reported_and_the_defaults_hold(costs: object, caplog: pytest.LogCaptureFixture):
+def test_invalid_costs_are_reported_and_the_defaults_hold(costs: object, caplog: pytest.LogCaptureFixture):
     path = write(HERE, MEASURED)
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"costs": costs}))
     with caplog.at_level(logging.WARNING):

@@ -12,7 +12,7 @@ from tests.runtime.test_zones import run_elsewhere
 
 
 @pytest.mark.slow
-def test_executors_in_processes_of_their_own_answer_as_the_oracle(tmp_path: Path):
+def test_executors_in_separate_processes_answer_as_the_oracle(tmp_path: Path):
     conf = {"spark.master": "local-cluster[2,1,1024]"}
     assert run_elsewhere(tmp_path, conf, TZ="America/New_York") == ["America/New_York", "True"]
 

@@ -32,14 +32,14 @@ from skypane.runtime.spark.error_causes import cause
 from skypane.windows import Windows
 
 EVERYTHING = "1000000000"
-"""More MiB than any machine has: whatever asks for memory then is refused."""
+"""More MiB than any machine has: any request for memory then is refused."""
 MIB = 1 << 20
 QUERY = sp.Skyline("price MIN, rating MAX")
 
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever asks in this process is refused."""
+    """Any request in this process is refused."""
     monkeypatch.setenv(memory_headroom.SPARE, EVERYTHING)
     memory_headroom._spare.cache_clear()
     yield
@@ -57,13 +57,13 @@ def offers(count: int, seed: int = 1) -> pa.Table:
 
 
 @pytest.mark.usefixtures("no_room")
-def test_what_is_needed_what_can_be_had_and_what_to_do_stand_in_one_sentence():
+def test_one_sentence_states_needed_memory_available_memory_and_remedy():
     with pytest.raises(sp.MemoryLimitError) as error:
         memory_headroom.require(3 << 30, "the windows of a batch", memory_headroom.SHORTER_WINDOW)
-    said = str(error.value)
-    assert "not enough memory for the windows of a batch: it needs about 3.0 GiB more, but 0 bytes" in said
-    assert said.endswith(memory_headroom.SHORTER_WINDOW)
-    assert "\n" not in said
+    message = str(error.value)
+    assert "not enough memory for the windows of a batch: it needs about 3.0 GiB more, but 0 bytes" in message
+    assert message.endswith(memory_headroom.SHORTER_WINDOW)
+    assert "\n" not in message
 
 
 @pytest.mark.usefixtures("no_room")
@@ -101,8 +101,8 @@ for step in (lambda: memory_headroom.require(300 << 20, "rows", "less"), lambda:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a process reads its size from /proc")
 def test_a_limit_on_a_process_counts():
     done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
-    asked, refused = done.stdout.splitlines()
-    assert asked.startswith("not enough memory for rows: it needs about 300.0 MiB more")
+    requested, refused = done.stdout.splitlines()
+    assert requested.startswith("not enough memory for rows: it needs about 300.0 MiB more")
     assert refused.startswith("not enough memory for rows: the system refused it, with ")
 
 
@@ -117,7 +117,7 @@ def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
     assert pane.count.rows == 200
 
 
-def test_a_stage_says_why_it_has_given_up():
+def test_a_stage_reports_why_it_refused_its_rows():
     def refuse(_: pa.RecordBatch) -> pa.RecordBatch:
         raise MemoryError
 
@@ -142,7 +142,7 @@ EVERY = Windows(20_000_000, 10_000_000)
 
 
 @pytest.mark.usefixtures("no_room")
-def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path):
+def test_a_window_reserves_memory_for_all_of_its_panes_though_each_is_small(tmp_path: Path):
     store = DocumentStore.at(str(tmp_path))
     worker = PaneQuery(KEYS, EntryRules(EVERY, "ts", ()))
     for some in offers(200_000).to_batches(max_chunksize=50_000):
@@ -150,31 +150,31 @@ def test_a_window_asks_for_all_of_its_panes_though_each_is_small(tmp_path: Path)
     parts = worker.close().partials
     store.child(PARTIALS).make()
     refs = partials.write(store.child(PARTIALS), partials.attempt_name(0, 0), [part.partial for part in parts])
-    assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be asked for as they are read
+    assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be reserved as they are read
     panes = (
         OpenPanes[PartialReference].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
     )
     query = WindowQuery(KEYS, EVERY, "UTC")
     stage = WindowStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
-    kind, said = stage.done(0)["failed"]
+    kind, message = stage.done(0)["failed"]
     assert kind == "MemoryLimitError"
-    assert said.startswith("not enough memory for the rows of a window: it needs about ")
+    assert message.startswith("not enough memory for the rows of a window: it needs about ")
 
 
-def test_a_window_whose_panes_are_merged_two_at_a_time_asks_for_no_step_over_all_of_them():
+def test_a_window_whose_panes_are_merged_two_at_a_time_reserves_no_step_over_all_of_them():
     windows = Windows.of("16 seconds", "1 second")
     lifted = [(pane, KEYS.lift(offers(1_000, pane))) for pane in range(16)]
     panes: OpenPanes[pa.Table] = OpenPanes.empty(windows)
-    asked = list[int]()
-    worker = WindowQuery(KEYS, windows, "UTC").worker(asked.append)
+    requested = list[int]()
+    worker = WindowQuery(KEYS, windows, "UTC").worker(requested.append)
     [task] = [task for task in panes.add(lifted).all_windows() if len(task.panes) == 16]
     worker.answer(task, lambda partial: partial)
     whole = step_bytes(partial for _, partial in lifted)
-    assert 2 * whole / 16 < asked[-1] < whole / 2
+    assert 2 * whole / 16 < requested[-1] < whole / 2
 
 
 @pytest.mark.usefixtures("no_room")
-def test_windows_of_a_static_query_ask_for_the_partials_that_come():
+def test_windows_of_a_static_query_reserve_memory_for_their_partials():
     placed = pa.RecordBatch.from_pydict({"run": [0], "pane": [0], "partial": [bytes(20 * MIB)]})
     with pytest.raises(sp.MemoryLimitError, match="not enough memory for the partials of a task"):
         list(batch._AnswerRuns(WindowQuery(KEYS, EVERY, "UTC"), 8)([placed]))
@@ -202,7 +202,7 @@ def job_of(spark: SparkSession, folder: Path) -> sp.Job:
     )  # fmt: skip
 
 
-def test_a_batch_that_is_too_large_fails_in_one_sentence_and_goes_on_where_there_is_more_memory(
+def test_a_batch_that_is_too_large_fails_in_one_sentence_and_succeeds_with_more_memory(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     rows = [offers(1_000), offers(700_000, 2)]
@@ -228,7 +228,9 @@ def test_a_batch_that_is_too_large_fails_in_one_sentence_and_goes_on_where_there
     assert spark.read.parquet(str(tmp_path / "out")).count() == expected > 0
 
 
-def test_a_static_query_says_so_too(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_static_query_reports_too_little_memory_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     pq.write_table(offers(700_000), tmp_path / "rows.parquet")
     rows = spark.read.parquet(str(tmp_path / "rows.parquet"))
     monkeypatch.setitem(spark.sparkContext.environment, memory_headroom.SPARE, EVERYTHING)
@@ -262,7 +264,7 @@ def test_a_value_that_spark_cannot_move_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("said", "remedy"),
+    ("message", "remedy"),
     [
         ("Job aborted\njava.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java)", "spark.driver.memory"),
         (
@@ -271,7 +273,7 @@ def test_a_value_that_spark_cannot_move_is_refused(monkeypatch: pytest.MonkeyPat
         ),
     ],
 )
-def test_what_java_says_of_memory_is_one_sentence(said: str, remedy: str):
-    told = cause(PythonException(said))
-    assert remedy in told
-    assert "\n" not in told
+def test_errors_of_java_about_memory_become_one_sentence(message: str, remedy: str):
+    sentence = cause(PythonException(message))
+    assert remedy in sentence
+    assert "\n" not in sentence

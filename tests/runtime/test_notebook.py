@@ -18,7 +18,7 @@ MOST_LINES, MOST_CHARACTERS = 12, 200
 
 
 class Cells(HTMLParser):
-    """Reads a table of two columns; whatever is no table breaks it."""
+    """Reads a table of two columns; whatever is not a table breaks it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSessi
     assert repr(handles[0]).startswith("<skypane query, state: stopped;")
 
 
-def test_a_query_that_has_failed_says_why(spark: SparkSession, tmp_path: Path):
+def test_a_failed_query_states_the_reason(spark: SparkSession, tmp_path: Path):
     def refuse(*_: object) -> None:
         raise ValueError("the sink is full")
 

@@ -12,7 +12,7 @@ from skypane.runtime.spark import batch
 pytestmark = pytest.mark.slow
 
 
-def asked(query: sp.Query, rows: pa.Table) -> pa.Table:
+def answered(query: sp.Query, rows: pa.Table) -> pa.Table:
     """Return the answer of one task's partials, which are several."""
     lifted = [*batch._LiftAll(query, "error")(rows.to_batches(max_chunksize=60_000))]
     assert len(lifted) > 1
@@ -24,7 +24,7 @@ def test_aggregates_of_more_keys_than_a_piece_has():
     keys, values = rng.integers(0, 6_000_000, n), rng.integers(-1_000, 1_000, n)
     rows = pa.table({"key": keys, "value": values})
     query = sp.Aggregate("key", n=sp.count(), total=sp.sum("value"), most=sp.max("value"), least=sp.min("value"))
-    answer = asked(query, rows).sort_by("key")
+    answer = answered(query, rows).sort_by("key")
     order = np.argsort(keys, kind="stable")
     known, starts, counts = np.unique(keys[order], return_index=True, return_counts=True)
     expected = (known, counts, *(by.reduceat(values[order], starts) for by in (np.add, np.maximum, np.minimum)))
@@ -40,5 +40,5 @@ def test_a_skyline_of_more_bytes_than_a_piece_has():
     high = np.concatenate([-better, 1 - beaten])  # as good as the row that it is made of in one, worse in the other
     rows = pa.table({"low": low, "high": high, "id": np.arange(len(low))})
     rows = rows.append_column("said", pa.array(["x" * letters, "y" * letters]).take(pa.array(low % 2)))
-    answer = asked(sp.Skyline("low MIN, high MIN"), rows.take(pa.array(rng.permutation(len(low)))))
+    answer = answered(sp.Skyline("low MIN, high MIN"), rows.take(pa.array(rng.permutation(len(low)))))
     assert np.array_equal(np.sort(answer.column("id").to_numpy()), better)

@@ -38,7 +38,7 @@ def test_spark_reads_from_the_files_what_the_query_reads(
 def test_a_stream_without_a_late_sink_reads_as_little(folder: Path, spark: SparkSession, tmp_path: Path):
     """A column that no one may read is not read, from the file to the answer; for a late sink whole rows are kept."""
     rows = spark.readStream.schema(spark.read.parquet(str(folder)).schema).parquet(str(folder))
-    rows = rows.withColumn("costly", sf.raise_error(sf.lit("nobody asked for this")).cast("double"))
+    rows = rows.withColumn("costly", sf.raise_error(sf.lit("no query needs this")).cast("double"))
     memory = sp.Memory()
 
     def job(name: str, late: Path | None = None) -> sp.Job:

@@ -52,7 +52,7 @@ PATIENCE = 180
 
 
 class Driver:
-    """A driver process that starts Spark at once, and each of its tasks when it is told."""
+    """A driver process that starts Spark at once, and each of its tasks on request."""
 
     def __init__(self, log: Path, master: str, module: str) -> None:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
@@ -95,10 +95,10 @@ class Driver:
 
     def ended(self) -> str:
         """Wait for the end of the task; return how it ended, or nothing if the driver is dead."""
-        while (said := self.line()) not in ("", *ENDS):
+        while (printed := self.line()) not in ("", *ENDS):
             pass
         self._watchdog.cancel()
-        return said
+        return printed
 
     def kill(self, *, java_too: bool = True) -> None:
         """Kill the driver: Python, and with `java_too` the virtual machine, which else sees its parent vanish."""
@@ -115,16 +115,16 @@ class Driver:
         self.process.stdin.flush()
 
     def end(self) -> list[str]:
-        """Give it no other task, and wait for its end; return what was said last."""
+        """Give it no other task, and wait for its end; return its last output."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with suppress(BrokenPipeError):  # it is dead, and has not read its task
             self.process.stdin.close()
-        said = self.process.stdout.read().split()
+        printed = self.process.stdout.read().split()
         self.process.wait()
         self._watchdog.cancel()
         self.process.stdout.close()
-        return said
+        return printed
 
     @property
     def was_killed(self) -> bool:
@@ -327,8 +327,8 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     write_batches(tmp_path / "in", files[4:], first=4)
     for number, crash in enumerate(CRASHES, 1):
         driver = drivers.take(Task(str(tmp_path), crash), left=len(CRASHES) - number)
-        said = driver.end()
-        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        printed = driver.end()
+        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
         stream.assert_is_a_start(task)
     finish(job_of(spark, task))
     stream.assert_is_complete(task)
@@ -362,8 +362,8 @@ def kill_while_rows_are_held(
         if crash is not None:
             left -= 1
             driver = drivers.take(replace(task, crash=crash), left=left)
-            said = driver.end()
-            assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+            printed = driver.end()
+            assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
         finish(job_of(spark, task))
         (last,) = Ledger(DocumentStore.at(f"{folder}/checkpoint").child("skypane")).history(1)
         assert last["batch_id"] == len(files) - 1
@@ -413,8 +413,8 @@ def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: P
     for number, crash in enumerate(crashes):
         write_batches(tmp_path / "in", [files[number]], first=number)
         driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
-        said = driver.end()
-        assert driver.was_killed, f"{crash}: {said}, {driver.errors()}"
+        printed = driver.end()
+        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
         events += [files[number], local.Drain()]
     finish(job_of(spark, task))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, events)
@@ -427,11 +427,11 @@ def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: P
 
 def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkSession, tmp_path: Path):
     task, files = Task(str(tmp_path)), late_rows(8, batches=5)
-    told: list[tuple[int, pa.Table]] = []
+    delivered: list[tuple[int, pa.Table]] = []
 
     def take(rows: DataFrame, batch_id: int) -> None:
-        told.append((batch_id, rows.toArrow()))
-        if [number for number, _ in told] == [0, 1, 2, 3]:
+        delivered.append((batch_id, rows.toArrow()))
+        if [number for number, _ in delivered] == [0, 1, 2, 3]:
             raise ConnectionError("the database is gone")  # which is not Java
 
     write_batches(tmp_path / "in", files[:3])
@@ -441,9 +441,9 @@ def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkS
         handle.drain()
     write_batches(tmp_path / "in", files[3:], first=3)
     finish(job_of(spark, task, output=take))
-    assert [number for number, _ in told] == [0, 1, 2, 3, 3, 4, 5]
-    assert told[3][1].equals(told[4][1])
-    answered = windows_of(pa.concat_tables(table for _, table in [*told[:3], *told[4:]]))
+    assert [number for number, _ in delivered] == [0, 1, 2, 3, 3, 4, 5]
+    assert delivered[3][1].equals(delivered[4][1])
+    answered = windows_of(pa.concat_tables(table for _, table in [*delivered[:3], *delivered[4:]]))
     assert answered == expected(task.plan, [*files[:3], local.Drain(), *files[3:]])
 
 
@@ -512,7 +512,7 @@ def test_a_checkpoint_of_another_job_is_refused(
 
 
 def copied(run: Path, target: Path) -> Path:
-    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint wants its source where it was."""
+    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint needs its source where it was."""
     return Path(shutil.copytree(run, target / "run"))
 
 
@@ -566,16 +566,16 @@ def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSessi
 @pytest.mark.parametrize("way", ["another format", "a function"])
 def test_a_sink_may_be_of_another_kind_from_a_start_on(way: str, begun: Path, spark: SparkSession):
     """And late rows may go nowhere; what was written before stays as it is."""
-    task, told = Task(str(begun)), list[pa.Table]()
+    task, delivered = Task(str(begun)), list[pa.Table]()
 
     def take(rows: DataFrame, batch_id: int) -> None:
         del batch_id
-        told.append(rows.toArrow())
+        delivered.append(rows.toArrow())
 
     before = parquet_rows(begun / "out")
     output = take if way == "a function" else sp.Directory(str(begun / "out"), "csv")
     assert len(finish(job_of(spark, task, output=output, late=None))) == 3
-    since = pa.concat_tables(told) if told else csv_rows(begun / "out", before.schema)
+    since = pa.concat_tables(delivered) if delivered else csv_rows(begun / "out", before.schema)
     assert parquet_rows(begun / "out").equals(before)
     assert since.num_rows > 0
     assert [*windows_of(before), *windows_of(since)] == expected(task.plan, late_rows(9))
@@ -640,8 +640,8 @@ def test_a_second_driver_takes_over(sleep: str, late: bool, survivors: Survivors
     write_batches(tmp_path / "in", files)
     task = Task(str(tmp_path), sleep, late=late)
     first = survivors.take(task)
-    while (said := first.line()) != "asleep":
-        assert said, first.errors()
+    while (printed := first.line()) != "asleep":
+        assert printed, first.errors()
     finish(job_of(spark, task))
     whole = windows_of(parquet_rows(tmp_path / "out"))
     assert whole == expected(task.plan, files)
@@ -675,17 +675,17 @@ def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors,
 def test_java_that_dies_is_reported_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):
     stream = Stream(tmp_path, late_rows(6))
     driver = survivors.take(Task(str(tmp_path), java=True))
-    said = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
-    told = re.findall(
-        r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint", said
+    printed = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
+    delivered = re.findall(
+        r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint", printed
     )
-    assert told == ["wait", "look", "stop", "drain", "start", "state"], said + driver.errors()
+    assert delivered == ["wait", "look", "stop", "drain", "start", "state"], printed + driver.errors()
     finish(job_of(spark, Task(str(tmp_path))))
     stream.assert_is_complete(Task(str(tmp_path)))
 
 
 @pytest.mark.slow
-def test_an_operator_with_a_state_of_its_own_survives_a_kill_between_the_two_commits(
+def test_a_stateful_operator_survives_a_kill_between_the_two_commits(
     drivers: Drivers, spark: SparkSession, tmp_path: Path
 ):
     files = late_rows(5, batches=4, start=1_000 * SECOND)  # Spark drops what lies before 1970

@@ -69,7 +69,7 @@ def test_the_clock_starts_after_the_first_row_of_a_run(tmp_path):
     assert reader.latestOffset({"row": 5}, EVERYTHING) == {"row": 5}
 
 
-def test_a_resumed_run_goes_on_at_its_row(tmp_path):
+def test_a_resumed_run_continues_at_its_row(tmp_path):
     rows = recording(tmp_path, [0, 10, 20, 30, 40])
     reader = ReplayStreamReader(rows, speedup=10.0, limit=None, partitions=2, clock=Clock())
     assert reader.latestOffset({"row": 3}, EVERYTHING) == {"row": 4}

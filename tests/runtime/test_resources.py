@@ -25,10 +25,10 @@ def test_available_memory_is_part_of_the_machine():
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Cgroups of version 2 below this folder, and no others; the process is in /a/b of them."""
     (tmp_path / "a/b").mkdir(parents=True)
-    told = tmp_path / "cgroup"
-    told.write_text("4:cpu,cpuacct:/c\n0::/a/b\n")
+    groups_file = tmp_path / "cgroup"
+    groups_file.write_text("4:cpu,cpuacct:/c\n0::/a/b\n")
     monkeypatch.setattr(machine, "_HIERARCHIES", (replace(machine._HIERARCHIES[0], root=tmp_path),))
-    monkeypatch.setattr(machine, "_OWN_GROUPS", told)
+    monkeypatch.setattr(machine, "_OWN_GROUPS", groups_file)
     machine._groups.cache_clear()
     yield tmp_path
     machine._groups.cache_clear()
@@ -38,9 +38,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("text", "counts"), [("1073741824\n", True), ("max\n", False), ("9223372036854771712\n", False)]
 )
-def test_a_limit_of_its_own_group_or_of_one_above_counts_if_it_is_less(
-    place: str, text: str, counts: bool, groups: Path
-):
+def test_a_limit_of_the_own_group_or_a_parent_counts_if_it_is_less(place: str, text: str, counts: bool, groups: Path):
     physical = machine._physical()
     (groups / place / "memory.max").write_text(text)
     assert machine.memory_bytes() == (min(machine.GIB, physical) if counts else physical)

@@ -196,10 +196,10 @@ from skypane.runtime.spark.machine.session import session
 from tests.runtime.driver import Task, job_of
 from tests.runtime.streams import finish
 
-task, told = Task(sys.argv[1], late=False), threading.Event()
+task, reported = Task(sys.argv[1], late=False), threading.Event()
 spark = session("local[1]", "first", {"spark.driver.memory": "512m"})
-handle = job_of(spark, task).start(on_batch=lambda batch: told.set() if batch.batch_id == 2 else None)
-assert told.wait(300)
+handle = job_of(spark, task).start(on_batch=lambda batch: reported.set() if batch.batch_id == 2 else None)
+assert reported.wait(300)
 spark.stop()
 try:
     handle.await_termination(120)
@@ -212,7 +212,7 @@ finish(job_of(session("local[1]", "second", {}), task))
 
 
 @pytest.mark.slow
-def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_go_on_from(tmp_path: Path):
+def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_continue_from(tmp_path: Path):
     batches = late_rows(5, batches=12)
     write_batches(tmp_path / "in", batches)
     subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, check=True)

@@ -65,7 +65,7 @@ def load(period: SamplingPeriod) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "n"), [("PB_RR", 1), ("PB_RR", 2), ("TB_RR", 2), ("AS", 2)])
-def test_the_simulator_comes_to_what_spark_comes_to(name: str, n: int, spark: SparkSession, tmp_path: Path):
+def test_the_simulator_gives_the_figures_of_spark(name: str, n: int, spark: SparkSession, tmp_path: Path):
     """rho within a tenth and sigma within a twentieth, with what a row cost on Spark, in intervals that it is busy for 70 %."""
     times = events(np.random.default_rng(0))
     shown = on_spark(spark, tmp_path, times, name, n)

@@ -48,7 +48,7 @@ def answers(*tables: pa.Table) -> BatchRows:
 
 
 def staged(out: Directory, tables: Sequence[pa.Table]) -> BatchRows:
-    """Answers that workers wrote where the sink wants them."""
+    """Answers that workers wrote where the sink needs them."""
     stage = out.stage("driver")
     assert stage is not None
     names = tuple(f"run-{i}.parquet" for i in range(len(tables)))
@@ -92,7 +92,7 @@ def test_files_of_workers_are_moved_not_copied(tmp_path: Path):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="which file is synchronised is read from /proc")
 @pytest.mark.parametrize("by_workers", [True, False])
-def test_files_are_on_the_disk_before_a_batch_counts_as_told(
+def test_files_are_on_the_disk_before_a_batch_counts_as_delivered(
     tmp_path: Path, by_workers: bool, monkeypatch: pytest.MonkeyPatch
 ):
     """Each under the name that it has on the stage; then the list of what is in the folder."""
@@ -144,7 +144,7 @@ def test_a_try_that_was_killed_halfway_is_repaired(tmp_path: Path):
     assert content(tmp_path) == multiset(ONE)
 
 
-def test_what_waits_in_the_stage_is_no_answer(tmp_path: Path):
+def test_files_in_the_stage_are_not_answers(tmp_path: Path):
     out = opened(tmp_path)
     staged(out, [ONE])
     assert visible(tmp_path) == []
@@ -158,8 +158,8 @@ def test_a_batch_without_rows_leaves_no_file(tmp_path: Path):
     assert visible(tmp_path) == []
 
 
-def test_who_has_the_front_open_goes_on_reading_the_old_one(tmp_path: Path):
-    """And whoever looks finds one file, whole, at any moment."""
+def test_a_reader_with_the_front_open_continues_to_read_the_old_one(tmp_path: Path):
+    """And a reader finds one file, whole, at any moment."""
     front, move = Current(str(tmp_path)), DocumentStore.move
     front.open(QueryStart("q"))
     front.write(NO_SPARK, answers(ONE), 0)
@@ -368,8 +368,8 @@ def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path
     assert checked("out") == Sinks(Directory("out"))
 
 
-def test_answers_and_late_rows_have_names_of_their_own_and_no_folder_in_common(tmp_path: Path):
-    """Two mounts of one folder look like two places: what lies there tells."""
+def test_answers_and_late_rows_have_different_names_and_folders(tmp_path: Path):
+    """Two mounts of one folder look like two places: the files there show it."""
     for taker in checked(tmp_path / "out", tmp_path / "late").by_role.values():
         taker.open(QueryStart("q"))
         taker.write(NO_SPARK, answers(ONE), 0)
@@ -391,7 +391,7 @@ def test_an_output_that_cannot_be_written_is_refused_at_the_call(path: str):
         checked(path)
 
 
-def test_a_sink_of_ones_own_must_only_write():
+def test_a_user_defined_sink_must_only_write():
     class Count(Sink):
         row_count = 0
 
@@ -419,7 +419,7 @@ def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):
 
 
 @pytest.mark.parametrize("output", [None, 7, Memory, Console, ["out"]])
-def test_what_is_no_output_is_refused(output: Any):
+def test_an_invalid_output_is_refused(output: Any):
     with pytest.raises(ConfigError, match=r"^output must be a path, Console, Directory, Memory, or a function"):
         sink(output)
 
@@ -428,5 +428,5 @@ def test_rows_after_a_piece_without_rows_reach_a_sink_that_takes_a_dataframe(spa
     rows = pa.table({"x": [1, 2]})
     pieces = pa.concat_tables([rows.slice(0, 1), rows.slice(0, 0), rows.slice(1, 1)])
     assert pieces.column("x").num_chunks == 3
-    told = BatchRows(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
-    assert [row.x for row in told.collect()] == [1, 2]
+    frame = BatchRows(rows.schema, row_count=2, tables=(rows.slice(0, 0), pieces)).dataframe(spark)
+    assert [row.x for row in frame.collect()] == [1, 2]

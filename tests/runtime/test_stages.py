@@ -58,9 +58,9 @@ def plan(shape: Windows) -> Plan:
     return Plan(SKYLINE, shape, "time", KSlack())
 
 
-def lifted(asked: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftReports:
+def lifted(made: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftReports:
     """The reports of a batch whose rows come in these parts, one to each task."""
-    stage = LiftStage(asked.query, asked.gate, folder, 7)
+    stage = LiftStage(made.query, made.gate, folder, 7)
     reports = [report for part in parts for report in stage(part.to_batches())]
     return LiftReports(tuple(TaskReport.from_json(report.column(0)[0].as_py()) for report in reports))
 
@@ -70,9 +70,9 @@ def lifted(asked: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftRep
 def test_a_batch_is_lifted_alike_however_its_rows_are_dealt_to_tasks(
     tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, cuts: list[int]
 ):
-    folder, asked = store(tmp_path_factory), plan(shape)
-    alone = lifted(asked, folder, [rows])
-    together = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
+    folder, made = store(tmp_path_factory), plan(shape)
+    alone = lifted(made, folder, [rows])
+    together = lifted(made, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
     load = PartialReader(folder.child(PARTIALS))
     for level in (alone, together):
         assert level.fingerprint == alone.fingerprint
@@ -91,11 +91,11 @@ def test_a_batch_is_lifted_alike_however_its_rows_are_dealt_to_tasks(
 def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, runs: int, cuts: list[int]
 ):
-    folder, asked = store(tmp_path_factory), plan(shape)
-    level = lifted(asked, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
+    folder, made = store(tmp_path_factory), plan(shape)
+    level = lifted(made, folder, split(rows, [min(at, rows.num_rows) for at in cuts]))
     panes = OpenPanes[PartialReference].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
     tasks = panes.all_windows()
-    schema, query = asked.validate(SCHEMA), asked.window_query(SCHEMA)
+    schema, query = made.validate(SCHEMA), made.window_query(SCHEMA)
     here, alone = in_driver(query.worker(), folder, tasks, schema)
     stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
     numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
@@ -126,9 +126,9 @@ NOT_FOR_WORKERS = frozenset(
 
 def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
     shape = Windows(20, 10)
-    asked = plan(shape)
-    query, folder = asked.window_query(SCHEMA), DocumentStore("/nowhere")
-    stages = LiftStage(asked.query, asked.gate, folder, 7), WindowStage(query, folder, folder, "7", (), SCHEMA)
+    made = plan(shape)
+    query, folder = made.window_query(SCHEMA), DocumentStore("/nowhere")
+    stages = LiftStage(made.query, made.gate, folder, 7), WindowStage(query, folder, folder, "7", (), SCHEMA)
     load = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(stages), capture_output=True, check=True)
     loaded = done.stdout.decode().split()
@@ -150,11 +150,11 @@ KEYED = Aggregate(["key", "text"], n=sp.count(), total=sp.sum("f"), last=sp.last
 def test_workers_that_share_windows_by_keys_answer_as_the_driver(
     tmp_path_factory: pytest.TempPathFactory, rows: pa.Table, shape: Windows, runs: int, parts: int
 ):
-    folder, asked = store(tmp_path_factory), Plan(KEYED, shape, "at", KSlack())
-    level = lifted(asked, folder, split(rows, [rows.num_rows // 2]))
+    folder, made = store(tmp_path_factory), Plan(KEYED, shape, "at", KSlack())
+    level = lifted(made, folder, split(rows, [rows.num_rows // 2]))
     panes = OpenPanes[PartialReference].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
     tasks = panes.all_windows()
-    schema, query = asked.validate(rows.schema), asked.window_query(rows.schema)
+    schema, query = made.validate(rows.schema), made.window_query(rows.schema)
     here, _ = in_driver(query.worker(), folder, tasks, schema)
     stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
     assert stage.tasks == len(stage.runs) * parts
@@ -175,7 +175,7 @@ def test_workers_that_share_windows_by_keys_answer_as_the_driver(
         (Aggregate("key", n=sp.count(), having="n > 1"), True),
     ],
 )
-def test_windows_are_shared_by_keys_where_each_key_has_an_answer_of_its_own(query: Aggregate, divisible: bool):
+def test_windows_are_shared_by_keys_where_each_key_has_an_answer(query: Aggregate, divisible: bool):
     assert query.divisible(KEYED_SCHEMA) is divisible
 
 
@@ -210,9 +210,9 @@ def test_a_pane_of_several_windows_counts_once(tasks: list[RefTask]):
 def test_what_is_remembered_survives_the_ledger(
     panes: dict[int, tuple[PartialReference, ...]], next_window: int | None
 ):
-    asked = plan(Windows(20, 10))
-    state = WindowState(asked.progress.init(), OpenPanes(asked.windows, panes, next_window))
-    saved = json.loads(json.dumps([asked.progress.snapshot(state.progress), state.snapshot()]))
-    assert WindowState.restored(asked, *saved) == state
+    made = plan(Windows(20, 10))
+    state = WindowState(made.progress.init(), OpenPanes(made.windows, panes, next_window))
+    saved = json.loads(json.dumps([made.progress.snapshot(state.progress), state.snapshot()]))
+    assert WindowState.restored(made, *saved) == state
     assert state.files == {ref.file for refs in panes.values() for ref in refs}
     assert state.rows == sum(ref.rows for refs in panes.values() for ref in refs)

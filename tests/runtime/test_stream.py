@@ -141,7 +141,7 @@ def test_a_stream_answers_as_the_oracle(name: str, spark: SparkSession, tmp_path
 @pytest.fixture
 def exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are exchanged before they are lifted, from the first batch on."""
-    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test wants it"))
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.core
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
 @pytest.mark.parametrize("splitting", slow_but(["TB_RR", "AS_PID"], ["PB_RR", "TB_RR", "AS_PID"]))
-def test_answers_do_not_depend_on_who_works(splitting: str, spark: SparkSession, tmp_path: Path):
+def test_answers_do_not_depend_on_workers(splitting: str, spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
     workers = sp.WorkerOptions(plq_workers=1, splitting=splitting)
@@ -338,7 +338,7 @@ def test_metrics_describe_each_batch(mixed: tuple[Any, ...]):
     assert sum(batch.windows for batch in metrics) > 0
 
 
-def test_the_handle_tells_what_happened(mixed: tuple[Any, ...]):
+def test_the_handle_reports_what_happened(mixed: tuple[Any, ...]):
     _, batches, metrics, handle = mixed
     assert handle.status == {"active": False, "message": "Stopped", "error": None}
     assert handle.query.name == "mixed"
@@ -392,7 +392,7 @@ def micros(time: datetime) -> int:
 
 
 @pytest.mark.core
-def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path):
+def test_a_stopped_stream_continues_where_it_ended(spark: SparkSession, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = case.batches()
     job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"))
@@ -409,33 +409,33 @@ def test_a_stopped_stream_goes_on_where_it_ended(spark: SparkSession, tmp_path: 
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
 
 
-def test_a_drained_stream_answers_its_last_windows_and_may_go_on(spark: SparkSession, tmp_path: Path):
-    case, told = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
+def test_a_drained_stream_answers_its_last_windows_and_may_continue(spark: SparkSession, tmp_path: Path):
+    case, reported = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
     batches = case.batches()
     job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
-    handle = job.start(trigger="available now", on_batch=told.append)
+    handle = job.start(trigger="available now", on_batch=reported.append)
     assert handle.await_termination(60)
     drained = handle.drain()
     assert drained is not None
     assert drained.rows == drained.open_panes == 0 < drained.windows
-    assert told[-1].batch_id == drained.batch_id == 3
+    assert reported[-1].batch_id == drained.batch_id == 3
     assert handle.drain() is None, "nothing is open"
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, [*batches[:3], local.Drain()])
 
     write_batches(tmp_path / "in", batches[3:], first=3)
-    handle = job.start(trigger="available now", on_batch=told.append)
+    handle = job.start(trigger="available now", on_batch=reported.append)
     assert handle.await_termination(60)
     handle.drain()
-    assert [batch.batch_id for batch in told] == list(range(8))
+    assert [batch.batch_id for batch in reported] == list(range(8))
     events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, events)
     late = [row for outcome in local.run(case.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
     assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
-    assert told[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in told[:4])
+    assert reported[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in reported[:4])
 
 
 class Held:
-    """A sink that waits in the middle of a batch until it is let go."""
+    """A sink that waits in the middle of a batch until it is released."""
 
     def __init__(self) -> None:
         self.taken: dict[int, pa.Table] = {}

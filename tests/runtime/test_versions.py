@@ -14,8 +14,8 @@ from skypane.types import SkypaneError
 
 @pytest.mark.parametrize("version", ["3.5.9", "2.4", "3.10.0"])
 def test_an_older_pyspark_is_refused_in_one_sentence(version: str):
-    told = f"skypane needs PySpark 4.0 or newer, found {version}: run pip install 'pyspark>=4.0'"
-    with pytest.raises(SkypaneError, match=f"^{re.escape(told)}$"):
+    message = f"skypane needs PySpark 4.0 or newer, found {version}: run pip install 'pyspark>=4.0'"
+    with pytest.raises(SkypaneError, match=f"^{re.escape(message)}$"):
         versions.need("4.0", "skypane", version)
 
 

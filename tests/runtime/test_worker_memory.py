@@ -20,8 +20,8 @@ def test_what_a_worker_has_loaded_is_not_looked_through_after_each_task(spark: S
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id AS a", "-id AS b")
     assert sp.skyline(rows, "a MIN, b MIN").count() == 100
-    told = spark.range(0, 2, 1, 2).mapInArrow(frozen, "frozen long").collect()
-    assert max(row.frozen for row in told) > 50_000, "numba and pyarrow alone are more objects"
+    found = spark.range(0, 2, 1, 2).mapInArrow(frozen, "frozen long").collect()
+    assert max(row.frozen for row in found) > 50_000, "numba and pyarrow alone are more objects"
 
 
 def test_a_worker_keeps_the_memory_of_its_tables(spark: SparkSession):
@@ -31,8 +31,8 @@ def test_a_worker_keeps_the_memory_of_its_tables(spark: SparkSession):
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id AS a", "-id AS b")
     assert sp.skyline(rows, "a MIN, b MIN").count() == 100
-    told = spark.range(0, 2, 1, 2).mapInArrow(allocator, "allocator string").collect()
-    assert "system" in {row.allocator for row in told}
+    found = spark.range(0, 2, 1, 2).mapInArrow(allocator, "allocator string").collect()
+    assert "system" in {row.allocator for row in found}
 
 
 def test_elsewhere_than_in_a_worker_nothing_is_kept(monkeypatch: pytest.MonkeyPatch):

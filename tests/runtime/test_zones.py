@@ -45,14 +45,14 @@ from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
-CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before is told twice
+CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before occurs twice
 ZONES_OF_UTC = ["Etc/UTC", "GMT"]
 PARETO = sp.low("price") * sp.high("rating")
 PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
 
 
 def batches_of(zone: str | None) -> list[pa.Table]:
-    """Return batches of times around the hour that is told twice, `sent` an hour earlier, and times inside a list."""
+    """Return batches of times around the hour that occurs twice, `sent` an hour earlier, and times inside a list."""
     return [
         batch.append_column(
             "seen", pa.array([[time] for time in batch["sent"].to_pylist()], pa.list_(batch["ts"].type))
@@ -172,9 +172,9 @@ def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession
     with_zone, without = (pa.concat_tables(batches_of(zone)) for zone in ("UTC", None))
     for rows in (with_zone, without):
         frame = elsewhere.createDataFrame(rows, spark_schema(rows.schema)).repartition(3)
-        asked = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
-        assert isinstance(asked, DataFrame)
-        found = windows(asked.toArrow().sort_by("window_start"))
+        frame_of = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+        assert isinstance(frame_of, DataFrame)
+        found = windows(frame_of.toArrow().sort_by("window_start"))
         whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
         last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
         assert found == windows(answers(whole, [rows, last]))
@@ -187,7 +187,7 @@ def written(times: pa.ChunkedArray, zone: str, kind: str) -> list[str]:
 
 
 def meant(texts: list[str], zone: str) -> list[datetime]:
-    """Return what texts mean in a zone; an hour that is told twice and has no distance to UTC is the first of the two."""
+    """Return what texts mean in a zone; an hour that occurs twice and has no distance to UTC is the first of the two."""
     times = [datetime.fromisoformat(text) for text in texts]
     return [(time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC) for time in times]
 
@@ -204,7 +204,7 @@ def meant(texts: list[str], zone: str) -> list[datetime]:
 def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
     kind: str, elsewhere: SparkSession, zone: str, tmp_path: Path
 ):
-    """Some of them in the hour that is told twice; answers go to CSV, which Spark reads as they were meant."""
+    """Some of them in the hour that occurs twice; answers go to CSV, which Spark reads as they were meant."""
     plan = replace(PLAN, progress=sp.Watermark("10 seconds"))
     batches = list[pa.Table]()
     for number, batch in enumerate(late_rows(5, start=(CLOCKS_GO_BACK + 3_600 - 60) * SECOND)):
@@ -222,10 +222,10 @@ def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
     read = elsewhere.read.schema(spark_schema(wanted.schema)).csv(str(tmp_path / "out"), header=True).toArrow()
     assert windows_of(read.cast(wanted.schema).sort_by("window_start")) == windows_of(wanted) != []
     static = elsewhere.read.schema(columns).csv(str(tmp_path / "in"), header=True)
-    asked = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
+    frame_of = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
     whole = replace(plan, progress=sp.Watermark("1 day"))
     end = [*batches, local.Drain()]
-    assert windows_of(asked.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
+    assert windows_of(frame_of.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
 
 
 def test_the_zone_may_change_between_two_starts(spark: SparkSession, tmp_path: Path):

@@ -67,19 +67,19 @@ class NoArtefactsError(Exception):
 def classpath(*artefacts: str, alone: bool = False) -> str:
     """Return the jars of group:artefact:version, as Maven has them, and of what they need, if not `alone`.
 
-    NoArtefactsError if Maven cannot be asked, or has none.
+    NoArtefactsError if Maven cannot be run, or has none.
     """
     if shutil.which("mvn") is None:
         raise NoArtefactsError("there is no mvn on the PATH to get Kafka's artefacts with")
     with tempfile.TemporaryDirectory() as folder:
         needs = "".join(_NEED.format(*artefact.split(":"), _NOTHING if alone else "") for artefact in artefacts)
         (Path(folder) / "pom.xml").write_text(_POM.format(needs=needs))
-        told = Path(folder) / "classpath"
-        command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={told}"]
-        said = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
-        if said.returncode != 0:
-            raise NoArtefactsError(f"Maven cannot get Kafka's artefacts: {said.stdout[-500:]}")
-        return told.read_text()
+        classpath_file = Path(folder) / "classpath"
+        command = ["mvn", "-q", "-B", "dependency:build-classpath", f"-Dmdep.outputFile={classpath_file}"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+        if done.returncode != 0:
+            raise NoArtefactsError(f"Maven cannot get Kafka's artefacts: {done.stdout[-500:]}")
+        return classpath_file.read_text()
 
 
 def known_classpath(note: Path) -> str:

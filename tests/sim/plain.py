@@ -46,7 +46,7 @@ class Item(NamedTuple):
 
 @dataclass
 class Worker:
-    """A PLQ worker: its queue, what it has taken of each pane, its results, the counters it was told, how long it worked."""
+    """A PLQ worker: its queue, what it has taken of each pane, its results, the counters it received, how long it worked."""
 
     queue: deque[Item | Message] = field(default_factory=deque)
     taken: dict[int, int] = field(default_factory=dict)
@@ -59,8 +59,8 @@ class Worker:
     def load(self) -> int:
         return sum(isinstance(item, Item) for item in self.queue)
 
-    def told(self, message: Message) -> list[tuple[int, int, int, frozenset[int]]]:
-        """Take a message that is no tuple; return (pane, tuples, counter, rows) of each partition that it closes."""
+    def processed_message(self, message: Message) -> list[tuple[int, int, int, frozenset[int]]]:
+        """Take a message that is not a tuple; return (pane, tuples, counter, rows) of each partition that it closes."""
         match message:
             case Empty(pane=pane, counter=counter) | UpdateCount(pane=pane, counter=counter):
                 self.counters[pane] = counter
@@ -75,7 +75,7 @@ class Worker:
 
 
 class PlainFarm:
-    """A PLQ and a policy, whose state stays as it is but for what it sends."""
+    """A PLQ and a policy, whose state stays as it is except for what it sends."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class PlainFarm:
             self._finish_until(until)
 
     def finish(self, now: float) -> list[PartitionResult]:
-        """Take what is left of the stream, close all panes, and work off what waits."""
+        """Take what is left of the stream, close all panes, and work off the backlog."""
         self.advance(float("inf"))
         now = max(now, self.clock)
         while self.closed < self.stream.panes:
@@ -191,7 +191,7 @@ class PlainFarm:
             worker.queue.popleft()
             self.results += [
                 PartitionResult(now, pane, number, tuples, counter, rows)
-                for pane, tuples, counter, rows in worker.told(head)
+                for pane, tuples, counter, rows in worker.processed_message(head)
             ]
 
     def _finish_until(self, time: float) -> None:

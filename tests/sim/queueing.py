@@ -11,7 +11,7 @@ from skypane.types import ConfigError, FloatArray
 
 @kernel
 def _run(arrival: FloatArray, service: FloatArray, servers: int, heap: EventHeap, waits: FloatArray) -> None:
-    """Serve in order of arrival: an event is the end of a service; what waits is the run of tuples from `head`."""
+    """Serve in order of arrival: an event is the end of a service; the backlog is the run of tuples from `head`."""
     time, sequence, item, use = heap
     head = 0
     free = servers

@@ -27,7 +27,7 @@ def test_a_fitted_size_is_that_of_the_kernels_within_a_tenth(kind: str, d: int):
 
 
 @pytest.mark.parametrize("d", [1, 2, 4, 8])
-def test_a_skyline_tells_the_growth_that_is_fitted(d: int):
+def test_a_skyline_reports_the_fitted_growth(d: int):
     query = Skyline(from_sense([f"c{at}" for at in range(d)], ["min"] * d))
     assert query.growth == pytest.approx(fitted_size("independent", d, draws=2).exponent, abs=0.05)
 

@@ -46,8 +46,8 @@ def streams(draw) -> SimulatedStream:
     return stream(gaps, delays, points=points)
 
 
-def told(results: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Return partition results as they are told, in order; rows as sets."""
+def comparable(results: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return partition results as they are emitted, in order; rows as sets."""
     return sorted((*result[:5], tuple(sorted(result[5]))) for result in results)
 
 
@@ -102,18 +102,18 @@ def test_the_compiled_farm_is_the_plain_one(policy, made, workers, room, sizes, 
     while until < end:
         until += data.draw(st.sampled_from([0.5, 1.0, 3.0]))
         interval = farm.advance(min(until, end), policy, state)
-        results += as_told(interval.results)
+        results += as_tuples(interval.results)
         busy += interval.period.busy
         done += interval.period.processed
-    results += as_told(farm.finish(policy, state))
-    assert told(results) == told(expected)
+    results += as_tuples(farm.finish(policy, state))
+    assert comparable(results) == comparable(expected)
     assert farm.dropped == plain.dropped
     assert sum(result[3] for result in results) == len(made.arrival) - farm.dropped
     assert (done <= [worker.done for worker in plain.workers]).all()
     assert (busy <= np.array([worker.busy for worker in plain.workers]) + 1e-9).all()
 
 
-def as_told(results: PartitionResults) -> list[tuple[Any, ...]]:
+def as_tuples(results: PartitionResults) -> list[tuple[Any, ...]]:
     rows = [()] * len(results.time) if results.rows is None else [tuple(one.tolist()) for one in results.rows]
     return list(zip(*(column.tolist() for column in results[:5]), rows, strict=True))
 
@@ -128,15 +128,15 @@ def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(policy,
     results, until = [], 0.0
     for workers in [*scales, *[None] * (2 * len(made.arrival) + 6)]:
         until += 1.5
-        results += as_told(farm.advance(until, policy, state).results)
+        results += as_tuples(farm.advance(until, policy, state).results)
         plain.advance(until)
         if workers is not None:
             farm.scale(workers)
             plain.scale(workers, until)
         elif farm.ended:
             break
-    results += as_told(farm.finish(policy, state))
-    assert told(results) == told(plain.finish(until))
+    results += as_tuples(farm.finish(policy, state))
+    assert comparable(results) == comparable(plain.finish(until))
     assert farm.dropped == plain.dropped
     assert sum(tuples for _, _, _, tuples, *_ in results) == len(made.arrival) - farm.dropped
     count, complete = PartitionCount(), []
@@ -149,7 +149,7 @@ def test_no_partition_is_lost_or_counted_twice_while_workers_come_and_go(policy,
 
 def test_a_full_queue_holds_the_source_back():
     """Two workers of one second a tuple, panes in turn; tuples of pane 0 at 1, 1, 1, one of pane 1 at 5. With room for one,
-    the second and third wait for the ones before them, and so does what is behind them."""
+    the second and third wait for the ones before them; those behind them wait, too."""
     made = stream([1, 0, 0, 4], [0, 0, 0, 0])
     policy = PaneRoundRobin()
     for room, backlog, sent in ((None, 3, (3, 0)), (1, 3, (1, 0)), (2, 3, (2, 0))):
@@ -174,7 +174,7 @@ def test_a_removal_by_hand():
     farm.advance(2.0, policy)
     farm.scale(1)
     interval = farm.advance(9.0, policy)
-    assert as_told(interval.results) == [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]
+    assert as_tuples(interval.results) == [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]
 
 
 def test_an_owner_without_a_partition_opens_an_empty_one():
@@ -184,7 +184,7 @@ def test_an_owner_without_a_partition_opens_an_empty_one():
     farm = PaneFarm(made, np.array([0.5]), workers=2)
     farm.advance(6.0, policy)
     farm.scale(1)
-    results = as_told(farm.advance(15.0, policy).results)
+    results = as_tuples(farm.advance(15.0, policy).results)
     assert results == [(6.0, 1, 1, 1, 0, ()), (14.0, 0, 0, 1, 1, ()), (14.0, 1, 0, 0, 2, ())]
 
 
@@ -194,9 +194,9 @@ def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():
     policy = TupleRoundRobin()
     farm, results = PaneFarm(made, np.array([0.1]), workers=2), []
     for second in range(1, 40):
-        results += as_told(farm.advance(second + 0.5, policy).results)
+        results += as_tuples(farm.advance(second + 0.5, policy).results)
         farm.scale(1 + second % 2)
-    results += as_told(farm.finish(policy))
+    results += as_tuples(farm.finish(policy))
     assert sum(tuples for _, _, _, tuples, *_ in results) == 80
     assert sum(counter == 0 for *_, counter, _ in results) > 8
     assert results[-1][4] == len(results)

@@ -35,7 +35,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("servers", "rho"), [(1, 0.5), (1, 0.7), (4, 0.8), (17, 0.7)])
-def test_exponential_services_wait_as_erlang_says(servers: int, rho: float):
+def test_exponential_services_wait_as_in_erlangs_formula(servers: int, rho: float):
     """M/M/c: C(c, a) / (c mu - lambda)."""
     waits = [
         waiting_times(np.cumsum(exponential(1 / (servers * rho), seed)), exponential(1.0, 100 + seed), servers).mean()
@@ -53,7 +53,7 @@ def test_constant_services_wait_half_as_long(rho: float):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("rho", "services"), [(0.6, "exponential"), (0.8, "constant")])
-def test_the_pane_farm_holds_as_many_tuples_as_little_says(rho: float, services: str):
+def test_the_pane_farm_holds_as_many_tuples_as_in_littles_law(rho: float, services: str):
     """One worker: busy for rho of the time, and as many tuples in the farm, time-averaged, as Little's law gives."""
     arrival = np.cumsum(exponential(1 / rho, 4))
     work = exponential(1.0, 5) if services == "exponential" else np.ones(TUPLES)

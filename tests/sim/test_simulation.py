@@ -66,7 +66,7 @@ def test_the_pid_holds_the_setpoint_with_less_splitting_the_more_workers(bursty:
     assert 1 < mean(shown, "sigma") < 2.2
 
 
-def test_fitted_results_come_to_what_exact_ones_come_to():
+def test_fitted_and_exact_results_agree():
     """Independent points, d = 8: sizes, and with them every metric that is reported of both stages, are the same within 15 %;
     the load of merges, each of which costs as the product of two sizes, within a quarter."""
     overlapping = Windows.of("1 s", "500 ms")
@@ -148,8 +148,8 @@ def test_the_fuzzy_controller_follows_a_rate_that_doubles():
     early, late = ([one for one in shown if low <= one.time < high] for low, high in ((15, 30), (45, 60)))
     assert np.mean([one.workers.plq for one in late]) > 1.3 * np.mean([one.workers.plq for one in early])
     assert np.mean([one.rho_plq for one in late]) < 1.1
-    told = [one.because for one in shown if " -> PLQ " in one.because]
-    assert any("rule 11" in line or "rule 10" in line or "rule 12" in line for line in told)
+    reasons = [one.because for one in shown if " -> PLQ " in one.because]
+    assert any("rule 11" in line or "rule 10" in line or "rule 12" in line for line in reasons)
 
 
 def test_workers_without_work_go_and_no_window_is_answered_later_for_it():

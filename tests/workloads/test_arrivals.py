@@ -58,7 +58,7 @@ def test_constant_arrivals_are_evenly_spaced():
     assert set(np.diff(times).tolist()) == {125}
 
 
-def test_constant_arrivals_keep_their_rate_where_a_gap_is_no_whole_number():
+def test_constant_arrivals_keep_their_rate_where_a_gap_is_not_a_whole_number():
     assert times_of(Constant(3), 300_001)[-1] == 100_000_000_000
 
 

@@ -97,12 +97,12 @@ def test_holds_of_different_sources_are_their_own_and_usual_delays_come_on_top()
 
 
 @pytest.mark.parametrize("rate", [100, 10_000])
-@pytest.mark.parametrize("law", ["uniform", "exponential"])
-def test_the_late_share_is_what_theory_says(law: str, rate: int):
-    # A tuple with delay y is in time iff each later one, sent a time x < y after it, takes longer than y - x. Of Poisson
+@pytest.mark.parametrize("distribution", ["uniform", "exponential"])
+def test_the_late_share_is_that_of_theory(distribution: str, rate: int):
+    # A tuple with delay y is in time iff each later one, sent a time x < y after it, takes longer than y - x. With Poisson
     # arrivals that has the chance exp(-rate * integral of P(delay < z) for z from 0 to y), to be averaged over y.
     mean, u = 0.2, (np.arange(100_000) + 0.5) / 100_000
-    if law == "uniform":
+    if distribution == "uniform":
         delays: Delays = UniformDelay("200 ms")
         y = 2 * mean * u
         integral = y**2 / (4 * mean)

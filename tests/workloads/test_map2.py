@@ -59,7 +59,7 @@ def test_the_fit_has_the_rate_and_the_dispersion_requested_in_closed_form(fit: M
 
 
 @given(FITS)
-def test_the_closed_form_is_what_the_matrices_say(fit: Map2):
+def test_the_closed_form_agrees_with_the_matrices(fit: Map2):
     mean, _, index = by_matrices(fit)
     assert_allclose(mean, 1 / fit.rate)
     assert_allclose(index, fit.dispersion, rtol=1e-4)
@@ -100,7 +100,7 @@ def test_gaps_have_the_variation_and_the_correlation_of_the_fit():
     assert_allclose(autocorrelation(drawn, 3), expected, atol=0.02)
 
 
-def test_bursts_longer_than_a_chunk_go_on_in_the_next():
+def test_bursts_longer_than_a_chunk_continue_in_the_next():
     fit = Map2(1_000, 1_000_000, ratio=100)
     _, leave = fit.switching
     assert leave < 1e-5

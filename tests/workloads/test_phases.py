@@ -11,25 +11,25 @@ from skypane.workloads.arrivals.phases import ExponentialPeriods, ParetoPeriods,
 from skypane.workloads.stream import generator
 
 
-@pytest.mark.parametrize("law", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 2.5)])
-def test_periods_have_their_mean(law: ExponentialPeriods | ParetoPeriods):
-    assert law.lengths((400, 500), generator(1, 0)).mean() == pytest.approx(2.0, rel=0.02)
+@pytest.mark.parametrize("periods", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 2.5)])
+def test_periods_have_their_mean(periods: ExponentialPeriods | ParetoPeriods):
+    assert periods.lengths((400, 500), generator(1, 0)).mean() == pytest.approx(2.0, rel=0.02)
 
 
-@pytest.mark.parametrize("law", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 4.5)])
-def test_remainders_are_those_of_periods_met_at_random(law: ExponentialPeriods | ParetoPeriods):
+@pytest.mark.parametrize("periods", [ExponentialPeriods(2.0), ParetoPeriods(2.0, 4.5)])
+def test_remainders_are_those_of_periods_met_at_random(periods: ExponentialPeriods | ParetoPeriods):
     rng = generator(2, 0)
-    lengths = law.lengths((200_000,), rng)
+    lengths = periods.lengths((200_000,), rng)
     met = np.sort(rng.random(50_000) * lengths.sum())
     ends = np.cumsum(lengths)
     remainders = ends[np.searchsorted(ends, met)] - met
-    drawn = law.remainders(50_000, rng)
+    drawn = periods.remainders(50_000, rng)
     for share in (0.1, 0.5, 0.9):
         assert np.quantile(drawn, share) == pytest.approx(np.quantile(remainders, share), rel=0.05)
 
 
 @given(seed=st.integers(0, 1_000), n=st.integers(1, 5), steps=st.lists(st.floats(0, 30), min_size=1, max_size=8))
-def test_state_is_what_counting_edges_says(seed: int, n: int, steps: list[float]):
+def test_the_state_agrees_with_counting_edges(seed: int, n: int, steps: list[float]):
     phases = Phases(ExponentialPeriods(1.0), ParetoPeriods(0.5, 1.4), n, generator(seed, 0))
     start = 0.0
     for step in steps:

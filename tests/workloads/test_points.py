@@ -39,7 +39,7 @@ def test_points_lie_in_the_unit_cube_column_by_column(kind: str, d: int):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["correlated", "anticorrelated"])
 @pytest.mark.parametrize("d", [2, 3, 5])
-def test_points_are_drawn_as_the_definition_says(kind: str, d: int):
+def test_points_are_drawn_as_defined(kind: str, d: int):
     drawn = DISTRIBUTIONS[kind](100_000, d, generator(2, 0))
     wanted = by_definition(kind, 4_000, d, generator(3, 0))
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
@@ -57,7 +57,7 @@ def test_skylines_grow_from_correlated_to_anticorrelated(d: int):
     assert shares["correlated"] < shares["independent"] < shares["anticorrelated"]
 
 
-def test_correlation_is_what_the_kind_says():
+def test_the_kind_determines_the_correlation():
     rows = np.zeros(50_000, dtype=np.int64)
     assert mean_correlation(Classic("correlated", 2).draw(rows, generator(5, 0))) > 0.65
     assert mean_correlation(Classic("independent", 2).draw(rows, generator(5, 0))) == pytest.approx(0, abs=0.02)

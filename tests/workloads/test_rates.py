@@ -22,7 +22,7 @@ def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[RateSeg
     return cycle([RateSegments(np.array(lengths), np.array(rates))])
 
 
-def test_poisson_tuples_fall_where_the_rate_is_and_on_whom_it_is():
+def test_poisson_tuples_follow_the_rate_over_time_and_sources():
     # |--- 1 s: source 0 only ---|--- 2 s: nobody ---|--- 1 s: source 1 twice as fast as 0 ---|
     parts = repeated([1.0, 2.0, 1.0], [[3_000.0, 0.0], [0.0, 0.0], [1_000.0, 2_000.0]])
     times, sources = joined(poisson(parts, generator(1, 0)), 8)

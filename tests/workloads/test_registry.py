@@ -59,7 +59,7 @@ def test_a_workload_by_name_is_the_one_by_hand():
     )
 
 
-def test_what_is_not_said_is_the_default():
+def test_missing_parameters_have_their_defaults():
     assert workload("poisson", rate=5) == Workload(Poisson(5), Classic(), Zipf(), NoDelay())
 
 

@@ -55,7 +55,7 @@ def test_a_scene_ends_at_its_length_or_its_rows_whatever_is_first(config: type[S
     assert set(micros(first, "time")) <= set(micros(whole, "time"))
 
 
-def test_cabs_crawl_in_queues_drive_on_streets_and_stand_at_ranks():
+def test_cabs_crawl_in_queues_drive_on_streets_and_wait_at_ranks():
     rows = Cabs(length="2 hours").table()
     waiting = rows.filter(pc.equal(rows["report"], "waiting"))["speed"].to_numpy()
     speed = rows.filter(pc.equal(rows["report"], "traffic"))["speed"].to_numpy()
@@ -71,7 +71,7 @@ def test_there_is_no_queue_outside_of_the_hours_of_a_place():
     assert pc.min(night.filter(pc.equal(night["report"], "traffic"))["speed"]).as_py() >= FREE[0]
 
 
-def test_a_concentrator_sends_in_the_order_of_its_time_and_hears_meters_of_the_streets_beside_it():
+def test_a_concentrator_sends_in_the_order_of_its_time_and_covers_three_streets():
     rows = Meters(length="4 hours").table()
     names = set(rows["concentrator"].to_pylist())
     assert len(names) == CONCENTRATORS

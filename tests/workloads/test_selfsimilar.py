@@ -38,7 +38,7 @@ def test_counts_have_the_hurst_parameter_requested(hurst: float):
 
 @pytest.mark.long
 @pytest.mark.parametrize("hurst", HURSTS)
-def test_so_have_they_over_few_periods_and_over_many(hurst: float):
+def test_counts_over_few_and_many_periods_have_the_hurst_parameter(hurst: float):
     """Where on/off streams come to it in the limit: counts over m periods vary as m^H for any m that was looked at."""
     series = np.concatenate([next_chunks(hurst, seed, 256) for seed in range(6)])
     deviations = [series[: len(series) // m * m].reshape(-1, m).sum(axis=1).std() for m in (1, 4, 16, 64)]

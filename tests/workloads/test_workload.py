@@ -102,7 +102,7 @@ def test_a_stream_ends_after_rows_or_length():
     assert Workload(Poisson(1_000), rows=10**6, length="1 second").table().num_rows < 2_000
 
 
-def test_an_endless_stream_goes_on_and_is_no_table():
+def test_an_endless_stream_continues_and_cannot_become_a_table():
     made = Workload(Poisson(1_000), delays=UniformDelay("1 second"))
     assert sum(batch.num_rows for batch in islice(made, 30)) > 300_000
     with pytest.raises(ConfigError, match="an endless workload cannot be a table; give rows= or length="):

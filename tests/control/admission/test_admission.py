@@ -45,7 +45,7 @@ def test_new_streams_count_for_the_average_of_those_that_are_there():
     assert policy.streams(state.profiles, {**known, "new": MetaData(max=9)})["new"].expected == 9
 
 
-def test_of_a_capacity_the_headroom_is_kept_free():
+def test_the_headroom_of_a_capacity_stays_free():
     """Of 10 rows/s 8: three streams of 3 rows/s are too many for one reader, and two are not."""
     policy = Admission(capacity=10, headroom=0.2)
     assert sorted(map(len, readers(after(policy, streams(*"abc"), dict.fromkeys("abc", 3.0))).values())) == [1, 2]
@@ -55,7 +55,7 @@ def test_a_first_stream_of_which_nothing_is_known_counts_for_a_share_of_a_reader
     assert Admission(capacity=50, unknown=0.2).streams((), streams("new"))["new"].average == 10
 
 
-def test_who_is_not_named_any_more_has_left_with_its_history():
+def test_a_stream_that_is_not_named_any_more_leaves_with_its_history():
     policy = Admission(capacity=10)
     state = after(policy, streams("a", "b"), {"a": 6.0, "b": 2.0})
     state, decision = policy.decide(state, streams("b"))
@@ -122,7 +122,7 @@ def test_readers_are_given_back_one_at_a_time():
     assert all(before - now <= 1 for before, now in zip([3, *counts], counts, strict=False))
 
 
-def test_a_decision_says_who_was_overloaded_and_what_moves():
+def test_a_decision_names_overloaded_readers_and_moved_streams():
     policy = Admission(capacity=10, strategy="ARD")
     state = after(policy, streams("a", "b", "c"), {"a": 4.0, "b": 3.0, "c": 3.0})
     state = policy.observe(state, PeriodObservation({"a": 6.0, "b": 3.0, "c": 3.0}))
@@ -148,13 +148,13 @@ def test_a_snapshot_in_between_changes_nothing(strategy: str, periods: list[dict
         assert sorted(name for names in one.value.readers.values() for name in names) == sorted(known)
 
 
-def test_what_is_no_snapshot_is_refused():
+def test_an_invalid_snapshot_is_refused():
     with pytest.raises(CheckpointError, match="AdmissionState in the checkpoint"):
         Admission(most=2).restore({"readers": []})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"strategy": "BFD"}, "strategy must be one of PAR, ARI, ARD, DRF, DRF-M, got 'BFD'"),
         ({"capacity": None}, "need capacity, the rows per second that one reader reads, or most"),
@@ -165,12 +165,12 @@ def test_what_is_no_snapshot_is_refused():
         ({"capacity": -5}, "capacity is in rows per second of a reader"),
     ],
 )
-def test_a_policy_that_cannot_be_is_refused(wrong, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_an_invalid_policy_is_refused(wrong, message: str):
+    with pytest.raises(ConfigError, match=message):
         Admission(**{"capacity": 10, **wrong})
 
 
-def test_rates_that_cannot_be_are_refused():
+def test_invalid_rates_are_refused():
     with pytest.raises(ConfigError, match="rate of a must be finite and not negative, got nan"):
         PeriodObservation({"a": float("nan")})
     with pytest.raises(ConfigError, match="queue of reader 1 must be finite and not negative, got -1"):

@@ -68,7 +68,7 @@ def test_par_packs_all_of_them_again():
     assert place(STRATEGIES["PAR"], READERS, NEW, TEN).readers == packed
 
 
-def test_what_is_larger_than_a_reader_has_one_of_its_own_and_stays_there():
+def test_a_stream_larger_than_a_reader_has_a_reader_to_itself_and_stays_there():
     huge, small = StreamLoad("huge", 30, 30, 30), StreamLoad("small", 1, 1, 1)
     placed = place(DRF_M, [], [huge, small], TEN)
     assert placed.readers == {1: ("huge",), 2: ("small",)}
@@ -85,7 +85,7 @@ def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"capacity": 0}, "capacity is in rows per second of a reader, need more than 0, got 0"),
         ({"capacity": 1, "latency": 0}, "latency must be longer than 0, got 0 s"),
@@ -93,8 +93,8 @@ def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
         ({"capacity": 1, "most": 0}, "most must be at least 1 reader, got 0"),
     ],
 )
-def test_limits_that_cannot_be_are_refused(wrong, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_limits_are_refused(wrong, message: str):
+    with pytest.raises(ConfigError, match=message):
         ReaderCapacity(**wrong)
 
 
@@ -130,7 +130,7 @@ def test_no_stream_is_lost_and_none_is_on_two_readers(strategy, situation):
 
 
 @given(strategy=EVERY, situation=situations())
-def test_the_moves_say_what_changed(strategy, situation):
+def test_the_moves_are_the_changes(strategy, situation):
     readers, new, limits = situation
     placed = place(strategy, readers, new, limits)
     before = {stream.name: reader.number for reader in readers for stream in reader.streams}

@@ -14,7 +14,7 @@ def expected(meta: MetaData, rates=(), forecasts=(7.0, 8.0, 9.0)) -> float | Non
     return expectation(meta, rates, forecasts, 10.0)
 
 
-def test_nothing_said_is_nothing_expected():
+def test_without_an_expectation_or_a_maximum_nothing_is_expected():
     assert expected(MetaData()) is None
     assert expected(MetaData(average=5, min=1)) is None
 

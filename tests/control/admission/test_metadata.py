@@ -21,7 +21,7 @@ def test_names_with_values_as_they_come_from_yaml_are_read():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"peak": 3}, r"meta: unknown characteristic 'peak' of a stream; use one of min, max"),
         ({"averge": 3}, r"meta: unknown characteristic 'averge' of a stream; did you mean 'average'\?"),
@@ -39,8 +39,8 @@ def test_names_with_values_as_they_come_from_yaml_are_read():
         (["max"], r"meta must be a mapping such as max: 500, got \['max'\]"),
     ],
 )
-def test_invalid_values_are_refused_with_field_value_and_remedy(given, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_values_are_refused_with_field_value_and_remedy(given, message: str):
+    with pytest.raises(ConfigError, match=message):
         MetaData.of(given)
 
 
@@ -52,9 +52,9 @@ def test_phases_follow_from_what_is_given_of_them():
 
 
 def test_the_defaults_are_averages_over_the_streams_that_there_are():
-    said = [MetaData(period="1 minute", transition="jump"), MetaData(period="3 minutes", transition="jump"),
+    message = [MetaData(period="1 minute", transition="jump"), MetaData(period="3 minutes", transition="jump"),
             MetaData(transition="trend", burst_percent=20)]  # fmt: skip
-    defaults = averages(said, [(10.0, 20.0), (30.0, 60.0), ()])
+    defaults = averages(message, [(10.0, 20.0), (30.0, 60.0), ()])
     assert defaults == MetaData(
         min=20, max=40, average=30, period=Length(120_000_000), transition="jump", burst_percent=20
     )

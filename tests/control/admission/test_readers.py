@@ -17,7 +17,7 @@ def decided(policy: Readers, state: ReadersState, rate: float, backlog: float = 
     return state, decision.value, decision.because
 
 
-def test_readers_are_as_many_as_rate_backlog_and_cost_ask_for_by_hand():
+def test_the_number_of_readers_follows_from_rate_backlog_and_cost_by_hand():
     """A reader reads 1,000 rows/s, of which a tenth is kept free: 1,700 rows/s need 1.9 of them, 8,500 that wait as much."""
     policy = Readers(most=8, latency="5 seconds", calm=1)
     state = policy.observe(policy.init(), ReaderBatch(rows=2_000, seconds=1.0, readers=2))
@@ -64,7 +64,7 @@ def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_on
     assert had == [4, 3, 3, 2, 2, 1, 1, 1]
 
 
-def test_a_dry_run_tells_and_changes_nothing():
+def test_a_dry_run_reports_and_changes_nothing():
     policy = Readers(most=4, calm=1, dry_run=True)
     state = policy.observe(policy.init(), ReaderBatch(1_000, 0.1, 4))
     _, readers, because = decided(policy, state, 10)

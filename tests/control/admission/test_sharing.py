@@ -8,7 +8,7 @@ from skypane.control.admission.sharing import fair_shares
 WANTED = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), min_size=1)
 
 
-def test_a_hot_input_leaves_the_others_what_they_want():
+def test_a_hot_input_leaves_the_others_what_they_need():
     assert fair_shares({"hot": 1000, "a": 3, "b": 10}, 21) == {"a": 3, "b": 9, "hot": 9}
 
 
@@ -18,12 +18,12 @@ def test_shares_are_max_min_fair_and_use_the_whole_budget(wanted: dict[str, int]
     assert sum(shares.values()) == min(budget, sum(wanted.values()))
     assert all(0 <= shares[name] <= wanted[name] for name in wanted)
     short = [shares[name] for name in wanted if shares[name] < wanted[name]]
-    # Whoever gets less than it wants gets as much as anyone, but for the row that does not divide.
+    # An input that gets less than it needs gets as much as any other, except for the row that does not divide.
     assert all(share + 1 >= max(shares.values()) for share in short)
 
 
 @given(names=st.integers(1, 8), budget=st.integers(1, 8))
-def test_of_a_budget_below_the_number_of_inputs_each_has_its_turn(names: int, budget: int):
+def test_each_input_gets_a_share_in_turn_of_a_budget_below_their_number(names: int, budget: int):
     wanted = {str(name): 100 for name in range(names)}
     got = [fair_shares(wanted, budget, turn) for turn in range(names)]
     assert all(any(shares[name] for shares in got) for name in wanted)

@@ -21,7 +21,7 @@ from skypane.types import CheckpointError, ConfigError
 
 @dataclass(frozen=True)
 class Wants(ScalingPolicy):
-    """Proposes what it is told to, and notes what it was asked."""
+    """Proposes what a test sets, and notes its arguments."""
 
     workers: Workers
     name = "wants"
@@ -45,7 +45,7 @@ def after(
     return state, decision
 
 
-def test_a_policy_is_asked_once_in_a_control_interval():
+def test_a_policy_is_called_once_in_a_control_interval():
     elastic = Elastic(Wants(Workers(3, 4)), most=10, every=3)
     state, decision = after(elastic, [stages(1.0)] * 2)
     assert decision.value == Workers(1, 1)
@@ -84,13 +84,13 @@ def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1
     return after(elastic, [StageSamples(plq, None, arrived=100, backlog=rows)])[1].because
 
 
-def test_of_one_row_that_waits_the_line_has_no_plural():
+def test_the_line_counts_one_waiting_row_in_the_singular():
     elastic = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
     slow = SamplingPeriod(1.0, (0.9,), (1,), (1,))
     assert after(elastic, [StageSamples(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
 
 
-def test_what_waits_is_work_too():
+def test_the_backlog_is_work_too():
     """A thousand tuples are five seconds of work: within five seconds, for two workers, half of their time."""
     assert waiting(1_000, catch_up=None) == "0.25, nan"
     assert waiting(0) == "0.25, nan"
@@ -100,7 +100,7 @@ def test_what_waits_is_work_too():
     assert waiting(10**9).startswith("10.25, nan"), "the cap of rho is one of this too"
 
 
-def test_what_waits_while_nothing_comes_is_worked_off():
+def test_the_backlog_is_worked_off_while_nothing_comes():
     elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
     state, _ = after(elastic, [stages(0.9)])
     silent = StageSamples(SamplingPeriod(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
@@ -179,7 +179,7 @@ def test_workers_without_work_are_taken_away_after_a_while():
     assert after(elastic, [replace(stages(0.9), used_plq=5)], moved)[0].workers.plq == 7, "scale() begins anew"
 
 
-def test_a_dry_run_tells_and_does_nothing():
+def test_a_dry_run_reports_and_does_nothing():
     elastic = Elastic(Wants(Workers(3, 4)), most=10, every=1, dry_run=True)
     state, decision = after(elastic, [stages(1.0)])
     assert state.workers == decision.value == Workers(1, 1)
@@ -212,7 +212,7 @@ def test_the_model_follows_a_rate_that_rises():
 
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=12), st.integers(1, 4))
-def test_a_restart_at_any_interval_goes_on_as_before(shown, every):
+def test_a_restart_at_any_interval_continues_as_before(shown, every):
     elastic = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2, catch_up="5 seconds")
     state = restarted = elastic.init()
     for rho, panes, partitions in shown:
@@ -251,7 +251,7 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
     ({"idle": -1}, "idle >= 0"),
 ])  # fmt: skip
-def test_settings_that_cannot_be_are_refused(change, message):
+def test_invalid_settings_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):
         Elastic(**{"policy": FuzzyPolicy(), "most": 10} | change)
 

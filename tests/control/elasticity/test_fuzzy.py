@@ -170,12 +170,12 @@ def test_too_many_are_reduced_in_proportion():
     (3, 1.06, 3),  # 1.2
     (3, 1.1, 4),   # 1.25
 ])  # fmt: skip
-def test_small_counts_have_thresholds_of_their_own(workers: int, rho: float, after: int):
+def test_small_counts_have_separate_thresholds(workers: int, rho: float, after: int):
     assert decided(FuzzyController(), rho, 1.0, 0.9, workers, 10)[0] == after
 
 
 def test_a_mean_that_is_meant_as_1_25_is_on_every_cpu():
-    """Tenths are no binary numbers: the sum that should be 1.875 of 1.5 misses it by what the order of adding leaves."""
+    """Tenths are not binary numbers: the sum that should be 1.875 of 1.5 misses it by what the order of adding leaves."""
     tenths = np.arange(1, 20) / 10
     rho1, rho2 = (grid.ravel() for grid in np.meshgrid(tenths, tenths))
     found = PLAIN.infer(rho1, np.ones(1), rho2, np.array(60))
@@ -186,7 +186,7 @@ def test_a_mean_that_is_meant_as_1_25_is_on_every_cpu():
 
 
 def flaps(controller: FuzzyController, load: float, workers: int) -> bool:
-    """Whether a constant load (in workers' worth) sends the PLQ up and down for ever."""
+    """Whether a constant load (in workers' worth) sends the PLQ up and down forever."""
     seen = []
     for _ in range(10):
         workers, _ = decided(controller, load / workers, 1.0, 0.9, workers, 10)
@@ -217,7 +217,7 @@ def test_with_a_setpoint_a_stage_has_what_its_work_needs(workers: int, rho: floa
 
 
 def test_a_stage_that_is_far_too_slow_leaves_the_other_one_what_it_needs():
-    """Both would have more than there may be: each gives up in proportion."""
+    """Both would have more than there may be: each is reduced in proportion."""
     assert decided(PROMPT, 3.0, 1.0, 3.0, 9, 9, 30) == [15, 15]
     assert decided(PROMPT, math.inf, 1.0, 0.9, 9, 9, 30) == [29, 1]
 

@@ -28,7 +28,7 @@ def test_an_option_makes_the_policy_of_its_name(option: Any, name: str):
 
 
 def test_without_a_bound_both_stages_may_have_the_default_parallelism():
-    """On Spark they take turns on the same cores."""
+    """On Spark they alternate on the same cores."""
     assert sp.Fuzzy().scaling(Workers(1, 1), parallelism=8).most == 16
     assert sp.Fuzzy(most_wlq=20).scaling(Workers(1, 1), parallelism=8).most == 28
 
@@ -83,8 +83,8 @@ def run(*, slots: int, limit: float, intervals: int = 40) -> list[Workers]:
 
 
 @pytest.mark.parametrize("limit", [1e9, 5.0], ids=["a source that hands out all", "a source that holds back"])
-def test_a_cluster_that_refuses_executors_is_not_asked_for_ever_more(limit: float):
-    """Two slots, and work for five: the rest waits, and the policy asks for no more than the work and the rest would need.
+def test_a_cluster_that_refuses_executors_gets_bounded_requests(limit: float):
+    """Two slots, and work for five: the rest waits, and the policy requests no more than the work and the rest would need.
 
     Each batch lasts two and a half times as long as the one before, so that with the work of an interval that of two and a
     half waits: five workers for the one, twelve and a half for the other, nine tenths busy.

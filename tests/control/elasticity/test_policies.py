@@ -21,14 +21,14 @@ SITUATION = Situation(Workers(4, 7), rho_plq=1.22, rho_wlq=0.9, sigma=1.0)
 def test_a_decision_of_the_fuzzy_policy_reads_as_one_line():
     proposal = FuzzyPolicy().propose(SITUATION, 60)
     assert proposal.value == Workers(6, 8)
-    for told in ("slow 0.80", "rho 1.22", "sigma 1.00", "rule 11 0.80", "rule 5 0.20", "PLQ 4 -> 6", "WLQ 7 -> 8"):
-        assert told in proposal.because
+    for part in ("slow 0.80", "rho 1.22", "sigma 1.00", "rule 11 0.80", "rule 5 0.20", "PLQ 4 -> 6", "WLQ 7 -> 8"):
+        assert part in proposal.because
     assert "\n" not in proposal.because
     assert proposal.figures["rule 11"] == pytest.approx(0.8)
     assert proposal.figures["factor plq"] == pytest.approx(1.4)
 
 
-def test_what_was_not_measured_is_told_so():
+def test_figures_that_were_not_measured_are_reported_as_such():
     proposal = FuzzyPolicy().propose(replace(SITUATION, rho_plq=math.nan), 60)
     assert proposal.value == SITUATION.workers
     assert "not measured" in proposal.because
@@ -83,7 +83,7 @@ def test_the_threshold_takes_workers_away_below_its_target():
 
 
 @given(st.integers(-3, 200), st.integers(-3, 200), st.integers(2, 100))
-def test_both_stages_fit_in_what_there_is(plq, wlq, most):
+def test_both_stages_fit_in_the_workers_available(plq, wlq, most):
     workers = fitted(plq, wlq, most)
     assert workers.total <= most
     if max(1, plq) + max(1, wlq) <= most:
@@ -113,6 +113,6 @@ def test_every_policy_keeps_within_the_limit(policy, rhos, sigma, workers, rate,
     (lambda: Workers(0, 1), "plq_workers must be a whole number of at least 1, got 0"),
     (lambda: Workers(1, wlq=True), "wlq_workers must be a whole number of at least 1, got True"),
 ])  # fmt: skip
-def test_settings_that_cannot_be_are_refused(make, message):
+def test_invalid_settings_are_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()

@@ -19,7 +19,7 @@ STREAM = st.lists(st.lists(st.integers(0, 12), max_size=30), max_size=6)
 
 
 @given(STREAM, st.integers(1, 8))
-def test_space_saving_is_off_by_at_most_what_it_says_and_that_by_one_in_its_room(stream: list[list[int]], room: int):
+def test_space_saving_errs_by_at_most_its_error_and_the_room_bounds_it(stream: list[list[int]], room: int):
     sketch = SpaceSaving(room)
     state = sketch.init()
     for batch in stream:
@@ -82,7 +82,7 @@ def test_a_key_that_is_not_cut_is_on_the_node_that_its_tuples_go_to():
 
 
 def test_parts_of_keys_by_hand():
-    """Of a hundred tuples, a half on four nodes is two fair shares: 128 parts; a tenth 25.6, a hundredth 2.56."""
+    """From a hundred tuples, a half on four nodes is two fair shares: 128 parts; a tenth 25.6, a hundredth 2.56."""
     seen = Frequencies(np.array([7, 8, 9]), np.array([50, 10, 1]), 100, 0)
     assert sub_keys(seen, 3, 4) == {7: 128, 8: 26, 9: 3}
     assert sub_keys(seen, 2, 4) == {7: 128, 8: 26}

@@ -73,7 +73,7 @@ def test_a_pane_without_tuples_is_closed_too():
     assert panes.close(6, [3, 2]) == [Empty(1, 5, 1), Close(0, 6), Close(1, 6)]
 
 
-def test_workers_are_told_to_close_in_their_order():
+def test_workers_get_close_messages_in_their_order():
     assert PaneDirectory(0, [8, 1]).close(0, [0] * 9) == [Close(1, 0), Close(8, 0)]
 
 

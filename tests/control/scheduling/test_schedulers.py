@@ -64,8 +64,8 @@ def test_without_merge_the_second_worker_would_have_idled():
 
 
 @pytest.mark.parametrize("name", ["WIN_FB", "WIN_FB_MERGE"])
-def test_workers_that_are_ready_share_what_there_is(name: str):
-    """Of workers that are ready the one that has waited longest is next: more workers than are needed are loaded alike."""
+def test_ready_workers_share_the_windows_available(name: str):
+    """Among workers that are ready the one that has waited longest is next: more workers than are needed are loaded alike."""
     wlq = scheduler(name, TUMBLING, workers=3)
     taken = []
     for pane in range(6):

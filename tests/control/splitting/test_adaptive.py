@@ -111,7 +111,7 @@ def test_what_cannot_keep_up_is_split_evenly(seed, workers, overload):
 @pytest.mark.long
 @pytest.mark.parametrize("gains", [None, FALLBACK], ids=["tuned by the relay", "fallback gains"])
 @pytest.mark.parametrize(("workers", "utilisation"), [(12, 0.5), (12, 0.7), (12, 0.8)])
-def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisation: float):
+def test_rho_converges_to_its_setpoint(gains: Gains | None, workers: int, utilisation: float):
     sizes = bursty(0, 220)
     shown = list(run(PidSplitting(gains=gains), sizes, workers, load(sizes, workers, utilisation)))[100:]
     assert np.mean([interval.rho for interval in shown]) == pytest.approx(0.9, rel=0.03)
@@ -119,7 +119,7 @@ def test_rho_comes_to_its_setpoint(gains: Gains | None, workers: int, utilisatio
 
 
 def test_gains_that_were_found_among_bursts_are_no_softer_than_the_fallback():
-    """The relay takes noise for the loop's swing: of these loops, which are alike but for their bursts, it finds most steeper."""
+    """The relay takes noise for the loop's swing: of these loops, which are alike except for their bursts, it finds most steeper."""
     policy, softer = PidSplitting(), 0
     for seed in range(6):
         *_, last = run(policy, bursty(seed, 60), 12, load(bursty(seed, 60), 12, 0.7))
@@ -155,7 +155,7 @@ def test_the_setpoint_is_reached_where_the_statistical_threshold_alone_fails():
     assert by_pid[1] < by_sizes[1], "with less splitting"
 
 
-def test_a_burst_that_ends_is_no_debt():
+def test_a_burst_that_ends_leaves_no_debt():
     """Overloaded for 100 intervals, then idle: alpha comes back in as many steps as it has to go, not after 100."""
     calm, storm = bursty(1, 100), bursty(2, 100)
     policy = PidSplitting(gains=FALLBACK)
@@ -164,7 +164,7 @@ def test_a_burst_that_ends_is_no_debt():
     assert shown[120].sigma == 1
 
 
-def test_intervals_that_say_nothing_move_nothing():
+def test_intervals_without_information_move_nothing():
     policy = PidSplitting(gains=FALLBACK)
     state = policy.init()
     for period in (None, SamplingPeriod(1.0, (0.0,), (0,), (0,)), SamplingPeriod(1.0, (0.0,), (0,), (7,))):

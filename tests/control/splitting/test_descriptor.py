@@ -32,7 +32,7 @@ def test_algorithm_1_by_hand():
     assert pane.partitions == 2
 
 
-def test_a_worker_that_owned_the_pane_before_goes_on_with_its_partition():
+def test_a_worker_that_owned_the_pane_before_continues_with_its_partition():
     pane = PaneDescriptor(worker=0, tuples=5, sizes={1: 3})
     after, worker = send(pane, 0, 5, [9, 0])
     assert worker == 1

@@ -30,7 +30,7 @@ def test_ultimate_gain_and_period_by_hand():
     assert relay.gains(state) == steadied(textbook, ultimate)
 
 
-def test_the_way_to_the_setpoint_is_no_oscillation():
+def test_the_way_to_the_setpoint_is_not_an_oscillation():
     """The first lasts 6 intervals and swings by 0.5, two more 4 by 0.2; then the experiment ends."""
     relay = Relay(step=0.1, hysteresis=0.0, oscillations=2)
     first, other = [0.5, 0.5, 0.5, -0.5, -0.5, -0.5], [0.2, 0.2, -0.2, -0.2]
@@ -101,6 +101,6 @@ def settled(pid: Pid, gains: Gains, slope: float, alpha: float) -> bool:
 
 
 @pytest.mark.parametrize("make", [lambda: Relay(step=0), lambda: Relay(hysteresis=-1), lambda: Relay(oscillations=0)])
-def test_an_experiment_that_cannot_be_is_refused(make):
+def test_an_invalid_experiment_is_refused(make):
     with pytest.raises(ConfigError, match="need "):
         make()

@@ -47,7 +47,7 @@ def test_the_papers_names_are_understood(name: str):
     assert POLICIES[name].name == name
 
 
-def test_a_policy_of_ones_own_is_taken_as_it_is():
+def test_a_user_defined_policy_is_used_unchanged():
     @dataclass(frozen=True)
     class FirstTwo(PaneRoundRobin):
         name: ClassVar[str] = "two"

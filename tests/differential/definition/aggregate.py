@@ -22,7 +22,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 _LOST = Fraction(1, 2**90)
 _TOO_LARGE, _TOO_SMALL = 1e150, 1e-150
-"""Beyond these a square is no float64, and a variance is not said."""
+"""Beyond these a square is not a float64, and a variance is not defined."""
 APPROXIMATE = 0.05
 """The error of the approximate functions."""
 _SURELY = 6
@@ -49,28 +49,28 @@ class TooLargeError(Exception):
     """A sum of integers that no 64 bits hold: the package refuses it."""
 
 
-def answers(rows: pa.Table, asked: Aggregate, members: IntArray) -> list[dict[str, Any]]:
+def answers(rows: pa.Table, spec: Aggregate, members: IntArray) -> list[dict[str, Any]]:
     """Return a row of the answer for each key among some rows: plain values, or Near ones."""
-    needed = {TIME, *asked.by, *(name for one in asked.functions for name in (*one.columns, *named(one.where)))}
+    needed = {TIME, *spec.by, *(name for one in spec.functions for name in (*one.columns, *named(one.where)))}
     table = rows.select([name for name in rows.column_names if name in needed]).take(pa.array(members))
     columns = {name: plain(table.column(name)) for name in table.column_names}
     by_key: dict[tuple[Any, ...], list[Row]] = {}
-    for number, one in enumerate(keys(table, asked.by)):
+    for number, one in enumerate(keys(table, spec.by)):
         by_key.setdefault(one, []).append({name: values[number] for name, values in columns.items()})
     found = [
-        dict(zip(asked.by, one, strict=True)) | {function.name: _value(function, mine) for function in asked.functions}
+        dict(zip(spec.by, one, strict=True)) | {function.name: _value(function, mine) for function in spec.functions}
         for one, mine in by_key.items()
     ]
-    return _told(found, asked)
+    return _emitted(found, spec)
 
 
-def _told(found: list[dict[str, Any]], asked: Aggregate) -> list[dict[str, Any]]:
+def _emitted(found: list[dict[str, Any]], spec: Aggregate) -> list[dict[str, Any]]:
     """Return the rows with so many rows behind them, and of these the ones with most; of equal ones the least keys."""
-    if asked.at_least is not None:
-        found = [row for row in found if row["n"] >= asked.at_least]
-    if asked.top is not None:
-        content = {id(row): tuple(order(_back(row[name])) for name in asked.by) for row in found}
-        found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: asked.top]
+    if spec.at_least is not None:
+        found = [row for row in found if row["n"] >= spec.at_least]
+    if spec.top is not None:
+        content = {id(row): tuple(order(_back(row[name])) for name in spec.by) for row in found}
+        found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: spec.top]
     return found
 
 
@@ -177,7 +177,7 @@ def _collected(rows: Sequence[Row], column: str, by: str) -> list[Any]:
 
 
 def rises(values: Sequence[Any]) -> int:
-    """How often a value is larger than the one before: a function of one's own, for in_order."""
+    """How often a value is larger than the one before: a user-defined function, for in_order."""
     known = [value for value in values if value is not None and not is_nan(value)]
     return sum(after > before for before, after in pairwise(known))
 

@@ -25,14 +25,14 @@ class Row(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Of a batch, or of a drain: rows that are believed from now on, and those of earlier batches that are given up."""
+    """For a batch, or a drain: rows that are accepted from now on, and those of earlier batches that are abandoned."""
 
     believed: list[Row]
     given_up: list[Row]
 
 
 class Ahead:
-    """The rows that are held, and what has been said for and against them."""
+    """The rows that are held, and the evidence for and against them."""
 
     def __init__(self, numbers: Mapping[str, Any]) -> None:
         self.max_ahead: int | None = numbers.get("max_ahead", DAY)
@@ -41,11 +41,11 @@ class Ahead:
         self._hold([])
 
     def _hold(self, rows: list[Row], without: int = 0) -> None:
-        """Hold rows of which nothing has been said yet."""
+        """Hold rows without evidence yet."""
         self.held = rows
         self.ahead = self.others = 0  # since the newest time last moved: rows that are held, and all others
         self.against = 0  # since the first of these came: rows of batches that moved the newest time
-        self.without = without  # the same of those that were given up just before
+        self.without = without  # the same of those that were abandoned just before
 
     def taken(self, reached: int | None, rows: list[Row]) -> Verdict:
         """Take the rows of a batch, one at least; `reached`: how far the stream has come, None before the first."""
@@ -90,14 +90,14 @@ class Ahead:
         return reach + self.max_ahead
 
     def settled(self, reached: int, seen: int, pauses: Pauses) -> Verdict:
-        """Decide on what is held, as nothing more comes; `seen`: rows believed so far."""
+        """Decide on what is held, as nothing more comes; `seen`: rows accepted so far."""
         end = self._end(reached, seen, pauses)
         verdict = Verdict([row for row in self.held if row.pane <= end], _beyond(self.held, end))
         self._hold([])
         return verdict
 
     def _end(self, reached: int, seen: int, pauses: Pauses) -> int:
-        """Return the newest time that is believed."""
+        """Return the newest accepted time."""
         rows = seen + len(self.held)
         needed = min((self.support + 1) // 2, (rows + 1) // 2) + self.against + self.without
         enough = min(self.support, rows // 2)
@@ -120,7 +120,7 @@ class Pauses:
         self._found: list[tuple[int, int]] = []
 
     def take(self, newest: int | None, seen: int, rows: Sequence[Row]) -> None:
-        """Take rows that are believed; `seen` came before them, up to `newest`."""
+        """Take accepted rows; `seen` came before them, up to `newest`."""
         reach = newest
         for pane, last, count in _panes(rows):
             if reach is not None and pane > reach:

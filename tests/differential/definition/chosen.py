@@ -17,15 +17,15 @@ Choice: TypeAlias = Callable[[IntArray], Sequence[int]]
 """From the rows of a window to those of its answer; of top-k in order, of others in any."""
 
 
-def choice_of(rows: pa.Table, asked: Skyline | KDominant | TopDelta | TopK) -> Choice:
+def choice_of(rows: pa.Table, spec: Skyline | KDominant | TopDelta | TopK) -> Choice:
     """Return what chooses among `rows`, all of which are usable."""
-    if isinstance(asked, TopK):
-        return _top_k(rows, asked)
-    points = levels(rows, asked.preference)
-    of = groups(rows, (*asked.by, *asked.preference.groups))
-    if isinstance(asked, Skyline):
+    if isinstance(spec, TopK):
+        return _top_k(rows, spec)
+    points = levels(rows, spec.preference)
+    of = groups(rows, (*spec.by, *spec.preference.groups))
+    if isinstance(spec, Skyline):
         return lambda members: members[best([level[members] for level in points], of[members])].tolist()
-    rule = _k_dominant(asked.k) if isinstance(asked, KDominant) else _top_delta(asked.delta)
+    rule = _k_dominant(spec.k) if isinstance(spec, KDominant) else _top_delta(spec.delta)
     return lambda members: [
         row
         for group in np.unique(of[members])
@@ -64,12 +64,12 @@ def _top_delta(delta: int) -> Callable[[IntArray], NDArray[np.bool_]]:
     return rule
 
 
-def _top_k(rows: pa.Table, asked: TopK) -> Choice:
+def _top_k(rows: pa.Table, spec: TopK) -> Choice:
     """Best first, in ascending order of groups; NaN behind all, equals by content."""
-    value = scores(rows, asked.score)
+    value = scores(rows, spec.score)
     unknown = np.isnan(value)
-    place = np.where(unknown, 0.0, -value if asked.largest else value) + 0.0
-    of = keys(rows, asked.by)
+    place = np.where(unknown, 0.0, -value if spec.largest else value) + 0.0
+    of = keys(rows, spec.by)
     columns = [_contents(column) for column in rows.columns]
 
     def content(row: int) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ def _top_k(rows: pa.Table, asked: TopK) -> Choice:
         for row in members.tolist():
             chosen.setdefault(of[row], []).append(row)
         for group, mine in chosen.items():
-            chosen[group] = _first(mine, unknown, place, content, asked.k)
+            chosen[group] = _first(mine, unknown, place, content, spec.k)
         by_key = sorted(chosen, key=lambda group: tuple(order(None if v is None else _number(v)) for v in group))
         return [row for group in by_key for row in chosen[group]]
 

@@ -1,7 +1,7 @@
 """The continuous skyline: from when until when each row is on the front, from all pairs of rows.
 
 A row counts during [t, t + w). It is on the front while no row that is better counts: from the moment at which the last one that
-came no later has gone, until the first one that came later. What is told: ADD where a stay begins, DEL where it ends.
+came no later has gone, until the first one that came later. Emitted are ADD where a stay begins, DEL where it ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def stays(points: IntArray, groups: IntArray, times: IntArray, window: int) -> t
     return starts[back], ends[back]
 
 
-def told(ids: IntArray, starts: IntArray, ends: IntArray, until: int) -> IntArray:
+def updates_of(ids: IntArray, starts: IntArray, ends: IntArray, until: int) -> IntArray:
     """Return the updates before `until`, (m, 3): time, ADD or DEL, id; in order of time, DEL before ADD, then by id."""
     real = starts < ends
     ids, starts, ends = ids[real], starts[real], ends[real]

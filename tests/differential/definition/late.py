@@ -1,7 +1,7 @@
-"""Which rows are late, and which are given up as too far in the future, from the policy's own words, row by row.
+"""Which rows are late, and which are abandoned as too far in the future, from the policy's own words, row by row.
 
-A row is late if, before its batch, the punctuation had come to the first moment after it at which a window begins or ends. It is given
-up as ahead.py says.
+A row is late if, before its batch, the punctuation had come to the first moment after it at which a window begins or ends. It is
+abandoned as ahead.py defines.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Gone(NamedTuple):
 
 
 def has_words(policy: Policy) -> bool:
-    """Whether the policy is one that is said here."""
+    """Whether the policy is one that is defined here."""
     return policy.word in _CLOCKS
 
 
 def gone(case: Case) -> Gone:
-    """Return which rows of a case are late, and which are given up, where all that is open is answered at its end."""
+    """Return which rows of a case are late, and which are abandoned, where all that is open is answered at its end."""
     stream = Stream(case.policy, case.windows)
     begin = 0
     for number, rows in enumerate(case.batches):
@@ -44,7 +44,7 @@ def gone(case: Case) -> Gone:
 
 def _rows(rows: pa.Table, begin: int, case: Case) -> list[Row]:
     """Return the usable rows of a batch, which begins with row `begin` of the case."""
-    mine = usable(rows, case.asked)
+    mine = usable(rows, case.spec)
     entered = rows.take(pa.array(mine))
     sources = entered.column(SOURCE).to_pylist() if SOURCE in rows.column_names else [None] * len(mine)
     when = times(entered).tolist()
@@ -83,7 +83,7 @@ class Stream:
         self._ahead = Ahead(numbers)
         self._pauses = Pauses()
         self._seen = 0
-        self._entered: dict[int, int] = {}  # times of rows that are in an answer, or will be unless they are given up
+        self._entered: dict[int, int] = {}  # times of rows that are in an answer, or will be unless they are abandoned
         self.late: list[int] = []
         self.future: list[int] = []
 
@@ -102,7 +102,7 @@ class Stream:
         self._believe(believed, rows)
 
     def drain(self) -> None:
-        """Answer all that is open: what is held is believed or given up, and nothing older than what was answered is awaited."""
+        """Answer all that is open: what is held is accepted or abandoned, and nothing older than what was answered is awaited."""
         reached = self._clock.reached
         if reached is not None and self._ahead.held:
             believed, given_up = self._ahead.settled(reached, self._seen, self._pauses)
@@ -118,7 +118,7 @@ class Stream:
             del self._entered[row.place]
 
     def _believe(self, rows: list[Row], came: list[Row]) -> None:
-        """Move on by rows that are believed, of which some, or others, came just now."""
+        """Move on by accepted rows, of which some, or others, came just now."""
         if rows:
             self._pauses.take(self._clock.newest, self._seen, rows)
             self._seen += len(rows)
@@ -139,21 +139,21 @@ class _Clock:
         return None if self.newest is None else int(max(self.newest, self.punctuation))
 
     def take(self, rows: Sequence[Row], came: Sequence[Row]) -> None:
-        """Take rows that are believed, one at least, late ones with them; `came`: all rows of the batch."""
+        """Take accepted rows, one at least, late ones with them; `came`: all rows of the batch."""
         before = self.newest
         newest = max(row.time for row in rows)
         self.newest = newest if before is None else max(before, newest)
-        self.punctuation = max(self.punctuation, self.said(before, self.newest, rows, came))
+        self.punctuation = max(self.punctuation, self.proposed(before, self.newest, rows, came))
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         """Return the punctuation that this batch gives; `before` and `newest`: the newest times before it and after."""
         raise NotImplementedError
 
 
 class _Watermark(_Clock):
-    """A fixed delay behind the newest time; a batch behind, if that is asked for."""
+    """A fixed delay behind the newest time; a batch behind, if that is requested."""
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del rows, came
         known = before if self.numbers.get("behind") else newest
         return -math.inf if known is None else known - int(self.numbers["delay"])
@@ -167,7 +167,7 @@ class _KSlack(_Clock):
 
     slack = 0
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del came
         for mine in by_pane(rows).values():
             self.slack = max(self.slack, 0 if before is None else self._delay(before, mine))
@@ -185,7 +185,7 @@ class _KSlack(_Clock):
 class _Readiness(_Clock):
     """The least of the newest times of the sources that are named, or have not been left behind by `idle_after`.
 
-    A source whose rows are ahead of what is believed is as far as the stream is when they come; when they are followed, that tells
+    A source whose rows are ahead of what is accepted is as far as the stream is when they come; when they are followed, that shows
     nothing of it.
     """
 
@@ -193,7 +193,7 @@ class _Readiness(_Clock):
         super().__init__(numbers)
         self.sources: dict[str | None, int] = {}
 
-    def said(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
+    def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del before, rows
         named = self.numbers["sources"]
         for row in came:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.case import TIME, Aggregate, Asked, IntArray, TopK, Windows
+from tests.differential.case import TIME, Aggregate, IntArray, Spec, TopK, Windows
 from tests.differential.definition.score import columns_of
 from tests.differential.definition.values import is_nan, micros, plain
 
 
-def required(asked: Asked) -> tuple[str, ...]:
-    """Return the columns that need a value: without one a row is put aside."""
-    if isinstance(asked, TopK):
-        return columns_of(asked.score)
-    if isinstance(asked, Aggregate):
-        return asked.required
-    return asked.preference.columns
+def required(spec: Spec) -> tuple[str, ...]:
+    """Return the columns that need a value: without one a row is quarantined."""
+    if isinstance(spec, TopK):
+        return columns_of(spec.score)
+    if isinstance(spec, Aggregate):
+        return spec.required
+    return spec.preference.columns
 
 
-def usable(rows: pa.Table, asked: Asked) -> IntArray:
+def usable(rows: pa.Table, spec: Spec) -> IntArray:
     """Return the indices of the rows that have a time and all that is required."""
     good = np.array([time is not None for time in micros(rows.column(TIME))], np.bool_)
-    for name in required(asked):
+    for name in required(spec):
         good &= np.array([value is not None and not is_nan(value) for value in plain(rows.column(name))], np.bool_)
     return np.flatnonzero(good)
 

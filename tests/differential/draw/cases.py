@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.case import SOURCE, Asked, Case, IntArray, Policy, Windows
+from tests.differential.case import SOURCE, Case, IntArray, Policy, Spec, Windows
 from tests.differential.draw import queries, rows, times
 
 Rng = np.random.Generator
@@ -53,12 +53,12 @@ def drawn(seed: int) -> Case:
     n, asks = _size(rng, kind), str(rng.choice(KINDS[:5])) if kind == "progress" else kind
     blocks = kind == "continuous" and n >= _BLOCKS and rng.random() < 0.6
     some = rows.rows(rng, n, asks, blocks=blocks, in_order=kind != "progress")
-    asked, windows = _asked(rng, some, asks, blocks=blocks)
+    spec, windows = _spec(rng, some, asks, blocks=blocks)
     return Case(
         seed=seed,
         kind=kind,
         rows=some.rows.take(pa.array(some.coming.arrival)),
-        asked=asked,
+        spec=spec,
         windows=windows,
         policy=_policy(rng, some, windows) if kind == "progress" else _total(rng, some, windows),
         batch=_batches(rng, some),
@@ -75,7 +75,7 @@ def _batches(rng: Rng, some: rows.Drawn) -> IntArray:
     return times.batches(rng, some.rows.num_rows)
 
 
-def _asked(rng: Rng, some: rows.Drawn, kind: str, *, blocks: bool) -> tuple[Asked, Windows]:
+def _spec(rng: Rng, some: rows.Drawn, kind: str, *, blocks: bool) -> tuple[Spec, Windows]:
     span = max(1, _span(some))
     windows = times.windows(rng, some.coming.times, _most_windows(rng, kind, some.rows.num_rows))
     if some.coming.in_parts and rng.random() < 0.7:  # each part has some
@@ -85,7 +85,7 @@ def _asked(rng: Rng, some: rows.Drawn, kind: str, *, blocks: bool) -> tuple[Aske
         windows = Windows(windows.length, windows.length, windows.offset)
     if blocks:
         return queries.over_blocks(rng, some.kinds, some.by, span), windows
-    return queries.asked(rng, kind, some.rows, some.kinds, some.by, span), windows
+    return queries.spec(rng, kind, some.rows, some.kinds, some.by, span), windows
 
 
 def _span(some: rows.Drawn) -> int:
@@ -128,7 +128,7 @@ def _total(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
 
 
 def _policy(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
-    """Any policy, as tight as it comes: rows are late, too far ahead, given up. Where delays repeat, most often one that learns them."""
+    """Any policy, as tight as it comes: rows are late, too far ahead, abandoned. Where delays repeat, most often one that learns them."""
     if some.coming.in_parts and rng.random() < 0.6:
         return Policy("KSlack", (("max_slack", None), ("max_ahead", None)), total=False)
     span = _span(some)

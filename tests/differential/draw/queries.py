@@ -1,4 +1,4 @@
-"""What is asked: random preferences, scores, aggregates and conditions over the columns that a case has."""
+"""Random queries: preferences, scores, aggregates and conditions over the columns that a case has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from tests.differential.case import (
     Aggregate,
-    Asked,
     Component,
     Continuous,
     Criterion,
@@ -17,6 +16,7 @@ from tests.differential.case import (
     KDominant,
     Preference,
     Skyline,
+    Spec,
     TopDelta,
     TopK,
 )
@@ -24,7 +24,7 @@ from tests.differential.definition.values import plain
 
 Rng = np.random.Generator
 Kinds = Mapping[str, str]
-"""Of the ranked columns, by name (draw/values.py)."""
+"""Traits of the ranked columns, by name (draw/values.py)."""
 
 _WHOLE = ("long", "int", "short", "byte", "unsigned", "date", "timestamp", "local")
 _FLOAT = ("double", "float")
@@ -40,7 +40,7 @@ def over_blocks(rng: Rng, kinds: Kinds, by: tuple[str, ...], span: int) -> Conti
     )
 
 
-def asked(rng: Rng, kind: str, rows: pa.Table, kinds: Kinds, by: tuple[str, ...], span: int) -> Asked:
+def spec(rng: Rng, kind: str, rows: pa.Table, kinds: Kinds, by: tuple[str, ...], span: int) -> Spec:
     """Return a query of a kind over `rows`."""
     if kind == "top_k":
         return TopK(_count(rng), _score(rng, kinds, 0), by, largest=bool(rng.random() < 0.5))

@@ -1,4 +1,4 @@
-"""When rows happen, in which order they come, how they are cut into batches, and which windows are asked of them."""
+"""When rows happen, in which order they come, how they are cut into batches, and which windows are computed over them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.differential.case import IntArray, Windows
 Rng = np.random.Generator
 
 PARTS = 12
-"""Of a stream, that may change places."""
+"""Parts of a stream that may change places."""
 
 _UNITS = (1, 1, 10, 1_000, 1_000_000, 60_000_000)
 _BASES = (0, 0, -1_000, 1_700_000_000_000_000, -6_000_000_000_000_000)

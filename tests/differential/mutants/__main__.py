@@ -18,17 +18,17 @@ LEAST = 0.97
 
 
 def main() -> int:
-    """Try the mutants that are asked for; return 0 if enough of them are killed."""
-    asked = _arguments()
-    chosen = [mutant for mutant in MUTANTS if _is_meant(mutant, asked.only)]
+    """Try the requested mutants; return 0 if enough of them are killed."""
+    arguments = _arguments()
+    chosen = [mutant for mutant in MUTANTS if _is_meant(mutant, arguments.only)]
     if not chosen:
-        print(f"no mutant is called {asked.only}; there are {', '.join(mutant.id for mutant in MUTANTS)}")
+        print(f"no mutant is called {arguments.only}; there are {', '.join(mutant.id for mutant in MUTANTS)}")
         return 2
     with tempfile.TemporaryDirectory(prefix="skypane-mutants-") as folder:
-        harness = Harness(Path(folder), asked.seconds_each, asked.seed)
+        harness = Harness(Path(folder), arguments.seconds_each, arguments.seed)
         print(*harness.check(chosen), sep="\n", flush=True)
         fates = []
-        with ThreadPoolExecutor(asked.jobs) as pool:
+        with ThreadPoolExecutor(arguments.jobs) as pool:
             for fate in pool.map(harness.fate, chosen):
                 print(fate, flush=True)
                 fates.append(fate)

@@ -12,9 +12,9 @@ PRELOADED = ["numba", "numpy", "pandas", "pyarrow.compute", "pyarrow.parquet"]
 """What most of a start is spent on, and what no mutant is in."""
 
 
-def tried(run: Sequence[str], sources: Path, folder: Path, said: Path) -> None:
+def tried(run: Sequence[str], sources: Path, folder: Path, output: Path) -> None:
     """Run a module with its arguments, with skypane from `sources` and the tests of `folder`; what it says goes to a file."""
-    with said.open("wb") as out:
+    with output.open("wb") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
     for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "skypane")]:

@@ -1,4 +1,4 @@
-"""python -m tests.differential.mutants.first: random cases until one fails, which is told as it was drawn; exit 1 then."""
+"""python -m tests.differential.mutants.first: random cases until one fails, which is reported as it was drawn; exit 1 then."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.differential.running import Tally, cases, failures
 
 
 def main() -> int:
-    """Try cases; tell the first failure, or how many there were."""
-    asked = _arguments()
+    """Try cases; report the first failure, or how many there were."""
+    arguments = _arguments()
     tally = Tally()
-    for failure in failures(cases(asked.seed, asked.only, asked.cases, asked.seconds), tally):
+    for failure in failures(cases(arguments.seed, arguments.only, arguments.cases, arguments.seconds), tally):
         print(f"seed {failure.case.seed}, {failure.case.kind}, by {failure.way}: {failure.what}")
         return 1
     print(tally)

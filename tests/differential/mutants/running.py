@@ -40,9 +40,9 @@ class Fate:
 
     def __str__(self) -> str:
         """One line of the table."""
-        said = "SURVIVED" if self.by is None else "killed"
+        output = "SURVIVED" if self.by is None else "killed"
         return (
-            f"{self.mutant.id:28} {self.mutant.layer:10} {said:9} {self.seconds:6.1f} s  {self.by or self.mutant.why}"
+            f"{self.mutant.id:28} {self.mutant.layer:10} {output:9} {self.seconds:6.1f} s  {self.by or self.mutant.why}"
         )
 
 
@@ -59,14 +59,14 @@ class Harness:
         self._count = 0
         self._base = folder / "base"
         copy(ROOT / "src", self._base)
-        copy(ROOT / "tests", folder / "tests")  # whoever edits them meanwhile shall not be in it
+        copy(ROOT / "tests", folder / "tests")  # edits made meanwhile shall not be in it
 
     def check(self, mutants: Sequence[Mutant]) -> list[str]:
         """Try the sources as they are, which compiles them too; return what fails.
 
         Where a case fails others are tried: a mutant counts as killed by cases only that pass without it. RuntimeError if none pass.
         """
-        told = []
+        faults = []
         for run in dict.fromkeys(run for mutant in mutants for run in _runs(mutant)):
             for seed in range(self._seed, self._seed + _TRIES * _APART, _APART):
                 begin = ("--seed", f"{seed}")
@@ -76,10 +76,10 @@ class Harness:
                 if (by := self._failure(self._base, (*run, *begin, "--seconds", f"{self._seconds:g}"))) is None:
                     self._passed[run] = (*begin, "--cases", f"{self._count}")
                     break
-                told.append(f"{' '.join(run)} fails without any mutant: {by}")
+                faults.append(f"{' '.join(run)} fails without any mutant: {by}")
             else:
-                raise RuntimeError("\n".join(told))
-        return told
+                raise RuntimeError("\n".join(faults))
+        return faults
 
     def fate(self, mutant: Mutant) -> Fate:
         """Try a mutant: first where it shows soonest."""
@@ -94,32 +94,32 @@ class Harness:
     def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
         """Return what has failed; RuntimeError if the run itself cannot be had."""
         limit = self._seconds + GRACE
-        code, said = (_started if SPARK in run else _forked)(run, sources, self._folder, limit)
+        code, output = (_started if SPARK in run else _forked)(run, sources, self._folder, limit)
         if code is None:
             return f"the time limit of {limit:.0f} s"
         if code == 0:
-            self._count = int(_last(said).split()[0])
+            self._count = int(_last(output).split()[0])
             return None
         if code < 0:
             return f"a crash ({signal.Signals(-code).name})"
         if code != 1:
-            raise RuntimeError(f"{' '.join(run)} cannot be run: {said[-2_000:]}")
-        return _in_short(said)
+            raise RuntimeError(f"{' '.join(run)} cannot be run: {output[-2_000:]}")
+        return _in_short(output)
 
 
 def _forked(run: tuple[str, ...], sources: Path, folder: Path, limit: float) -> tuple[int | None, str]:
     """Run a module in a process that begins with all but skypane imported; return its exit code, None if it had to be ended."""
     context = get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    said = sources.with_suffix(".said")
-    process = context.Process(target=tried, args=(run, sources, folder, said))
+    output = sources.with_suffix(".output")
+    process = context.Process(target=tried, args=(run, sources, folder, output))
     process.start()
     process.join(limit)
     code = process.exitcode
     if code is None:
         process.kill()
     process.join()
-    return code, said.read_text(errors="replace") if said.exists() else ""
+    return code, output.read_text(errors="replace") if output.exists() else ""
 
 
 def _started(run: tuple[str, ...], sources: Path, folder: Path, limit: float) -> tuple[int | None, str]:
@@ -135,11 +135,11 @@ def _started(run: tuple[str, ...], sources: Path, folder: Path, limit: float) ->
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=limit)
+            output, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, ""
-    return process.returncode, said
+    return process.returncode, output
 
 
 def _runs(mutant: Mutant) -> Iterator[tuple[str, ...]]:
@@ -149,12 +149,12 @@ def _runs(mutant: Mutant) -> Iterator[tuple[str, ...]]:
     yield (module,)
 
 
-def _in_short(said: str) -> str:
+def _in_short(output: str) -> str:
     """Return the line that names a seed, or the last one."""
-    named = [line for line in said.splitlines() if line.startswith("seed ")]
-    return (named[-1] if named else _last(said))[:160]
+    named = [line for line in output.splitlines() if line.startswith("seed ")]
+    return (named[-1] if named else _last(output))[:160]
 
 
-def _last(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _last(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1] if lines else "exit 1"

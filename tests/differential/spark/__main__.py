@@ -17,12 +17,12 @@ from tests.differential.spark.trying import Trying
 
 def main() -> int:
     """Try cases; say how many there were, or which failed."""
-    asked = _arguments()
+    arguments = _arguments()
     # What a developer has calibrated must not decide anything here.
     os.environ["SKYPANE_CACHE"] = tempfile.mkdtemp(prefix="skypane-differential-")
     logging.disable(logging.ERROR)  # of sinks that fail, as they are meant to
     began, tried = time.monotonic(), Counter[str]()
-    for run, how in Trying(asked.seed, asked.only, asked.jobs).until(asked.seconds, asked.cases):
+    for run, how in Trying(arguments.seed, arguments.only, arguments.jobs).until(arguments.seconds, arguments.cases):
         tried[run.case.kind] += 1
         if how is not None:
             print(f"seed {run.case.seed}, {run.case.kind}: {how}\n{run}", flush=True)

@@ -39,7 +39,7 @@ def _differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | 
 
 
 def _stream_differs(run: Run, found: streams.Found) -> str | None:
-    if isinstance(run.case.asked, Continuous):
+    if isinstance(run.case.spec, Continuous):
         return gone_differ(run.case, found.rejected) or _updates_differ(run.case, found)
     return stream_differs(run.case, statics.in_windows(found.answers), found.rejected)
 
@@ -47,8 +47,8 @@ def _stream_differs(run: Run, found: streams.Found) -> str | None:
 def _updates_differ(case: Case, found: streams.Found) -> str | None:
     """Return how updates differ from those of the rows that entered, up to the end of the last pane with one."""
     entered = case.rows.take(pa.array(np.setdiff1d(np.arange(case.rows.num_rows), np.concatenate(gone(case)))))
-    when = times(entered.take(pa.array(usable(entered, case.asked))))
+    when = times(entered.take(pa.array(usable(entered, case.spec))))
     until = last_end(int(when.max()), case.windows) if len(when) else -(2**62)
     wanted = expected(case, entered)
     assert isinstance(wanted, Updates)
-    return updates_differ(wanted.told[wanted.told[:, 0] < until], from_tables(case, [found.answers]))
+    return updates_differ(wanted.changes[wanted.changes[:, 0] < until], from_tables(case, [found.answers]))

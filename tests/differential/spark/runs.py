@@ -25,7 +25,7 @@ class Run:
     """A case on Spark.
 
     files     of each batch
-    stops     batches after which the stream is started anew
+    stops     batches after which the stream is started again
     lost      whether Spark's last commit is lost at each stop
     fails     the batch whose answers the sink takes, and then fails; None: none
     where     of WHERE; what is not compared once goes to the driver or to workers, if a batch has windows for several of these
@@ -42,8 +42,10 @@ class Run:
 
     def __str__(self) -> str:
         """The run in one paragraph."""
-        said = ", ".join(f"{item.name} {getattr(self, item.name)!r}" for item in fields(self) if item.name != "case")
-        return f"{said}; {self.case}"
+        settings = ", ".join(
+            f"{item.name} {getattr(self, item.name)!r}" for item in fields(self) if item.name != "case"
+        )
+        return f"{settings}; {self.case}"
 
 
 def runs(seed: int, kind: str | None = None) -> Iterator[Run]:
@@ -60,8 +62,8 @@ def run(case: Case) -> Run:
     """Return what happens to a case on Spark; its policy is another one half of the time."""
     rng = case.rng(50)
     case = _in_few_batches(case)
-    if isinstance(case.asked, Continuous):
-        every = min(case.windows.length, case.asked.window)
+    if isinstance(case.spec, Continuous):
+        every = min(case.windows.length, case.spec.window)
         case = replace(case, windows=Windows(every, every))
     case = replace(case, policy=_policy(rng, case))
     case, where = _planted(rng, case), _where(rng, case)
@@ -86,9 +88,9 @@ def _where(rng: np.random.Generator, case: Case) -> str:
 
 
 def _compared_once(case: Case) -> bool:
-    if not isinstance(case.asked, Skyline) or len(case.asked.preference.levels) > 1:
+    if not isinstance(case.spec, Skyline) or len(case.spec.preference.levels) > 1:
         return False
-    grouped = case.asked.by or case.asked.preference.groups
+    grouped = case.spec.by or case.spec.preference.groups
     return bool(grouped) or case.windows.length // case.windows.slide > _MANY_PANES
 
 
@@ -115,14 +117,14 @@ def _policy(rng: np.random.Generator, case: Case) -> Policy:
 
 
 def _planted(rng: np.random.Generator, case: Case) -> Case:
-    """Put a row or two into the far future, in the first batch, that the stream gives up when it has moved on."""
+    """Put a row or two into the far future, in the first batch, that the stream abandons when it has moved on."""
     first, rows = int((case.batch == 0).sum()), case.rows
-    good = usable(rows.slice(0, first), case.asked)
+    good = usable(rows.slice(0, first), case.spec)
     ids = rows.column(ID).to_numpy()
     if len(good) < 8 or case.kind == "progress" or rng.random() < 0.7:
         return case
     chosen = [int(row) for row in good[: int(rng.integers(1, 3))] if np.count_nonzero(ids == ids[row]) == 1]
-    when = times(rows.take(pa.array(usable(rows, case.asked))))
+    when = times(rows.take(pa.array(usable(rows, case.spec))))
     reach = int(np.ptp(when)) + case.windows.length + 1
     column = rows.column(TIME).cast(pa.int64()).to_numpy(zero_copy_only=False).copy()
     moved = column.astype(object)

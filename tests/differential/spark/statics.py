@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import ID, TIME, Aggregate, Case, Continuous, Function, IntArray, TopK
 from tests.differential.compare import difference, updates_differ
 from tests.differential.definition import aggregate, chosen
@@ -36,65 +36,65 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
     wanted = expected(case)
     rows = files.static(spark, folder / "static", case.rows, run.files)
     if isinstance(wanted, Updates):
-        yield _said("the history", updates_differ(wanted.told, _history(rows, case)))
+        yield _difference_text("the history", updates_differ(wanted.changes, _history(rows, case)))
         return
-    plan = asking.plan(case)
-    asked = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop")
-    answers = files.in_schema(asked.toArrow(), plan.output_schema(case.rows.schema))
-    yield _said("ask() of windows", difference(case, wanted, in_windows(answers)))
-    yield _said("ask() of all rows", _whole_differs(spark, run, folder))
+    plan = objects.plan(case)
+    frame = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop")
+    answers = files.in_schema(frame.toArrow(), plan.output_schema(case.rows.schema))
+    yield _difference_text("ask() of windows", difference(case, wanted, in_windows(answers)))
+    yield _difference_text("ask() of all rows", _whole_differs(spark, run, folder))
     if isinstance(wanted, Values):
-        yield _said("Spark's window()", _window_differs(rows, case, wanted))
+        yield _difference_text("Spark's window()", _window_differs(rows, case, wanted))
 
 
 def in_windows(answers: pa.Table) -> pa.Table:
-    """Return answers in the order of their windows, those of a window as they stand."""
+    """Return answers in the order of their windows, those of a window in their order."""
     starts = answers.column("window_start").cast(pa.int64()).to_numpy()
     return answers.take(pa.array(np.argsort(starts, kind="stable")))
 
 
-def _said(way: str, how: str | None) -> str | None:
+def _difference_text(way: str, how: str | None) -> str | None:
     return None if how is None else f"{way}: {how}"
 
 
 def _history(rows: DataFrame, case: Case) -> IntArray:
-    query = asking.query(case.asked, case.rows.schema)
+    query = objects.query(case.spec, case.rows.schema)
     assert isinstance(query, ContinuousSkyline)
     preference, window = query.preference, Length(query.window)
     history = sp.skyline_history(rows, preference, by=query.by, time=TIME, window=window, invalid="drop").toArrow()
     ids = history.column(ID).to_numpy()
     spans = {name: history.column(name).cast(pa.int64()).to_numpy() for name in ("front_from", "front_to")}
-    told = [
+    updates = [
         np.column_stack([spans[name], np.full(len(ids), action), ids])
         for name, action in (("front_from", 1), ("front_to", -1))
     ]
-    return in_order(np.concatenate(told).astype(np.int64))
+    return in_order(np.concatenate(updates).astype(np.int64))
 
 
 def _whole_differs(spark: SparkSession, run: Run, folder: Path) -> str | None:
     """Return how the answer over all rows that are usable differs."""
     case = run.case
-    rows = case.rows.take(pa.array(usable(case.rows, case.asked)))
+    rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
     if not rows.num_rows:
         return None
-    query: Any = asking.query(case.asked, case.rows.schema)
+    query: Any = objects.query(case.spec, case.rows.schema)
     answer = sp.ask(files.static(spark, folder / "whole", rows, run.files), query, invalid="drop").toArrow()
     every = np.arange(rows.num_rows)
-    if isinstance(case.asked, Aggregate):
+    if isinstance(case.spec, Aggregate):
         try:
-            return _rows_differ(case.asked, aggregate.answers(rows, case.asked, every), answer)
+            return _rows_differ(case.spec, aggregate.answers(rows, case.spec, every), answer)
         except aggregate.TooLargeError:
             return None
-    assert not isinstance(case.asked, Continuous)
-    ids = rows.column(ID).take(pa.array(list(chosen.choice_of(rows, case.asked)(every)), pa.int64())).to_pylist()
+    assert not isinstance(case.spec, Continuous)
+    ids = rows.column(ID).take(pa.array(list(chosen.choice_of(rows, case.spec)(every)), pa.int64())).to_pylist()
     found = answer.column(ID).to_pylist()
-    if not isinstance(case.asked, TopK):
+    if not isinstance(case.spec, TopK):
         ids, found = sorted(ids), sorted(found)
     return None if ids == found else f"ids {found}, wanted {ids}"
 
 
-def _rows_differ(asked: Aggregate, wanted: list[dict[str, Any]], answer: pa.Table) -> str | None:
-    case_like: Any = type("Asked", (), {"asked": asked, "windows": type("W", (), {"length": 1})})
+def _rows_differ(spec: Aggregate, wanted: list[dict[str, Any]], answer: pa.Table) -> str | None:
+    case_like: Any = type("Spec", (), {"spec": spec, "windows": type("W", (), {"length": 1})})
     zeros = [pa.array(np.full(answer.num_rows, bound)) for bound in (0, 1)]
     stamped = pa.Table.from_arrays(
         [*zeros, *answer.columns], names=["window_start", "window_end", *answer.column_names]
@@ -104,25 +104,25 @@ def _rows_differ(asked: Aggregate, wanted: list[dict[str, Any]], answer: pa.Tabl
 
 def _window_differs(rows: DataFrame, case: Case, wanted: Values) -> str | None:
     """Return how Spark's own windows differ from the definition."""
-    asked = case.asked
-    assert isinstance(asked, Aggregate)
-    functions = [one for one in asked.functions if _is_sparks(one, case.rows.schema)]
-    if asked.required or asked.at_least is not None or asked.top is not None or not functions:
+    spec = case.spec
+    assert isinstance(spec, Aggregate)
+    functions = [one for one in spec.functions if _is_sparks(one, case.rows.schema)]
+    if spec.required or spec.at_least is not None or spec.top is not None or not functions:
         return None
     windows = case.windows
     window = sf.window(
         TIME, *(f"{span} microseconds" for span in (windows.length, windows.slide, windows.offset % windows.slide))
     )
-    counted = rows.groupBy(window.alias("w"), *asked.by).agg(*(_column(one).alias(one.name) for one in functions))
+    counted = rows.groupBy(window.alias("w"), *spec.by).agg(*(_column(one).alias(one.name) for one in functions))
     start = sf.unix_micros(sf.col("w.start").cast("timestamp"))
-    table = counted.select(start.alias("start"), *asked.by, *(one.name for one in functions)).toArrow()
+    table = counted.select(start.alias("start"), *spec.by, *(one.name for one in functions)).toArrow()
     columns = {name: plain(table.column(name)) for name in table.column_names}
     found = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
-    by_key = {(row["start"], *(key(row[name]) for name in asked.by)): row for row in found}
+    by_key = {(row["start"], *(key(row[name]) for name in spec.by)): row for row in found}
     if len(by_key) != len(wanted.rows):
         return f"{len(by_key)} rows, wanted {len(wanted.rows)}"
     for at, row in wanted.rows:
-        place = (at, *(key(row[name]) for name in asked.by))
+        place = (at, *(key(row[name]) for name in spec.by))
         if place not in by_key:
             return f"nothing for {place}"
         for one in functions:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import SOURCE, TIME, Continuous
 from tests.differential.spark import files
 from tests.differential.spark.runs import Run
@@ -24,7 +24,7 @@ from skypane.runtime.spark.sinks.directory import Directory
 from skypane.types import Length
 
 WAIT: Final = 300
-"""Seconds until a stream that does not end is given up."""
+"""Seconds until a stream that does not end is abandoned."""
 
 _COSTS: Final = {
     "driver": Costs(),
@@ -33,7 +33,7 @@ _COSTS: Final = {
     ),
     "threads": Costs(job=1e6, window=0.0, window_per_row=10.0, compared_per_row=10.0),
 }
-"""What the laws are told, so that they answer windows there."""
+"""What the laws receive, so that they answer windows there."""
 
 
 class SinkError(Exception):
@@ -74,7 +74,7 @@ def found(spark: SparkSession, run: Run, folder: Path) -> Found:
         if run.lost and not last:
             _lose_commit(folder / "checkpoint" / "commits")
         begin = stop + 1
-    plan = asking.plan(run.case)
+    plan = objects.plan(run.case)
     schema = plan.output_schema(run.case.rows.schema)
     rejected = files.read(folder / "late", schema_of(run.case.rows.schema))
     return Found(files.read(folder / "out", schema), rejected, _places(folder / "checkpoint"))
@@ -108,7 +108,7 @@ def _finish(job: sp.Job, *, drain: bool) -> None:
 
 def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.Job:
     case = run.case
-    plan = asking.plan(case)
+    plan = objects.plan(case)
     rows = files.stream(spark, folder / "in", case.rows.schema, run.files)
     plq, wlq = run.workers
     options: dict[str, Any] = {
@@ -120,7 +120,7 @@ def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.J
         "progress": plan.progress,
         "workers": sp.WorkerOptions(plq_workers=plq, wlq_workers=wlq, splitting=run.splitting),
     }
-    if isinstance(case.asked, Continuous):
+    if isinstance(case.spec, Continuous):
         assert isinstance(plan.query, ContinuousSkyline)
         job = sp.continuous_skyline(
             rows,

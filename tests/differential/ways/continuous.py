@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import ID, Case, Continuous, IntArray
 from tests.differential.definition.continuous import in_order
 from tests.differential.definition.values import groups
@@ -36,7 +36,7 @@ from skypane.runtime import local
 Rng = np.random.Generator
 
 
-class Told(NamedTuple):
+class Emitted(NamedTuple):
     """The updates before a clock, in order, (m, 3)."""
 
     updates: IntArray
@@ -44,22 +44,22 @@ class Told(NamedTuple):
 
 
 class OutOfOrderError(AssertionError):
-    """Updates that were told out of order, or with other rows than those that came."""
+    """Updates that were emitted out of order, or with other rows than those that came."""
 
 
 def _window(case: Case) -> int:
-    assert isinstance(case.asked, Continuous)
-    return case.asked.window
+    assert isinstance(case.spec, Continuous)
+    return case.spec.window
 
 
 class _Stream:
     """The usable rows of a case as points, in steps of time."""
 
     def __init__(self, case: Case) -> None:
-        query = asking.query(case.asked, case.rows.schema)
+        query = objects.query(case.spec, case.rows.schema)
         assert isinstance(query, ContinuousSkyline)
         self.query = query
-        self.rows = case.rows.take(pa.array(usable(case.rows, case.asked)))
+        self.rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
         self.times = times(self.rows)
         self.window = _window(case)
         self.ids = self.rows.column(ID).to_numpy().astype(np.int64)
@@ -83,48 +83,48 @@ class _Stream:
         groups = self.groups[which] if len(self.query.groups) else None
         return NewPoints(self.points[which], self.times[which], which.astype(np.int64), groups)
 
-    def told(self, some: list[Updates]) -> Told:
+    def emitted(self, some: list[Updates]) -> Emitted:
         """Return the updates of all steps; OutOfOrderError if they did not come in order."""
         moments = np.concatenate([one.times for one in some])
         actions = np.concatenate([one.actions for one in some]).astype(np.int64)
         rows = np.concatenate([one.rows for one in some])
         _check_order(moments, actions)
-        return Told(in_order(np.column_stack([moments, actions, self.ids[rows]]).astype(np.int64)), self.end)
+        return Emitted(in_order(np.column_stack([moments, actions, self.ids[rows]]).astype(np.int64)), self.end)
 
 
 def _check_order(moments: IntArray, actions: IntArray) -> None:
     order = np.lexsort((actions, moments))
     if not (np.array_equal(moments[order], moments) and np.array_equal(actions[order], actions)):
-        raise OutOfOrderError("updates are not told in order of time, DEL before ADD")
+        raise OutOfOrderError("updates are not emitted in order of time, DEL before ADD")
 
 
-def by_front(case: Case) -> Told:
+def by_front(case: Case) -> Emitted:
     """A front in the driver, remembered and gone on with between steps."""
     rng, stream = case.rng(5), _Stream(case)
     form = GroupedFronts if len(stream.query.groups) else Front
     front: FrontOperator = form(stream.points.shape[1], stream.window)
-    told = []
+    emitted = []
     for which, clock in stream.steps(rng):
-        told.append(front.step(stream.arrivals(which), clock))
+        emitted.append(front.step(stream.arrivals(which), clock))
         if rng.random() < 0.3:
             front = form.restore(front.snapshot(), stream.window)
-    return stream.told(told)
+    return stream.emitted(emitted)
 
 
-def by_shards(case: Case) -> Told:
+def by_shards(case: Case) -> Emitted:
     """Points in shards, whose number changes from step to step."""
     rng, stream = case.rng(6), _Stream(case)
     if len(stream.query.groups):
         return _in_forms(rng, stream, whole=0.0)
     none = FrontContents.empty(stream.points.shape[1], grouped=False)
-    front, told = ShardedFront.restore(none, stream.window), []
+    front, emitted = ShardedFront.restore(none, stream.window), []
     for which, clock in stream.steps(rng):
         front.rescale(ShardPlan(int(rng.integers(1, 5))))
-        told.append(front.step(stream.arrivals(which), clock))
-    return stream.told(told)
+        emitted.append(front.step(stream.arrivals(which), clock))
+    return stream.emitted(emitted)
 
 
-def by_points(case: Case) -> Told:
+def by_points(case: Case) -> Emitted:
     """Whole at one step, in shards at another; or all at once, as the history of a table."""
     rng, stream = case.rng(7), _Stream(case)
     if rng.random() < 0.7:
@@ -134,48 +134,48 @@ def by_points(case: Case) -> Told:
     none = np.zeros(len(found.rows), np.int64)
     both = [(found.starts, none + 1), (found.ends, none - 1)]
     updates = np.concatenate([np.column_stack([when, action, stream.ids[found.rows]]) for when, action in both])
-    return Told(in_order(updates), stream.end)
+    return Emitted(in_order(updates), stream.end)
 
 
-def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Told:
+def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Emitted:
     grouped = len(stream.query.groups) > 0
-    front, told = RescalableFront(stream.points.shape[1], stream.window, grouped=grouped), []
+    front, emitted = RescalableFront(stream.points.shape[1], stream.window, grouped=grouped), []
     for which, clock in stream.steps(rng):
         front.rescale(UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5))))
-        told.append(front.step(stream.arrivals(which), clock))
+        emitted.append(front.step(stream.arrivals(which), clock))
         if rng.random() < 0.2:
             front = RescalableFront.restore(front.snapshot(), stream.window)
-    return stream.told(told)
+    return stream.emitted(emitted)
 
 
-def by_rows(case: Case) -> Told:
-    """Tables: what a pane lifts, in parts, goes to a front of rows, which is begun anew from what it has stored."""
+def by_rows(case: Case) -> Emitted:
+    """Tables: what a pane lifts, in parts, goes to a front of rows, which is begun again from what it has stored."""
     rng, stream = case.rng(8), _Stream(case)
     front = RowFront(stream.query, stream.rows.schema)
-    told = []
+    emitted = []
     for which, clock in stream.steps(rng):
         rows = stream.rows.take(pa.array(which))
         if rng.random() < 0.5:
             rows = stream.query.combine([stream.query.lift(part) for part in parts(rng, rows)])
-        told.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
+        emitted.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
         if rng.random() < 0.3:
             front = RowFront.of(stream.query, stream.rows.schema, [front.stored()], clock)
-    return Told(from_tables(case, told), stream.end)
+    return Emitted(from_tables(case, emitted), stream.end)
 
 
-def by_local(case: Case) -> Told:
+def by_local(case: Case) -> Emitted:
     """The whole system in one process, batch by batch, up to the end of the last pane with a row."""
-    plan = asking.plan(case)
+    plan = objects.plan(case)
     updates = [one.rows for one in local.run_continuous(plan, events(case)) if one.rows is not None]  # type: ignore[arg-type]
-    newest = int(times(case.rows.take(pa.array(usable(case.rows, case.asked)))).max(initial=-(2**62)))
-    return Told(from_tables(case, updates), plan.windows.pane_end(plan.windows.pane_at(newest)))
+    newest = int(times(case.rows.take(pa.array(usable(case.rows, case.spec)))).max(initial=-(2**62)))
+    return Emitted(from_tables(case, updates), plan.windows.pane_end(plan.windows.pane_at(newest)))
 
 
-def from_tables(case: Case, told: list[pa.Table]) -> IntArray:
+def from_tables(case: Case, emitted: list[pa.Table]) -> IntArray:
     """Return updates from tables of them; OutOfOrderError if rows are not those that came, or in another order."""
-    if not told:
+    if not emitted:
         return np.empty((0, 3), np.int64)
-    table = pa.concat_tables(told).combine_chunks()
+    table = pa.concat_tables(emitted).combine_chunks()
     moments = table.column("action_time").cast(pa.int64()).to_numpy()
     actions = np.where(np.array(table.column("action").to_pylist(), object) == "ADD", 1, -1).astype(np.int64)
     _check_order(moments, actions)
@@ -183,7 +183,7 @@ def from_tables(case: Case, told: list[pa.Table]) -> IntArray:
     known = case.rows.sort_by(ID)
     came = known.take(pa.array(np.searchsorted(known.column(ID).to_numpy(), ids)))
     if not came.drop_columns(_floats(came)).equals(table.select(came.column_names).drop_columns(_floats(came))):
-        raise OutOfOrderError("rows are told that are not those that came")
+        raise OutOfOrderError("rows are emitted that are not those that came")
     return in_order(np.column_stack([moments, actions, ids]).astype(np.int64))
 
 
@@ -192,7 +192,7 @@ def _floats(rows: pa.Table) -> list[str]:
     return [field.name for field in rows.schema if pa.types.is_floating(field.type) or pa.types.is_nested(field.type)]
 
 
-CONTINUOUS: dict[str, Callable[[Case], Told]] = {
+CONTINUOUS: dict[str, Callable[[Case], Emitted]] = {
     "front": by_front,
     "shards": by_shards,
     "points": by_points,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import Case
 from tests.differential.ways.windowed import Rng, events, shares, together
 
@@ -36,7 +36,7 @@ class AccountError(AssertionError):
 
 def by_local(case: Case) -> Run:
     """The whole system in one process."""
-    plan = asking.plan(case)
+    plan = objects.plan(case)
     outcomes = list(local.run(plan, events(case)))
     answers = [answer.rows for outcome in outcomes for answer in outcome.answers]
     return Run(together(plan, case, answers), _rejected(case, [one.rejection for one in outcomes]))
@@ -49,7 +49,7 @@ def _rejected(case: Case, rejections: list[Rejection]) -> pa.Table:
 
 def by_restarts(case: Case) -> Run:
     """Batch by batch, each lifted by several workers; what is remembered between batches goes through JSON, and is counted."""
-    rng, plan = case.rng(9), asking.plan(case)
+    rng, plan = case.rng(9), objects.plan(case)
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     state: Any = plan.progress.init()
     answers: list[pa.Table] = []
@@ -125,7 +125,7 @@ def _given_up(held: dict[int, list[pa.Table]], panes: frozenset[int]) -> Iterato
 
 
 def _check_account(case: Case, state: Any, rejections: list[Rejection]) -> None:
-    """Every row that came is seen, held, given up, or was no row to rank; those that were dropped were late."""
+    """Every row that came is seen, held, abandoned, or was not a row to rank; those that were dropped were late."""
     reasons = Rejection().merge(*rejections)
     unusable = sum(rows for reason, rows in reasons.quarantined.items() if reason != FUTURE)
     counted = state.seen + state.held.rows + state.abandoned + unusable

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tests.differential import asking
+from tests.differential import objects
 from tests.differential.case import Case
 from tests.differential.definition.windows import members, times, usable
 
@@ -25,7 +25,7 @@ Rng = np.random.Generator
 
 def by_local(case: Case) -> pa.Table:
     """The whole system in one process, batch by batch."""
-    plan = asking.plan(case)
+    plan = objects.plan(case)
     return together(plan, case, [answer.rows for answer in local.answers(plan, events(case))])
 
 
@@ -40,8 +40,8 @@ def events(case: Case) -> Iterator[Any]:
 
 def by_tree(case: Case) -> pa.Table:
     """Each window by itself: lifted in parts cut at random, which are combined in a random tree, some from bytes."""
-    rng, plan = case.rng(1), asking.plan(case)
-    rows = case.rows.take(pa.array(usable(case.rows, case.asked)))
+    rng, plan = case.rng(1), objects.plan(case)
+    rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
     answers = []
     for start, mine in members(times(rows), case.windows):
         partial = tree(rng, plan.query, parts(rng, rows.take(pa.array(rng.permutation(mine)))))
@@ -76,8 +76,8 @@ def lowered(rng: Rng, query: Query, partial: pa.Table) -> pa.Table:
 
 
 def by_worker(case: Case) -> pa.Table:
-    """Panes lifted by several workers, a buffer at a time; windows by a worker that is begun anew now and then."""
-    rng, plan = case.rng(2), asking.plan(case)
+    """Panes lifted by several workers, a buffer at a time; windows by a worker that is begun again now and then."""
+    rng, plan = case.rng(2), objects.plan(case)
     tasks = _open_panes(rng, plan, case).all_windows()
     answers: list[pa.Table] = []
     while len(answers) < len(tasks):
@@ -90,7 +90,7 @@ def by_worker(case: Case) -> pa.Table:
 
 def by_queue(case: Case) -> pa.Table:
     """The queue of the query, or two stacks, pushed and evicted pane by pane."""
-    rng, plan = case.rng(3), asking.plan(case)
+    rng, plan = case.rng(3), objects.plan(case)
     windows, query = plan.windows, plan.query
     panes = _open_panes(rng, plan, case)
     merged = {pane: tree(rng, query, partials, lift=False) for pane, partials in panes.panes.items()}
@@ -131,7 +131,7 @@ def shares(rng: Rng, rows: pa.Table) -> list[list[pa.RecordBatch]]:
 
 def by_batch(case: Case) -> pa.Table:
     """The functions that Spark calls for a static DataFrame, without Spark: partials as bytes, windows in runs."""
-    rng, plan = case.rng(4), asking.plan(case)
+    rng, plan = case.rng(4), objects.plan(case)
     run = int(rng.choice([plan.windows.overlap * RUN_OVERLAPS, 1, 3]))
     lift = _LiftPanes(plan.query, plan.gate, run, "drop")
     lifted = [one for share in shares(rng, case.rows) for batch in lift(iter(share)) for one in batch.to_pylist()]

@@ -55,6 +55,6 @@ def test_a_size_is_read(text: str, size: int):
 
 
 @pytest.mark.parametrize("text", ["2", "2GB", "much", "-1GiB"])
-def test_what_is_no_size_is_refused(text: str):
+def test_an_invalid_size_is_refused(text: str):
     with pytest.raises(ValueError, match="2GiB"):
         size_of(text)

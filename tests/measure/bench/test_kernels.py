@@ -16,7 +16,7 @@ def test_moocore_finds_the_same_rows(criteria):
         assert 0 < size <= 500
 
 
-def test_a_peer_that_would_crash_on_infinity_is_not_asked():
+def test_a_peer_that_would_crash_on_infinity_is_not_called():
     points = np.array([[1.0, 2.0, -np.inf], [0.0, 1.0, 2.0]])
     with pytest.raises(AssertionError, match="moocore crashes where a value is minus infinity"):
         times([SKYPANE, MOOCORE], points)

@@ -38,7 +38,7 @@ def same(found: Any, wanted: Any) -> bool:
 
 @given(tables())
 @settings(max_examples=25)
-def test_every_function_means_what_it_says(rows: pa.Table):
+def test_every_function_returns_its_definition(rows: pa.Table):
     wanted = groups(rows.to_pylist(), BY)
     found = {
         tuple(value for name, value in row.items() if name in BY): row
@@ -82,7 +82,7 @@ def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
 @pytest.mark.parametrize(("length", "slide"), [(60, 1), (60, 7), (12, 12), (10, 4)])
 @pytest.mark.parametrize("by", ["grade", BY, []])
 def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: int, by: list[str]):
-    """Some keys come and go, so that they are numbered anew; to the bit."""
+    """Some keys come and go, so that they are numbered again; to the bit."""
     rng = np.random.default_rng(length + slide)
     rows, windows = tables_of(rng, 300), Windows(length, slide)
     names = {name: function for name, function in FUNCTIONS.items() if not is_wide(name)}
@@ -98,7 +98,7 @@ def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: 
 
 
 SIZES = (1.0, 1e-9, 1e4, 0.0, 1e30, -1e30, 1e300, 5e-324, INF, NAN)
-"""Of numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
+"""Numbers that are summed: of one size, of two beside each other, and too different for one grid, or not finite."""
 
 
 @pytest.mark.long
@@ -120,7 +120,7 @@ def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float
         assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
 
 
-def test_a_number_of_another_size_is_no_reason_to_stack_sums_forever():
+def test_a_number_of_another_size_does_not_stack_sums_forever():
     query = sp.Aggregate("key", total=sp.sum("x"))
     panes = [query.lift(pa.table({"key": [1], "x": [x]})) for x in (1.0, 2.0, 1e300, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)]
     queue = query.queue(panes[0].schema, 3)
@@ -162,9 +162,13 @@ def is_wide(name: str) -> bool:
 
 
 def test_functions_that_need_the_same_sum_share_it():
-    asked: list[dict[str, Any]] = [{"v": sp.variance("f")}, {"v": sp.variance("f"), "s": sp.sum("f"), "a": sp.avg("f")}]
+    functions_of: list[dict[str, Any]] = [
+        {"v": sp.variance("f")},
+        {"v": sp.variance("f"), "s": sp.sum("f"), "a": sp.avg("f")},
+    ]
     one, three = (
-        sp.Aggregate(**functions).lift(SCHEMA.empty_table()).schema.field("state").type.list_size for functions in asked
+        sp.Aggregate(**functions).lift(SCHEMA.empty_table()).schema.field("state").type.list_size
+        for functions in functions_of
     )
     assert one == three
 
@@ -229,7 +233,7 @@ def _steps(rows: pa.Table) -> Any:
         ([], {"n": sp.count(where=f"i < {2**63}")}, "cannot be evaluated"),
     ],
 )
-def test_what_cannot_be_had_is_said_when_it_is_asked(by: Any, functions: Any, complaint: str):
+def test_invalid_aggregates_are_refused_when_validated(by: Any, functions: Any, complaint: str):
     schema = SCHEMA.append(pa.field("money", pa.decimal128(10, 2))).append(pa.field("tags", pa.list_(pa.int64())))
     with pytest.raises(ConfigError, match=complaint):
         sp.Aggregate(by, **functions).validate(schema)
@@ -305,12 +309,12 @@ def test_infinities_and_nan_are_values():
 
 def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
     rows = pa.table({"key": ["a", "b", "c", "d", "d"], "x": [5, 1, 5, 4, None]})
-    asked: dict[str, Any] = {"n": sp.count(), "total": sp.sum("x")}
+    functions_of: dict[str, Any] = {"n": sp.count(), "total": sp.sum("x")}
     by_hand = {
-        "having": (sp.Aggregate("key", having="total > 4 or n == 2", **asked), {"a", "c", "d"}),
-        "top": (sp.Aggregate("key", top=2, rank_by="total", **asked), {"a", "c"}),
-        "ties by content": (sp.Aggregate("key", top=1, rank_by="total", **asked), {"a"}),
-        "both": (sp.Aggregate("key", having="n == 1", top=3, rank_by="total", **asked), {"a", "b", "c"}),
+        "having": (sp.Aggregate("key", having="total > 4 or n == 2", **functions_of), {"a", "c", "d"}),
+        "top": (sp.Aggregate("key", top=2, rank_by="total", **functions_of), {"a", "c"}),
+        "ties by content": (sp.Aggregate("key", top=1, rank_by="total", **functions_of), {"a"}),
+        "both": (sp.Aggregate("key", having="n == 1", top=3, rank_by="total", **functions_of), {"a", "b", "c"}),
     }
     for query, wanted in by_hand.values():
         assert set(answer(query, rows)["key"].to_pylist()) == wanted
@@ -330,7 +334,7 @@ def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
         ({"having": "m > 1"}, "'m'"),
     ],
 )
-def test_a_choice_that_cannot_be_is_an_error_when_the_query_is_described(chosen: dict[str, Any], complaint: str):
+def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[str, Any], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         sp.Aggregate("key", **chosen, n=sp.count()).validate(pa.schema({"key": pa.string()}))
 
@@ -341,5 +345,5 @@ def test_a_choice_that_cannot_be_is_an_error_when_the_query_is_described(chosen:
     (sp.first("f", order="i"), "chosen"), (sp.collect("f", order="i"), "inorder"), (sp.count_distinct("f"), "distinct"),
     (sp.approx_quantile("f"), "approxquantile"), (sp.approx_count_distinct("f"), "approxdistinct"),
 ])  # fmt: skip
-def test_checkpoints_know_a_function_by_the_name_of_version_0_2(function: Any, recorded: str):
+def test_checkpoints_record_a_function_under_its_name_of_version_0_2(function: Any, recorded: str):
     assert function.describe()["function"] == recorded

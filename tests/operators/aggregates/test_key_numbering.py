@@ -10,7 +10,7 @@ KEYS = [(a, b) for a in (None, 0, 1, 2, 3) for b in (None, 0, 1, 2, 3)]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.date32(), pa.string()])
-def test_null_is_a_key_of_its_own_in_each_column(kind: pa.DataType):
+def test_null_is_a_separate_key_in_each_column(kind: pa.DataType):
     keys = pa.table(
         {
             name: pa.array(column, pa.int32()).cast(kind)

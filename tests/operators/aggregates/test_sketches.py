@@ -59,7 +59,7 @@ def test_few_different_values_are_counted_exactly():
     assert answer(rows, n=sp.approx_count_distinct("x")) == [{"n": 3}]
 
 
-def test_a_quantile_is_the_median_within_a_hundredth_unless_said_otherwise():
+def test_a_quantile_is_the_median_within_a_hundredth_by_default():
     assert sp.approx_quantile("x") == sp.approx_quantile("x", 0.5, error=0.01)
 
 

@@ -6,7 +6,7 @@ asynchronous one goes on, and keeps the updates that it makes meanwhile in a buf
 before them.
 
 What may leave the buffer: updates before the arrival of the oldest point that is still being reduced, since nothing older
-can come of it. The paper lets updates go up to the influence time of the point whose result has come; that may be later than
+can come of it. The paper emits updates up to the influence time of the point whose result has come; that may be later than
 the arrival of a point still pending, whose ADD would then come out of order.
 """
 
@@ -47,7 +47,7 @@ class Pending:
 
 @dataclass
 class Worker:
-    """One worker: its part of DB, with the events of its points, and the updates that it may not tell yet."""
+    """One worker: its part of DB, with the events of its points, and the updates that it may not emit yet."""
 
     index: int
     window: Micros
@@ -104,7 +104,7 @@ class Worker:
         self.clock = max(self.clock, now)
 
     def release(self) -> tuple[list[Update], Micros]:
-        """Return the updates that nothing older can precede any more, in order, and the time up to which all are told."""
+        """Return the updates that nothing older can precede any more, in order, and the time up to which all are emitted."""
         oldest = min((pending.arrived for pending in self.pending.values()), default=None)
         until = self.clock if oldest is None else oldest - 1
         ready = sorted(update for update in self.buffer if update.time <= until)
@@ -124,10 +124,10 @@ class Collector:
     workers: int
     partial: dict[int, list[Micros]] = field(default_factory=dict)
     queue: list[Update] = field(default_factory=list)
-    told: list[Micros] = field(default_factory=list)
+    reported_until: list[Micros] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.told = [NEVER] * self.workers
+        self.reported_until = [NEVER] * self.workers
 
     def reduce(self, row: int, local: Micros) -> Micros | None:
         """Take a local influence time; return the global one when it is the last."""
@@ -139,8 +139,8 @@ class Collector:
         """Take updates of a worker, all that it has up to `until`; yield those that can come no later from any worker."""
         for update in updates:
             heapq.heappush(self.queue, update)
-        self.told[worker] = until
-        while self.queue and self.queue[0].time <= min(self.told):
+        self.reported_until[worker] = until
+        while self.queue and self.queue[0].time <= min(self.reported_until):
             yield heapq.heappop(self.queue)
 
 

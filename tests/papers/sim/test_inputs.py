@@ -1,4 +1,4 @@
-"""Streams on readers in virtual time: what waits, and what a redirection costs, by hand; and the paper's figures in shape."""
+"""Streams on readers in virtual time: the backlog, and what a redirection costs, by hand; and the paper's figures in shape."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_arrivals_are_counted_in_their_tick():
     assert arrivals(times, sources, 2, 1.0).tolist() == [[1, 1], [1, 1]]
 
 
-def test_a_setting_that_cannot_be_is_refused():
+def test_an_invalid_setting_is_refused():
     with pytest.raises(ConfigError, match="start is missing; without a policy"):
         Inputs(steady(1, 1.0), None, 10.0)
     with pytest.raises(ConfigError, match=r"every must equal that of the policy, 1 minute, got 10\.0 s"):

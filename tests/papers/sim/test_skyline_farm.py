@@ -22,7 +22,7 @@ def stream(n: int, rate: int, seconds: int, d: int = 5) -> Lives:
 @given(streams())
 def test_what_is_stored_at_all_workers_together_is_the_store_of_the_eager_algorithm(some):
     points, times, window = some
-    unlike = np.unique(times, return_index=True)[1]  # as the paper has it, no two points come at once
+    unlike = np.unique(times, return_index=True)[1]  # as in the paper, no two points come at once
     points, times = np.asfortranarray(points[unlike]), times[unlike]
     run = simulate(lives(points, times, window), Farm(3, 2), Costs(1.0, 1.0))
     eager = Eager(window)
@@ -55,7 +55,7 @@ def test_an_owner_that_waits_is_never_sooner_done():
     assert (goes_on.stored == waits.stored).all()
 
 
-def test_loads_are_the_more_even_the_more_the_emitter_knows():
+def test_loads_are_more_even_with_more_information_at_the_emitter():
     """Table I, with queues of a hundred points that are full: round-robin knows nothing of what was pruned."""
     some, costs = stream(60_000, 20_000, 1), Costs(1e-5, 1e-6)
     spread = {owner: simulate(some, Farm(8, 100, owner), costs).difference[20_000:].mean() for owner in OWNERS}
@@ -79,6 +79,6 @@ def test_more_workers_serve_more_points():
 
 
 @pytest.mark.parametrize("farm", [Farm(0), Farm(2, 0), Farm(2, 1, "LRU")])
-def test_a_farm_that_cannot_be_is_refused(farm: Farm):
+def test_an_invalid_farm_is_refused(farm: Farm):
     with pytest.raises(ConfigError, match=r"at least 1 and owner one of RR, OD, LLW, LLW\+"):
         simulate(stream(3, 1, 1), farm, Costs(1.0, 1.0))

@@ -32,12 +32,12 @@ def sequential(stream, window):
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["synchronous", "asynchronous"])
 @given(st.data(), st.integers(1, 4), st.integers(0, 2**32))
-def test_any_interleaving_tells_what_the_sequential_algorithm_tells(asynchronous, data, workers, seed):
+def test_any_interleaving_emits_the_updates_of_the_sequential_algorithm(asynchronous, data, workers, seed):
     stream = data.draw(arrivals(workers))
     chance = random.Random(seed)
-    told = list(run(stream, 10, workers, chance.choice, asynchronous=asynchronous))
-    assert [update.time for update in told] == sorted(update.time for update in told)
-    assert net(told) == sequential(stream, 10), "stays of no length left out"
+    emitted = list(run(stream, 10, workers, chance.choice, asynchronous=asynchronous))
+    assert [update.time for update in emitted] == sorted(update.time for update in emitted)
+    assert net(emitted) == sequential(stream, 10), "stays of no length left out"
 
 
 def resolved(sit: int, pruner: int | None) -> list[Update]:
@@ -47,7 +47,7 @@ def resolved(sit: int, pruner: int | None) -> list[Update]:
     if pruner is not None:
         worker.receive(Arrival(1, (1.0,), pruner, owner=1))
     worker.advance(9)
-    assert worker.release() == ([], 0), "nothing may be told while it is pending"
+    assert worker.release() == ([], 0), "nothing may be emitted while it is pending"
     worker.resolve(0, sit)
     worker.advance(20)
     return worker.release()[0]

@@ -1,7 +1,7 @@
 """Hostile bytes against all that reads them, in processes that may die: python -m tests.runtime.many.fuzzing MINUTES [SEED].
 
 A case is a pure function of its seed and number. What it checks is a definition: each line is a row, malformed, or empty,
-as it is when it stands alone. A case that fails, ends its process or takes too long is told, to be seen again with
+as it is when it stands alone. A case that fails, ends its process or takes too long is reported, to be seen again with
 `python -m tests.runtime.many.fuzzing --case SEED NUMBER`.
 """
 
@@ -54,7 +54,7 @@ def _layout(chance: random.Random) -> RowFormat:
     return RowFormat(form, columns, tuple(columns.names) if form == "csv" else ())
 
 
-def _said(found: Iterator[pa.Table | Malformed]) -> tuple[list[str], list[int]]:
+def _contents(found: Iterator[pa.Table | Malformed]) -> tuple[list[str], list[int]]:
     """Return rows as text, in order, and the places of what is none."""
     rows, bad = [], []
     for one in found:
@@ -75,13 +75,13 @@ def lines_alone(chance: random.Random) -> None:
         lines.pop()
     at, rows, bad = 5, list[str](), list[int]()
     for line in lines:
-        found = _said(parse(layout, line + b"\n", at))
+        found = _contents(parse(layout, line + b"\n", at))
         rows, bad, at = rows + found[0], bad + found[1], at + len(line) + 1
         empty = not line.strip(b" \t\r") if layout.format == "json" else not _unmarked(line.removesuffix(b"\r"))
         assert len(found[0]) + len(found[1]) == (not empty), f"{line!r} is {found}"
         if found[0] and layout.format == "json":
             _check_object(line, layout)
-    assert _said(parse(layout, block, 5)) == (rows, bad)
+    assert _contents(parse(layout, block, 5)) == (rows, bad)
 
 
 def _unmarked(line: bytes) -> bytes:
@@ -102,7 +102,7 @@ def _check_object(line: bytes, layout: RowFormat) -> None:
 
 
 _NUMBERS = re.compile("-NaN|Inf(?!inity)")
-"""What is no JSON, and a number to Arrow's parser beside those that Python's takes too: NaN, Infinity and -Infinity."""
+"""Not JSON, but a number to Arrow's parser beside those that Python's takes too: NaN, Infinity and -Infinity."""
 
 
 def _as_python_spells(number: re.Match[str]) -> str:
@@ -115,10 +115,10 @@ def messages_alone(chance: random.Random) -> None:
     values = [mutated(layout.format, chance).strip(b"\n") for _ in range(chance.choice((1, 2, 5)))]
     values += [line for value in values for line in value.split(b"\n")]
     places = [3 * at for at in range(len(values))]
-    alone = [_said(tables(layout, [value], [at])) for value, at in zip(values, places, strict=True)]
+    alone = [_contents(tables(layout, [value], [at])) for value, at in zip(values, places, strict=True)]
     assert all(len(rows) + len(bad) == 1 for rows, bad in alone)
     expected = [row for rows, _ in alone for row in rows], [at for _, bad in alone for at in bad]
-    assert _said(tables(layout, values, places)) == expected
+    assert _contents(tables(layout, values, places)) == expected
 
 
 def grown_file(chance: random.Random) -> None:
@@ -131,7 +131,7 @@ def grown_file(chance: random.Random) -> None:
         one = FileInput(path=str(path), format=layout.format, header=layout.format == "csv" and chance.random() < 0.7)
         (found,) = growing_inputs.look([one], {})
         end = one.complete(0, found.last)
-        rows, bad = _said(one for _, one in growing_inputs.read([OffsetRange(one, 0, end)], layout.columns))
+        rows, bad = _contents(one for _, one in growing_inputs.read([OffsetRange(one, 0, end)], layout.columns))
     lines = content.split(b"\n")[one.header :]
     empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
                 for line in lines)  # fmt: skip
@@ -150,11 +150,11 @@ def damaged_log(chance: random.Random) -> None:
         one = SegmentsInput(segments=folder, name="x")
         (found,) = receiver_logs.look([one], {})
         whole = OffsetRange(one, found.first, found.last)
-        good = _said(rows for _, rows in receiver_logs.read([whole], columns))
+        good = _contents(rows for _, rows in receiver_logs.read([whole], columns))
         path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
         path.write_bytes(flipped(path.read_bytes(), chance))
         try:
-            now = _said(rows for _, rows in receiver_logs.read([whole], columns))
+            now = _contents(rows for _, rows in receiver_logs.read([whole], columns))
         except SkypaneError:
             return
         assert now == good
@@ -231,12 +231,12 @@ def fuzz(seed: int, enough: Callable[[int], bool], patience: float = PATIENCE) -
 def _tried(seed: int, first: int, enough: Callable[[int], bool], patience: float) -> tuple[int, str]:
     """Run a child until something is wrong or it is enough; return the last case, and what was wrong with it."""
     command = [sys.executable, "-m", "tests.runtime.many.fuzzing", "--child", str(seed), str(first)]
-    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    shown_lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        reader = threading.Thread(target=_tell, args=(process, told))
+        reader = threading.Thread(target=_forward_lines, args=(process, shown_lines))
         reader.start()
         try:
-            return _watched(process, told, first, enough, patience)
+            return _watched(process, shown_lines, first, enough, patience)
         finally:
             process.kill()
             reader.join()
@@ -244,30 +244,30 @@ def _tried(seed: int, first: int, enough: Callable[[int], bool], patience: float
 
 def _watched(
     process: subprocess.Popen[str],
-    told: queue.SimpleQueue[str],
+    shown_lines: queue.SimpleQueue[str],
     number: int,
     enough: Callable[[int], bool],
     patience: float,
 ) -> tuple[int, str]:
     while True:
         try:
-            line = told.get(timeout=patience)
+            line = shown_lines.get(timeout=patience)
         except queue.Empty:
             return number, f"takes longer than {patience:g} s"
         if not line:
             assert process.stderr is not None
-            said = process.stderr.read().strip().splitlines()[-1:]
-            return number, f"ends its process: {process.wait()} {said}"
+            output = process.stderr.read().strip().splitlines()[-1:]
+            return number, f"ends its process: {process.wait()} {output}"
         number = int(line)
         if enough(number):
             return number, ""
 
 
-def _tell(process: subprocess.Popen[str], told: queue.SimpleQueue[str]) -> None:
+def _forward_lines(process: subprocess.Popen[str], shown_lines: queue.SimpleQueue[str]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
-        told.put(line)
-    told.put("")
+        shown_lines.put(line)
+    shown_lines.put("")
 
 
 def main(arguments: list[str]) -> int:

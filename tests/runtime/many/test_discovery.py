@@ -71,12 +71,12 @@ def test_a_listed_path_may_be_one_as_it_is_written(tmp_path):
     assert from_text(to_text(listed(given))) == listed(given)
 
 
-def test_a_pipe_is_no_parquet_file(tmp_path):
-    os.mkfifo(tmp_path / "a.parquet")  # to open it waits for ever
+def test_a_pipe_is_not_a_parquet_file(tmp_path):
+    os.mkfifo(tmp_path / "a.parquet")  # to open it waits forever
     assert discovered(listed([f"{tmp_path}/*.parquet"])) == {}
 
 
-@pytest.mark.parametrize(("given", "said"), [
+@pytest.mark.parametrize(("given", "message"), [
     ([], "inputs is empty; list at least one file or pattern"),
     (["a.csv", "./a.csv"], r"inputs lists '.*/a\.csv' twice"),
     ([{"path": "a.csv", "name": "x"}, {"path": "b.csv", "name": "x"}], "inputs lists 'x' twice"),
@@ -88,12 +88,12 @@ def test_a_pipe_is_no_parquet_file(tmp_path):
     (["s3://bucket/a.csv"], "an input reads files of this machine"),
     ([{"path": "*.csv", "name": "all"}], "a pattern finds many inputs"),
 ])  # fmt: skip
-def test_a_list_that_cannot_be_is_refused(given, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_an_invalid_list_is_refused(given, message: str):
+    with pytest.raises(ConfigError, match=message):
         listed(given)
 
 
-def test_a_list_that_is_no_json_is_refused(tmp_path):
+def test_a_list_that_is_not_json_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="cannot read the list of inputs"):
         from_text(str(tmp_path / "missing.json"))
     with pytest.raises(ConfigError, match="must be a list in JSON"):

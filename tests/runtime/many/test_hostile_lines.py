@@ -30,7 +30,7 @@ EMPTY = {"json": [b"", b"\r", b" \t"], "csv": [b"", b"\r", b"\xef\xbb\xbf"]}
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 @given(data=st.data())
-def test_a_line_is_a_row_or_malformed_or_empty_whatever_stands_beside_it(form: str, data):
+def test_a_line_is_a_row_or_malformed_or_empty_whatever_is_beside_it(form: str, data):
     groups = [GOOD[form], HOSTILE[form], EMPTY[form]]
     chosen = data.draw(st.lists(st.sampled_from(groups).flatmap(st.sampled_from), max_size=12))
     found = list(parse(LAYOUTS[form], b"".join(line + b"\n" for line in chosen), 1000))
@@ -60,7 +60,7 @@ def test_a_client_cannot_wrap_another_one_s_rows_into_its_own():
     assert [one.line for one in found if isinstance(one, Malformed)] == ['{"x":[', "]}"]
 
 
-@pytest.mark.parametrize(("line", "said"), [
+@pytest.mark.parametrize(("line", "expected"), [
     (b'{"d":"2026-01-02"}', {"d": date(2026, 1, 2)}),
     (b'{"d":20455}', {"d": date(2026, 1, 2)}),
     (b'{"t":"2026-01-02T03:04:05.123456789Z"}', {"t": datetime(2026, 1, 2, 3, 4, 5, 123456, UTC)}),
@@ -69,19 +69,19 @@ def test_a_client_cannot_wrap_another_one_s_rows_into_its_own():
     (b'{"t":"2026-01-02T03:04:05.123456789Z","d":"2026-01-02"}',
      {"t": datetime(2026, 1, 2, 3, 4, 5, 123456, UTC), "d": date(2026, 1, 2)}),
 ])  # fmt: skip
-def test_dates_as_people_write_them_and_times_finer_than_ours_are_rows(line: bytes, said: dict[str, object]):
+def test_dates_as_people_write_them_and_times_finer_than_ours_are_rows(line: bytes, expected: dict[str, object]):
     columns = pa.schema([("d", pa.date32()), ("t", pa.timestamp("us", "UTC"))])
     beside = b'{"t":"2026-01-02T03:04:05Z"}'
     found = list(parse(RowFormat("json", columns, ()), line + b"\n" + beside + b"\n", 0))
     assert not any(isinstance(one, Malformed) for one in found)
     rows = [row for one in found if isinstance(one, pa.Table) for row in one.to_pylist()]
-    assert rows == [{"d": None, "t": None} | said, {"d": None, "t": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}]
+    assert rows == [{"d": None, "t": None} | expected, {"d": None, "t": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}]
 
 
-def test_what_a_stranger_says_moves_no_terminal():
-    (told,) = parse(LAYOUTS["json"], b"\x1b[2Jgone \xe2\x80\xaetxt\n", 0)
-    assert isinstance(told, Malformed)
-    assert told.line == r"\x1b[2Jgone \u202etxt"
+def test_lines_of_a_stranger_move_no_terminal():
+    (found_line,) = parse(LAYOUTS["json"], b"\x1b[2Jgone \xe2\x80\xaetxt\n", 0)
+    assert isinstance(found_line, Malformed)
+    assert found_line.line == r"\x1b[2Jgone \u202etxt"
 
 
 @pytest.mark.parametrize("length", [90, 100, 101, 5_000])
@@ -92,7 +92,7 @@ def test_a_line_that_is_too_long_is_reported_and_not_read_whole(tmp_path, monkey
     path.write_bytes(b'{"n":7}\n{"s":"' + b"x" * (length - 9) + b'"}\n{"n":7}\n')
     blocks = growing_files.GrowingFile(str(path)).blocks(0, length + 16)
     found = list(parse_all(LAYOUTS["json"], blocks, 1000))
-    told = [(one.offset, one.line) for one in found if isinstance(one, Malformed)]
-    assert told == ([(1008, '{"s":"xxxx')] if length > 100 else [])
+    found_line = [(one.offset, one.line) for one in found if isinstance(one, Malformed)]
+    assert found_line == ([(1008, '{"s":"xxxx')] if length > 100 else [])
     rows = [row["n"] for one in found if isinstance(one, pa.Table) for row in one.to_pylist()]
     assert rows == ([7, 7] if length > 100 else [7, None, 7])

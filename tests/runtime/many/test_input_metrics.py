@@ -1,4 +1,4 @@
-"""What is to be seen of inputs: rates of what comes, how far behind reading is; with real files, without Spark."""
+"""What is to be seen of inputs: rates of what comes, the lag of reading; with real files, without Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seen(plan: Planner, now: float) -> dict[str, InputMetrics]:
     return {Path(one.input).stem: one for one in plan.seen(now)}
 
 
-def test_a_table_says_who_reads_what_how_fast_it_grows_and_how_far_behind_reading_is(tmp_path):
+def test_a_table_shows_reader_growth_and_lag_of_each_input(tmp_path):
     grow(tmp_path, hot=1_000, a=5, still=2)
     plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
     place = plan.latest(Offsets({}), 107)

@@ -153,7 +153,7 @@ def test_a_compacted_topic_is_read_past_what_is_gone(kafka: Broker, name: str):
     assert rows(plan, NOTHING, end)[-1] == (f"{name}[0]", 49)
 
 
-def test_a_message_that_is_no_row_is_reported_with_its_offset(kafka: Broker, name: str):
+def test_a_message_that_is_not_a_row_is_reported_with_its_offset(kafka: Broker, name: str):
     kafka.create(name)
     kafka.send(name, [*numbers(1), b"no json", *numbers(3), b'{"n": 1}{"n": 2}', *numbers(5)])
     plan = planner(topic(kafka, name))
@@ -180,7 +180,7 @@ def test_retention_that_has_passed_the_offset_is_an_error_or_is_skipped_and_coun
     assert [n for _, n in rows(planner(entry), place, Offsets.of(after.to_json()))] == [5, 6, 7]
 
 
-def test_an_input_whose_beginning_is_gone_before_it_is_found_begins_with_what_there_is(kafka: Broker, name: str):
+def test_an_input_whose_beginning_was_removed_starts_with_the_rest(kafka: Broker, name: str):
     kafka.create(name)
     kafka.send(name, numbers(*range(10)))
     kafka.cut(name, 4)
@@ -228,14 +228,14 @@ def test_a_listed_topic_may_come_later(kafka: Broker, name: str):
     assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1)]
 
 
-def test_a_broker_that_never_answered_is_an_error_that_says_so():
+def test_a_broker_that_never_answered_is_reported_in_an_error():
     with pytest.raises(
         ConfigError, match=r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*check the address"
     ):
         planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
 
 
-def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Broker, name: str, tmp_path: Path):
+def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, name: str, tmp_path: Path):
     """And go on when it is back; a batch that has begun says what it waits for."""
     kafka.create(name)
     kafka.send(name, numbers(1, 2))
@@ -259,7 +259,7 @@ def test_inputs_of_a_broker_that_falls_silent_wait_while_others_go_on(kafka: Bro
     assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
 
 
-def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, monkeypatch):
+def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatch):
     """The topics come, the offsets do not: each request has its own patience."""
     kafka.create(name)
     kafka.send(name, numbers(1))
@@ -269,10 +269,10 @@ def test_a_question_that_was_given_up_is_asked_again(kafka: Broker, name: str, m
     offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: ClusterClient, asked: list[object], which: object) -> dict[KafkaPartition, int]:
+    def first_lost(self: ClusterClient, request: list[object], which: object) -> dict[KafkaPartition, int]:
         if lost:
             raise lost.pop()
-        return offsets(self, asked, which)
+        return offsets(self, request, which)
 
     monkeypatch.setattr(ClusterClient, "_offsets", first_lost)
     assert plan.latest(first, None) == first
@@ -294,9 +294,9 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     plain = {**entry, "options": {**login, "sasl.password": PASSWORD}}
     with pytest.raises(
         ConfigError, match=r"option sasl\.password would be shown in Spark's plan; give the name of an env"
-    ) as told:
+    ) as raised:
         to_text(listed([plain]))
-    assert PASSWORD not in str(told.value)
+    assert PASSWORD not in str(raised.value)
     with pytest.raises(ConfigError, match=r"option sasl\.password would be shown in Spark's plan"):
         from_text(json.dumps([plain]))  # as an option that names the list itself
     path = tmp_path / "inputs.json"
@@ -304,16 +304,16 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     plan = Planner(lambda: from_text(str(path)), 2)
     assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1)]
     wrong = {**entry, "timeout": "2 seconds", "options": {**login, "sasl.password": "wrong-one"}}
-    with pytest.raises(ConfigError, match=r"did not answer within 2 s .*Authentication failed") as told:
+    with pytest.raises(ConfigError, match=r"did not answer within 2 s .*Authentication failed") as raised:
         planner(wrong).latest(NOTHING, None)
-    assert "wrong-one" not in str(told.value)
+    assert "wrong-one" not in str(raised.value)
     monkeypatch.delenv("KAFKA_PASSWORD")
     with pytest.raises(ConfigError, match="environment variable KAFKA_PASSWORD, which is not set"):
         planner(entry).latest(NOTHING, None)
 
 
 @pytest.mark.slow
-def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, name: str, tmp_path: Path, monkeypatch):
+def test_a_cluster_is_read_over_tls_if_its_authority_is_trusted(kafka: Broker, name: str, tmp_path: Path, monkeypatch):
     ca = authority(tmp_path)
     certificate, key = signed(ca, "broker")
     (tmp_path / "keystore.pem").write_text(key.read_text() + certificate.read_text())
@@ -332,7 +332,7 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, 
             planner(other).latest(NOTHING, None)
 
 
-@pytest.mark.parametrize(("given", "said"), [
+@pytest.mark.parametrize(("given", "message"), [
     ({"kafka": "host"}, "kafka must be host:port of a broker, got 'host'"),
     ({"kafka": "h:1"}, "kafka h:1 needs topic"),
     ({"kafka": "h:1", "topic": "a b"}, "the name or pattern of what to read, got 'a b'"),
@@ -343,12 +343,12 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_believed(kafka: Broker, 
     ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),
     ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] has path and kafka"),
 ])  # fmt: skip
-def test_topics_that_cannot_be_are_refused(given, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_topics_are_refused(given, message: str):
+    with pytest.raises(ConfigError, match=message):
         listed([given])
 
 
-def test_an_option_that_the_client_does_not_know_is_refused():
+def test_an_option_unknown_to_the_client_is_refused():
     with pytest.raises(ConfigError, match=r'options of kafka h:1: .*"secure\.protocol"'):
         planner({"kafka": "h:1", "topic": "a", "options": {"secure.protocol": "ssl"}}).latest(NOTHING, None)
 

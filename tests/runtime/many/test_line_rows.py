@@ -23,7 +23,7 @@ BAD = {
 
 @pytest.mark.parametrize("layout", [JSON, CSV], ids=["json", "csv"])
 @given(bad=st.lists(st.sampled_from([None, 0, 1, 2]), max_size=12), offset=st.integers(0, 10**9))
-def test_lines_that_do_not_parse_stand_alone_and_the_others_are_rows(layout: RowFormat, bad, offset: int):
+def test_lines_that_do_not_parse_are_malformed_and_the_others_are_rows(layout: RowFormat, bad, offset: int):
     lines = [GOOD[layout.format] if kind is None else BAD[layout.format][kind] for kind in bad]
     found = list(parse(layout, b"".join(lines), offset))
     starts = [offset + sum(map(len, lines[:at])) for at in range(len(lines))]

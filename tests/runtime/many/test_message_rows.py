@@ -32,15 +32,15 @@ BAD = {
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 @given(data=st.data())
-def test_each_message_is_one_row_or_is_malformed_whatever_stands_beside_it(form: str, data):
-    """Also where one message holds two rows and the next one none: their number alone would not tell."""
+def test_each_message_is_one_row_or_is_malformed_whatever_is_beside_it(form: str, data):
+    """Also where one message holds two rows and the next one none: their number alone would not show it."""
     kinds = data.draw(st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=10))
     chosen = [(good, (GOOD if good else BAD)[form]) for good, _ in kinds]
     values = [texts[at % len(texts)] for (_, texts), (_, at) in zip(chosen, kinds, strict=True)]
     offsets = [3 * at for at in range(len(values))]
     found = list(tables(LAYOUTS[form], values, offsets))
-    told = sorted(one.offset for one in found if isinstance(one, Malformed))
-    assert told == [offset for (good, _), offset in zip(kinds, offsets, strict=True) if not good]
+    malformed = sorted(one.offset for one in found if isinstance(one, Malformed))
+    assert malformed == [offset for (good, _), offset in zip(kinds, offsets, strict=True) if not good]
     rows = [one for one in found if not isinstance(one, Malformed)]
     assert all(table.schema == COLUMNS and set(table["n"].to_pylist()) == {7} for table in rows)
     assert sum(map(len, rows)) == sum(good for good, _ in kinds)

@@ -64,7 +64,7 @@ def test_a_file_that_is_being_written_is_not_there_until_it_is_finished(tmp_path
     assert plan.latest(Offsets({}), 10).at == {f"{tmp_path}/a.parquet": 5}
 
 
-def test_a_row_that_cannot_be_what_the_schema_says_is_reported_and_the_others_are_rows(tmp_path):
+def test_a_row_that_does_not_fit_the_schema_is_reported_and_the_others_are_rows(tmp_path):
     pq.write_table(pa.table({"n": ["1", "two", "3"], "p": [1, 2, 3]}), tmp_path / "a.parquet")
     plan = planner(tmp_path)
     (task,) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))
@@ -90,7 +90,7 @@ def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
         list(parquet.read(task, COLUMNS))
 
 
-def test_a_path_that_ends_so_is_parquet_and_goes_through_an_option(tmp_path):
+def test_a_path_that_ends_in_parquet_is_parquet_and_round_trips(tmp_path):
     given = [tmp_path / "a.parquet", {"path": tmp_path / "b.parquet", "name": "b", "meta": {"max": 5}},
              {"parquet": f"{tmp_path}/c/*"}]  # fmt: skip
     assert {one.kind for one in listed(given)} == {"parquet"}

@@ -50,7 +50,7 @@ def test_every_input_is_read_within_three_batches_of_a_budget_of_a_third(tmp_pat
     assert set(rows(NOTHING, place)) == set(names)
 
 
-def test_tasks_stay_even_while_rates_of_zipf_s_law_jump_and_inputs_fall_silent(tmp_path):
+def test_tasks_stay_even_while_zipf_rates_jump_and_inputs_fall_silent(tmp_path):
     """The fastest inputs are too large to be moved: it is the slow ones that even out."""
     rng = np.random.default_rng(0)
     plan, place = planner(tmp_path), NOTHING
@@ -64,7 +64,7 @@ def test_tasks_stay_even_while_rates_of_zipf_s_law_jump_and_inputs_fall_silent(t
 
 
 @pytest.mark.parametrize("budget", [None, 10])
-def test_nothing_new_is_no_batch_and_an_unfinished_line_is_nothing_new(tmp_path, budget: int | None):
+def test_without_new_lines_there_is_no_batch_and_an_unfinished_line_is_not_new(tmp_path, budget: int | None):
     grow(tmp_path, a=2)
     plan = planner(tmp_path)
     place = plan.latest(NOTHING, budget)

@@ -33,7 +33,7 @@ def run(folder: Path, policy: Readers, batches: list[int]) -> list[int]:
         tasks.append(len(assigned))
         rows = sum((end.at[name] - place.at.get(name, 0)) // 8 for name in end.at)
         took = rows * COST / len(assigned)
-        plan.finished(now + took)  # Spark asks at once for more
+        plan.finished(now + took)  # Spark requests more at once
         place, now = end, now + max(1.0, took)
     assert plan.sized is not None
     return tasks

@@ -80,8 +80,8 @@ def test_what_sockets_send_is_answered_and_each_input_is_seen(spark, tmp_path, c
         until(lambda: sum(one.lines for one in receiving.seen) == 4 * 30 + 4 + 20, "lines are missing")
     (tmp_path / "job.yaml").write_text(text)
     assert main(["inputs", str(tmp_path / "job.yaml")]) == 0
-    said = {Path(line.split("\t")[0]).name: line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]}
-    assert {town: (int(line[4]) > 0, line[6]) for town, line in said.items()} == {
+    shown = {Path(line.split("\t")[0]).name: line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]}
+    assert {town: (int(line[4]) > 0, line[6]) for town, line in shown.items()} == {
         town: (town == "bern", "behind" if town == "bern" else "read") for town in TOWNS
     }
     rows = sum(batch.rows for batch in metrics)

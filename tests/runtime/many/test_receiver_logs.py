@@ -77,11 +77,11 @@ def test_a_line_that_does_not_parse_is_reported_with_its_place_in_all_that_was_r
     plan = planner(tmp_path)
     ((part,),) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))
     assert (part.start, part.end) == (0, 9)
-    told = [found for _, found in receiver_logs.read([part], COLUMNS) if isinstance(found, Malformed)]
-    assert [(one.offset, one.line) for one in told] == [(2, "none")]
+    malformed = [found for _, found in receiver_logs.read([part], COLUMNS) if isinstance(found, Malformed)]
+    assert [(one.offset, one.line) for one in malformed] == [(2, "none")]
 
 
-def test_what_was_removed_is_no_loss_for_who_has_read_it_or_begins(tmp_path):
+def test_removed_segments_are_not_lost_for_a_query_that_has_read_them_or_starts(tmp_path):
     write(tmp_path, range(40))
     first, second, *_ = segments_of(str(tmp_path))
     read = Offsets({str(tmp_path): second.begin})
@@ -92,7 +92,7 @@ def test_what_was_removed_is_no_loss_for_who_has_read_it_or_begins(tmp_path):
     )
 
 
-def test_a_log_with_a_name_of_its_own_is_known_to_who_removes_what_was_read(tmp_path):
+def test_retention_finds_a_log_with_another_name(tmp_path):
     log = tmp_path / "log"
     write(log, range(40))
     plan = planner(log, name="basel")
@@ -100,7 +100,7 @@ def test_a_log_with_a_name_of_its_own_is_known_to_who_removes_what_was_read(tmp_
     state = checkpoint(tmp_path / "state", 0, read.to_json())
     assert read.at.keys() == {"basel"}
     assert 0 < passed(log, [state])[-1].end <= read.at["basel"]
-    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # called otherwise, it is begun anew
+    again = planner(log, name="bern").latest(Offsets.of(read.to_json()), 5)  # under another name, it is begun again
     assert passed(log, [checkpoint(tmp_path / "again", 0, again.to_json())]) == []
 
 

@@ -126,10 +126,10 @@ def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
             assert driver.stdout is not None
             watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
             watchdog.start()
-            told = next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
+            line_of_batch = next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
             os.killpg(driver.pid, signal.SIGKILL)  # after its rows were written, before Spark knows
             watchdog.cancel()
-        assert int(told.split()[2]) <= 2
+        assert int(line_of_batch.split()[2]) <= 2
     subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
     rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
     assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)

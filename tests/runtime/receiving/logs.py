@@ -32,7 +32,7 @@ def lines(folder: Path) -> list[str]:
 
 
 def until(true: Callable[[], bool], what: str) -> None:
-    """Look until it is so; what never comes about is an error that says what."""
+    """Look until it is so; what never happens is an error that says what."""
     end = time.monotonic() + PATIENCE
     while not true():
         if time.monotonic() > end:
@@ -49,13 +49,13 @@ def receiver(given: Mapping[str, Any], folder: Path) -> Iterator[subprocess.Pope
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None
-            said = []
+            output = []
             for line in process.stdout:
-                said.append(line)
+                output.append(line)
                 if line.startswith("receiving"):
                     break
             else:
-                raise AssertionError(f"it does not start: {said}")
+                raise AssertionError(f"it does not start: {output}")
             yield process
         finally:
             process.kill()

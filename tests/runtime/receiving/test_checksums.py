@@ -1,4 +1,4 @@
-"""What lies in a log is what was written there, or whoever reads it is told."""
+"""What lies in a log is what was written there, or its reader gets an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def checked(folder: Path) -> None:
 
 @settings(max_examples=40)
 @given(lengths=st.lists(st.integers(0, 30), min_size=1, max_size=12), most=st.sampled_from([40, 1000]), data=st.data())
-def test_each_bit_that_flips_is_reported_by_who_reads_it_and_by_no_other(lengths, most: int, data):
+def test_each_flipped_bit_is_reported_by_its_readers_and_by_no_other(lengths, most: int, data):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(checksums, "BLOCK", 30)
         folder = Path(name)
@@ -95,12 +95,12 @@ def test_checksums_that_are_gone_as_a_whole_are_missed(tmp_path, lost: int):
     checked(tmp_path)  # as the error says
 
 
-def test_a_segment_that_was_removed_while_it_was_read_is_no_loss_of_checksums(tmp_path):
+def test_a_segment_removed_during_its_reading_loses_no_checksums(tmp_path):
     with SegmentLog(tmp_path, 10) as log:
         log.append(b"first line\n")
     (one,) = segments_of(str(tmp_path))
     remove(one.path)
-    check(one.path, 0, 11)  # who reads it next is told that it has gone
+    check(one.path, 0, 11)  # its next reader gets the error that it has gone
 
 
 @pytest.mark.parametrize("cut", [0, 1, 43, 44, 60])

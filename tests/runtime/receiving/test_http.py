@@ -1,4 +1,4 @@
-"""What a real server answers: each answer once, whatever it is asked by, whoever was killed in between."""
+"""What a real server answers: each answer once, however it is requested, through kills in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from skypane.runtime.receiving.receiver import Receiver
 
 
 class Server(ThreadingHTTPServer):
-    """Answers what it is told to, and remembers what it was asked with."""
+    """Answers what a test sets, and remembers the requests."""
 
     daemon_threads = True
 
@@ -38,21 +38,21 @@ class Server(ThreadingHTTPServer):
         self.body, self.code, self.headers = b"[]", 200, dict[str, str]()
         self.cut = 0
         self.phrase: str | None = None
-        self.asked: list[dict[str, str]] = []
+        self.requests: list[dict[str, str]] = []
         self.codes: list[int] = []
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/now?key=swordfish"
 
-    def says(self, body: bytes, code: int = 200, **headers: str) -> None:
+    def respond_with(self, body: bytes, code: int = 200, **headers: str) -> None:
         self.headers = {name.replace("_", "-"): text for name, text in headers.items()}
         self.body, self.code = body, code
 
     def answered(self, more: int = 2) -> None:
-        """Wait until it has been asked so many times from now."""
+        """Wait until it has had so many requests from now."""
         before = len(self.codes)
-        until(lambda: len(self.codes) >= before + more, "nobody asks")
+        until(lambda: len(self.codes) >= before + more, "no request comes")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         server = self.server
-        server.asked.append({name.lower(): text for name, text in self.headers.items()})
+        server.requests.append({name.lower(): text for name, text in self.headers.items()})
         body, code, headers = server.body, server.code, server.headers
         if code == 200 and "ETag" in headers and self.headers["If-None-Match"] == headers["ETag"]:
             code = 304
@@ -89,26 +89,26 @@ def server(monkeypatch) -> Iterator[Server]:
         thread.join()
 
 
-def asking(folder: Path, server: Server, **more: Any) -> dict[str, Any]:
+def polling(folder: Path, server: Server, **more: Any) -> dict[str, Any]:
     one = {"name": "prices", "http": server.url, "every": "10 ms", "timeout": "2 seconds"}
     return {"folder": str(folder), "inputs": [one | more]}
 
 
 def test_each_answer_that_differs_is_appended_once_over_restarts(tmp_path, server):
     log = tmp_path / "prices"
-    server.says(b'[{"n": 1}, {"n": 2}]')
+    server.respond_with(b'[{"n": 1}, {"n": 2}]')
     for _ in range(2):
-        with Receiver(asking(tmp_path, server)):
+        with Receiver(polling(tmp_path, server)):
             server.answered(3)
     assert lines(log) == ['{"n": 1}', '{"n": 2}']
-    with Receiver(asking(tmp_path, server)):
-        server.says(b'{"n": 3,\n "price": 1.10000000000000000001}', ETag='"a"')
+    with Receiver(polling(tmp_path, server)):
+        server.respond_with(b'{"n": 3,\n "price": 1.10000000000000000001}', ETag='"a"')
         server.answered(3)
         assert server.codes[-1] == 304
-    with Receiver(asking(tmp_path, server)):
+    with Receiver(polling(tmp_path, server)):
         server.answered()
         assert set(server.codes[-2:]) == {304}  # what the server knew it by is remembered
-        server.says(b'{"n": 4}', ETag='"b"')
+        server.respond_with(b'{"n": 4}', ETag='"b"')
         server.answered()
     assert lines(log) == ['{"n": 1}', '{"n": 2}', '{"n": 3,  "price": 1.10000000000000000001}', '{"n": 4}']
 
@@ -118,36 +118,36 @@ def test_a_receiver_that_was_killed_within_an_answer_adds_the_rest_of_it(tmp_pat
     """The note is there, and so much of the answer."""
     body = b'[{"n": 1}, {"n": 2}]'
     wanted = values_of(body)
-    server.says(body, ETag='"a"')
+    server.respond_with(body, ETag='"a"')
     with monkeypatch.context() as killed:
         killed.setattr(SegmentLog, "append", lambda _log, _lines: (_ for _ in ()).throw(OSError("killed here")))
-        with Receiver(asking(tmp_path, server)):
+        with Receiver(polling(tmp_path, server)):
             server.answered()
     (segment,) = (tmp_path / "prices").glob("*.segment")
     segment.write_bytes(wanted[:written])
-    with Receiver(asking(tmp_path, server)):
+    with Receiver(polling(tmp_path, server)):
         server.answered()
     assert lines(tmp_path / "prices") == ['{"n": 1}', '{"n": 2}']
 
 
-def test_what_cannot_be_taken_is_told_and_asked_for_again(tmp_path, server):
-    with Receiver(asking(tmp_path, server)) as receiving:
+def test_a_failed_request_is_reported_and_repeated(tmp_path, server):
+    with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        server.says(b"", 503, Retry_After="0")
-        until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not told")
+        server.respond_with(b"", 503, Retry_After="0")
+        until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not reported")
         server.cut = 3
-        server.says(b'{"n": 1}')
-        until(lambda: seen.reason == "its response is cut short by 3 bytes", "it is not told")
+        server.respond_with(b'{"n": 1}')
+        until(lambda: seen.reason == "its response is cut short by 3 bytes", "it is not reported")
         server.cut = 0
         until(lambda: seen.lines == 1, "lines are missing")
         assert seen.reason == ""
     assert lines(tmp_path / "prices") == ['{"n": 1}']
 
 
-@pytest.mark.parametrize("said", [
+@pytest.mark.parametrize("expected", [
     b"HTTP/1.1 200 OK\r\nX-Pad: ", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n[", b"HTTP/1.1 200 OK\r\n\r\n[",
 ])  # fmt: skip
-def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, said: bytes):
+def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, expected: bytes):
     """Byte by byte, of its headers or of its body: no piece of it comes too late."""
     monkeypatch.setattr(http, "SLOWEST", 0.2)
     over = threading.Event()
@@ -155,7 +155,7 @@ def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, said: byte
 
         def drip(client: socket.socket) -> None:
             with client, suppress(OSError):
-                client.sendall(said)
+                client.sendall(expected)
                 while not over.wait(0.02):
                     client.sendall(b"x")
 
@@ -166,29 +166,29 @@ def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, said: byte
 
         clients.submit(serve)
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        asked = {"name": "prices", "http": url, "every": "20 ms", "timeout": "5 seconds"}
-        with Receiver({"folder": str(tmp_path), "inputs": [asked]}) as receiving:
-            until(lambda: "its response takes longer than 1 s" in receiving.seen[0].reason, "it is not told")
+        requests = {"name": "prices", "http": url, "every": "20 ms", "timeout": "5 seconds"}
+        with Receiver({"folder": str(tmp_path), "inputs": [requests]}) as receiving:
+            until(lambda: "its response takes longer than 1 s" in receiving.seen[0].reason, "it is not reported")
             assert receiving.seen[0].lines == 0
         over.set()
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_server_that_asks_to_wait_is_left_alone(tmp_path, server):
-    server.says(b"", 429, Retry_After="3600")
-    with Receiver(asking(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not told")
-        server.says(b'{"n": 1}')
+def test_a_server_with_retry_after_gets_no_request_until_then(tmp_path, server):
+    server.respond_with(b"", 429, Retry_After="3600")
+    with Receiver(polling(tmp_path, server)) as receiving:
+        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
+        server.respond_with(b'{"n": 1}')
         assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
     assert server.codes == [429]  # a stop does not wait for it
 
 
-def test_a_long_answer_is_cut_in_a_process_of_its_own_to_the_same_lines(tmp_path, server):
+def test_a_long_answer_is_cut_in_a_separate_process_to_the_same_lines(tmp_path, server):
     wanted = [f'{{"n": {n}, "pad": "{"x" * 50}"}}' for n in range(2_000)]
-    server.says(("[" + ", ".join(wanted) + "]").encode())
-    with Receiver(asking(tmp_path, server)) as receiving:
+    server.respond_with(("[" + ", ".join(wanted) + "]").encode())
+    with Receiver(polling(tmp_path, server)) as receiving:
         until(lambda: receiving.seen[0].lines == 2_000, "lines are missing")
-        server.says(b"[" * 100_000 + b"]" * 100_000)  # deeper than Python goes: left for who reads it
+        server.respond_with(b"[" * 100_000 + b"]" * 100_000)  # deeper than Python goes: left for who reads it
         until(lambda: receiving.seen[0].lines == 2_001, "lines are missing")
     assert lines(tmp_path / "prices")[:2_000] == wanted
 
@@ -201,8 +201,8 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
         f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({message_lines.__file__!r}, run_name='__main__')\n"
     )
     monkeypatch.setattr(message_lines, "__file__", str(slow))
-    server.says(b"[" + b"1," * 20_000 + b"1]")
-    given = asking(tmp_path, server)
+    server.respond_with(b"[" + b"1," * 20_000 + b"1]")
+    given = polling(tmp_path, server)
     given["inputs"].append({"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": True})
     held = list[int]()
 
@@ -225,42 +225,45 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
 
 def test_an_answer_that_takes_too_long_or_too_much_is_reported_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(line_splitting, "PATIENCE", 0.0)
-    server.says(b"[" + b"1," * 20_000 + b"1]")
-    with Receiver(asking(tmp_path, server)) as receiving:
+    server.respond_with(b"[" + b"1," * 20_000 + b"1]")
+    with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason, "it is not told")
-        server.says(b"[1]")
+        until(
+            lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason,
+            "it is not reported",
+        )
+        server.respond_with(b"[1]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["1"]
 
 
 def test_an_answer_of_too_many_bytes_is_reported_and_nothing_of_it_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(http, "LARGEST", 1_000)
-    server.says(b"[" + b"1," * 1_000 + b"1]")
-    with Receiver(asking(tmp_path, server)) as receiving:
+    server.respond_with(b"[" + b"1," * 1_000 + b"1]")
+    with Receiver(polling(tmp_path, server)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not told")
-        server.says(b"[2]")
+        until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not reported")
+        server.respond_with(b"[2]")
         until(lambda: seen.lines == 1, "lines are missing")
     assert lines(tmp_path / "prices") == ["2"]
 
 
-def test_what_a_server_says_moves_no_terminal(tmp_path, server, caplog):
+def test_texts_of_a_server_move_no_terminal(tmp_path, server, caplog):
     """Neither in the log nor where it is shown: what it calls its answer, its host, its columns."""
     server.phrase = "\x1b[2Jgone"
-    server.says(b"", 500)
-    with Receiver(asking(tmp_path, server, format="lines", header=True)) as receiving:
+    server.respond_with(b"", 500)
+    with Receiver(polling(tmp_path, server, format="lines", header=True)) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "it answers 500" in seen.reason, "it is not told")
+        until(lambda: "it answers 500" in seen.reason, "it is not reported")
         shown = [seen.reason]
-        server.says(b"", 302, Location="http://a\x1bc.example/")
-        until(lambda: "redirect" in seen.reason, "it is not told")
+        server.respond_with(b"", 302, Location="http://a\x1bc.example/")
+        until(lambda: "redirect" in seen.reason, "it is not reported")
         shown.append(seen.reason)
         server.phrase = None
-        server.says(b"a\n1\n")
+        server.respond_with(b"a\n1\n")
         until(lambda: seen.lines == 1, "lines are missing")
-        server.says(b"\x1b[31m\n1\n")
-        until(lambda: "its columns changed from" in seen.reason, "it is not told")
+        server.respond_with(b"\x1b[31m\n1\n")
+        until(lambda: "its columns changed from" in seen.reason, "it is not reported")
         shown.append(seen.reason)
     assert "\x1b" not in caplog.text + "".join(shown)
     assert r"\x1b[2Jgone" in shown[0]
@@ -275,9 +278,9 @@ def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
 
 
 def test_a_redirect_to_another_host_is_refused_unless_it_is_requested(tmp_path, server):
-    server.says(b"", 302, Location="http://127.0.0.1:9/metadata")
-    with Receiver(asking(tmp_path, server)) as receiving:
-        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not told")
+    server.respond_with(b"", 302, Location="http://127.0.0.1:9/metadata")
+    with Receiver(polling(tmp_path, server)) as receiving:
+        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not reported")
 
 
 @pytest.mark.parametrize(("url", "to", "follows"), [
@@ -298,25 +301,25 @@ def test_the_same_host_is_followed_and_may_become_encrypted(url: str, to: str, f
             handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
 
 
-def test_a_server_that_asks_us_back_at_once_waits_as_long_as_any_that_fails(tmp_path, server, monkeypatch):
+def test_a_retry_after_in_the_past_waits_as_long_as_any_failure(tmp_path, server, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 3600.0)
-    server.says(b"", 503, Retry_After="Mon, 01 Jan 2001 00:00:00 GMT")
-    with Receiver(asking(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not told")
+    server.respond_with(b"", 503, Retry_After="Mon, 01 Jan 2001 00:00:00 GMT")
+    with Receiver(polling(tmp_path, server)) as receiving:
+        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
         other = free_port()  # a while in which another request would come
         with Receiver({"folder": str(tmp_path / "b"), "inputs": [{"name": "b", "listen": f"127.0.0.1:{other}"}]}):
             dialled(other).close()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, server):
-    server.says(b"ts,price\n1,2\n")
-    with Receiver(asking(tmp_path, server, format="lines", header=True)) as receiving:
+    server.respond_with(b"ts,price\n1,2\n")
+    with Receiver(polling(tmp_path, server, format="lines", header=True)) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.lines == 1, "lines are missing")
-        server.says(b"price,ts\n2,1\n")
-        until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not told")
-        server.says(b"ts,price\r\n3,4\r\n")
+        server.respond_with(b"price,ts\n2,1\n")
+        until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not reported")
+        server.respond_with(b"ts,price\r\n3,4\r\n")
         until(lambda: seen.lines == 2, "lines are missing")
     assert lines(tmp_path / "prices") == ["1,2", "3,4"]
 
@@ -325,23 +328,23 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
     with Server() as other:
         thread = threading.Thread(target=other.serve_forever, args=(0.01,))
         thread.start()
-        other.says(b'{"n": 1}')
-        server.says(b"", 302, Location=other.url.partition("?")[0])
+        other.respond_with(b'{"n": 1}')
+        server.respond_with(b"", 302, Location=other.url.partition("?")[0])
         secret = {"headers": {"Authorization": "$PRICES_TOKEN"}, "redirects": True}
-        with Receiver(asking(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
+        with Receiver(polling(tmp_path, server, **secret), {"PRICES_TOKEN": "Bearer 12345"}) as receiving:
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
-            server.says(b"", 500)
-            until(lambda: receiving.seen[0].failures > 0, "it is not told")
+            server.respond_with(b"", 500)
+            until(lambda: receiving.seen[0].failures > 0, "it is not reported")
         other.shutdown()
         thread.join()
-    assert server.asked[0]["authorization"] == "Bearer 12345"
-    assert "authorization" not in other.asked[0]
+    assert server.requests[0]["authorization"] == "Bearer 12345"
+    assert "authorization" not in other.requests[0]
     everything = caplog.text + "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
     assert "12345" not in everything
     assert "swordfish" not in everything
 
 
-@pytest.mark.parametrize(("body", "said"), [
+@pytest.mark.parametrize(("body", "expected"), [
     ('[1, {"a": [1, 2]} , "x\\n]"]', ["1", '{"a": [1, 2]}', '"x\\n]"']),
     ("[]", []),
     ("  ", []),
@@ -353,13 +356,13 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
     ("[1] 2", ["[1] 2"]),
     ("no json\nat all", ["no json", "at all"]),
 ])  # fmt: skip
-def test_a_value_is_a_line_and_what_is_no_json_is_left_for_the_reader(body: str, said: list[str]):
-    assert values_of(body.encode()).decode().splitlines() == said
+def test_a_value_is_a_line_and_invalid_json_is_left_for_the_reader(body: str, expected: list[str]):
+    assert values_of(body.encode()).decode().splitlines() == expected
 
 
 @pytest.mark.parametrize(("text", "seconds"), [(None, None), ("7", 7), ("x", None), ("99999", 3600), ("-1", None),
                                                ("Thu, 01 Jan 1970 00:00:00 GMT", 0)])  # fmt: skip
-def test_how_long_a_server_asks_to_wait(text: str | None, seconds: float | None):
+def test_retry_after_is_read_as_seconds_or_a_date(text: str | None, seconds: float | None):
     assert http._retry_after(text) == seconds
 
 

@@ -8,7 +8,7 @@ from skypane.types import ConfigError
 TCP = {"name": "a", "listen": "localhost:1"}
 
 
-def test_what_a_list_says(tmp_path):
+def test_a_list_is_read(tmp_path):
     given = {"folder": tmp_path, "segment_bytes": 4096, "read_by": [tmp_path / "state"], "inputs": [
         {"name": "a", "listen": "0.0.0.0:7001", "acknowledge": True},
         {"name": "b", "connect": "[::1]:7001"},
@@ -23,13 +23,13 @@ def test_what_a_list_says(tmp_path):
 
 
 @pytest.mark.parametrize(("host", "reached"), [("127.0.0.1", False), ("localhost", False), ("[::1]", False), ("127.8.0.1", False),
-                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is asked
-def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: str, reached: bool):
+                                               ("0.0.0.0", True), ("[::]", True), ("192.168.1.7", True), ("here", True)])  # fmt: skip  # noqa: S104 - that is what is tested
+def test_a_port_is_open_if_other_machines_reach_it_and_clients_need_no_certificate(host: str, reached: bool):
     assert Listen(name="a", listen=f"{host}:1").is_open == reached
     assert not Listen(name="a", listen=f"{host}:1", certificate="/c", ca="/ca").is_open
 
 
-@pytest.mark.parametrize(("inputs", "said"), [
+@pytest.mark.parametrize(("inputs", "message"), [
     ([], "inputs is empty"),
     ("a", "inputs must be a list, got 'a'"),
     ([7], r"inputs\[0\] must be a mapping with one of listen, connect, mqtt, http"),
@@ -56,19 +56,19 @@ def test_a_port_is_open_where_other_machines_reach_it_and_no_one_is_asked(host: 
     ([{"name": "a", "connect": "b:1", "tls": True, "key": "k"}], "key needs certificate"),
     ([{**TCP, "ca": "ca.pem"}], "listen with ca needs certificate"),
 ])  # fmt: skip
-def test_a_list_that_cannot_be_is_refused(inputs, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_an_invalid_list_is_refused(inputs, message: str):
+    with pytest.raises(ConfigError, match=message):
         ReceivedInputs.of({"folder": "received", "inputs": inputs})
 
 
-@pytest.mark.parametrize(("given", "said"), [
+@pytest.mark.parametrize(("given", "message"), [
     ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", the name of'),
     ({"mqtt": "mqtt://b", "topic": "t", "password": "$sword-fish"}, r'password must be "\$NAME"'),
     ({"http": "http://b", "headers": {"Authorization": "Bearer swordfish"}}, r'header Authorization must be "\$NAME"'),
     ({"http": "http://b", "headers": "swordfish"}, "headers must be a mapping"),
 ])  # fmt: skip
-def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, said: str):
-    with pytest.raises(ConfigError, match=said) as caught:
+def test_a_secret_that_is_given_itself_is_refused_and_not_repeated(given, message: str):
+    with pytest.raises(ConfigError, match=message) as caught:
         ReceivedInputs.of({"folder": "r", "inputs": [{"name": "a", **given}]})
     assert "swordfish" not in str(caught.value)
 
@@ -83,12 +83,12 @@ def test_a_secret_in_a_list_is_refused_and_not_repeated(url: str):
     assert "swordfish" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("more", "said"), [
+@pytest.mark.parametrize(("more", "message"), [
     ({"folder": "s3://bucket/x"}, "a receiver writes files of this machine"),
     ({"segment_bytes": 1}, "segment_bytes must be a whole number of at least 1024"),
     ({"read_by": "state"}, "read_by must be a list"),
     ({"fold": "x"}, "unknown key 'fold'; did you mean 'folder'"),
 ])  # fmt: skip
-def test_what_is_said_of_all_inputs_is_checked(more, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_settings_of_all_inputs_are_checked(more, message: str):
+    with pytest.raises(ConfigError, match=message):
         ReceivedInputs.of({"folder": "received", "inputs": [TCP]} | more)

@@ -26,7 +26,7 @@ def _has(log: Path, enough: int) -> bool:
 @pytest.mark.slow
 def test_no_message_is_lost_and_no_reader_sees_what_vanishes_over_random_kills(tmp_path):
     chance, port, log = random.Random(7), free_port(), tmp_path / "received" / "meters"
-    asked = given(tmp_path, port) | {"segment_bytes": 8192}
+    settings = given(tmp_path, port) | {"segment_bytes": 8192}
     total, ended, vanished = 20_000, threading.Event(), list[bytes]()
 
     def read() -> None:
@@ -38,7 +38,7 @@ def test_no_message_is_lost_and_no_reader_sees_what_vanishes_over_random_kills(t
             before = now
 
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
-        with Receiver(asked) as receiving:
+        with Receiver(settings) as receiving:
             until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         reader = threading.Thread(target=read)
         reader.start()
@@ -46,10 +46,10 @@ def test_no_message_is_lost_and_no_reader_sees_what_vanishes_over_random_kills(t
             client.publish("meters/a", f"{n:06}", qos=1)
         for _ in range(KILLS):
             enough = len(content(log)) + 7 * chance.randrange(1, 3_000)
-            with receiver(asked, tmp_path) as process:
+            with receiver(settings, tmp_path) as process:
                 until(partial(_has, log, enough), "nothing comes")
                 process.kill()
-        with Receiver(asked):
+        with Receiver(settings):
             until(lambda: lines(log)[-1:] == [f"{total - 1:06}"], "messages are missing")
         ended.set()
         reader.join()

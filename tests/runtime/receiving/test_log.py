@@ -1,4 +1,4 @@
-"""A log is what was appended, each line once and in order, whatever killed whoever wrote it."""
+"""A log is what was appended, each line once and in order, through kills of its writers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = st.lists(
 EVENTS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), BLOCKS),
-        # a kill in the middle of an append: so many bytes of it had been written, and nobody was told of any
+        # a kill in the middle of an append: so many bytes of it had been written, and none was acknowledged
         st.tuples(st.just("kill"), BLOCKS, st.integers(0, 40)),
         st.tuples(st.just("stop")),
     ),
@@ -72,7 +72,7 @@ def test_any_range_is_read_from_the_segments_that_hold_it(lengths, cut):
         assert content(Path(name), start) == whole[start:]
 
 
-def test_a_second_receiver_is_refused_and_told_who_has_the_folder(tmp_path):
+def test_a_second_receiver_is_refused_with_the_owner_of_the_folder(tmp_path):
     with SegmentLog(tmp_path) as log:
         with pytest.raises(ConfigError, match=rf"is locked by another receiver \(process {os.getpid()}\)"):
             SegmentLog(tmp_path)
@@ -102,7 +102,7 @@ def test_what_the_disk_refuses_is_not_in_the_log_and_the_next_lines_are(tmp_path
         assert content(tmp_path) == b"first\nthird\n"
 
 
-def test_a_disk_that_is_full_when_a_segment_is_to_begin_leaves_a_log_that_goes_on(tmp_path, monkeypatch):
+def test_a_full_disk_at_a_new_segment_leaves_a_log_that_continues(tmp_path, monkeypatch):
     with SegmentLog(tmp_path, 1) as log:
         log.append(b"first\n")
         monkeypatch.setattr(log, "_sync_folder", lambda: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
@@ -137,7 +137,7 @@ def test_segments_that_were_removed_before_they_were_read_are_missed(tmp_path):
     assert content(tmp_path, 4) == b"c\n"
 
 
-def test_an_end_that_a_crash_has_damaged_tells_nothing_until_a_receiver_writes_it_again(tmp_path):
+def test_an_end_damaged_by_a_crash_is_ignored_until_a_receiver_writes_it_again(tmp_path):
     with SegmentLog(tmp_path) as log:
         log.append(b"first\n")
     (tmp_path / END).write_bytes(b"0000000000000000000900000000000000000006\n\0\0")

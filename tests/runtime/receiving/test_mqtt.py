@@ -35,7 +35,7 @@ def publisher(port: int) -> Iterator[Client]:
 
 
 def publish(client: Client, topic: str, texts: list[str]) -> None:
-    """Publish, and wait until the broker has it."""
+    """Publish, and wait until the broker has acknowledged it."""
     for sent in [client.publish(topic, text, qos=1) for text in texts]:
         sent.wait_for_publish(30)
 
@@ -82,8 +82,8 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
 
 def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
     port = free_port()
-    asked = given(tmp_path, port, by_topic=True, topic="meters/#")
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+    settings = given(tmp_path, port, by_topic=True, topic="meters/#")
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", ['{"n": 1,\n "m": 2}', "", '{"n": 2}\r\n'])
         publish(client, "meters/b/c", ["x"])
@@ -102,9 +102,9 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
 def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_path, monkeypatch):
     """Two logs at once for nine topics: those that nothing comes for are closed, and opened again."""
     monkeypatch.setattr("skypane.runtime.receiving.receiver.most_open", lambda: 2)
-    port, asked = free_port(), given(tmp_path, free_port(), by_topic=True)
-    asked["inputs"][0]["mqtt"] = f"mqtt://127.0.0.1:{port}"
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+    port, settings = free_port(), given(tmp_path, free_port(), by_topic=True)
+    settings["inputs"][0]["mqtt"] = f"mqtt://127.0.0.1:{port}"
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         for n in range(90):
             client.publish(f"meters/{n % 9}", str(n), qos=1)
@@ -119,11 +119,11 @@ class Watched(WriteBudget):
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
-        self.asked = 0
+        self.settings = 0
         self.most_taken = 0
 
     def take(self, size: int) -> None:
-        self.asked += 1
+        self.settings += 1
         super().take(size)
         self.most_taken = max(self.most_taken, self._taken)
 
@@ -142,7 +142,7 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
         until(lambda: seen.state == "receiving", "it is not connected")
         monkeypatch.setattr(os, "fsync", lambda handle: disk.wait(30) and fsync(handle))
         publish(client, "meters/a", [str(n) for n in range(50)])
-        until(lambda: rooms[-1].asked > 4, "nothing comes")
+        until(lambda: rooms[-1].settings > 4, "nothing comes")
         disk.set()
         until(lambda: seen.lines == 50, "messages are missing")
         assert rooms[-1].most_taken <= 1_000
@@ -152,7 +152,7 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
     assert numbers(tmp_path / "received/meters")[:50] == list(range(50))
 
 
-def test_a_broker_is_told_the_largest_message_and_sends_the_others(tmp_path, monkeypatch):
+def test_a_broker_gets_the_maximum_message_size_and_sends_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.mqtt.LARGEST", 1_000)
     port = free_port()
     with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
@@ -167,11 +167,11 @@ def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(t
     port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
     folder.parent.mkdir(parents=True)
     folder.touch()
-    asked = given(tmp_path, port, by_topic=True)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+    settings = given(tmp_path, port, by_topic=True)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
         until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
         publish(client, "meters/a", ["1"])
-        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not told")
+        until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not reported")
         folder.unlink()
         until(lambda: sum(one.lines for one in receiving.seen) == 1, "messages are missing")
     assert lines(folder) == ["1"]
@@ -180,9 +180,9 @@ def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(t
 def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port, folder = free_port(), tmp_path / "received" / "meters"
-    asked = given(tmp_path, port, by_topic=True, most_topics=2)
+    settings = given(tmp_path, port, by_topic=True, most_topics=2)
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
-        with Receiver(asked) as receiving:
+        with Receiver(settings) as receiving:
             until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
             for topic in ("a", "b", "a"):
                 publish(client, f"meters/{topic}", [topic])
@@ -190,7 +190,7 @@ def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypa
             publish(client, "meters/c", ["c"])
             until(
                 lambda: "topic 'meters/c' exceeds most_topics: there are 2 topics" in receiving.seen[0].reason,
-                "not told",
+                "not reported",
             )
             assert not (folder / "meters%2Fc").exists()
         with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
@@ -207,8 +207,8 @@ def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):
 def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     port = free_port()
-    asked = given(tmp_path, port)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(asked) as receiving:
+    settings = given(tmp_path, port)
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
         seen = receiving.seen[0]
         until(lambda: seen.state == "receiving", "it is not connected")
         publish(client, "meters/a", ["0"])
@@ -228,18 +228,18 @@ def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_repor
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
     monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
     port, secret = free_port(), "swordfish"
-    asked = given(tmp_path, port, user="$METERS_USER", password="${METERS_PASSWORD}")  # noqa: S106 - a name
+    settings = given(tmp_path, port, user="$METERS_USER", password="${METERS_PASSWORD}")  # noqa: S106 - a name
     environment = {"METERS_USER": "meter", "METERS_PASSWORD": secret}
     with pytest.raises(
         ConfigError, match="input meters: user is in the environment variable METERS_USER, which is not set"
     ):
-        Receiver(asked, {})
-    with Receiver(asked, environment) as receiving:
+        Receiver(settings, {})
+    with Receiver(settings, environment) as receiving:
         seen = receiving.seen[0]
-        until(lambda: "refused" in seen.reason, "it is not told")
+        until(lambda: "refused" in seen.reason, "it is not reported")
         # nobody may log in here
         with mosquitto(tmp_path / "broker", port, "allow_anonymous false"):
-            until(lambda: "Not authorized" in seen.reason or "Bad user name" in seen.reason, "it is not told")
+            until(lambda: "Not authorized" in seen.reason or "Bad user name" in seen.reason, "it is not reported")
         with mosquitto(tmp_path / "broker", port), publisher(port) as client:
             until(lambda: seen.state == "receiving", "it is not connected")
             publish(client, "meters/a", ["1"])

@@ -22,9 +22,9 @@ def checkpoint(folder: Path, done: int, *batches: dict[str, Any]) -> Path:
     for name in ("offsets", "commits"):
         (folder / name).mkdir(parents=True)
     (folder / "metadata").touch()
-    for number, said in enumerate(batches):
+    for number, given in enumerate(batches):
         other = json.dumps({"logOffset": number})
-        offset = said if "at" in said else {"at": said, "turn": 0, "lost": 0}
+        offset = given if "at" in given else {"at": given, "turn": 0, "lost": 0}
         text = "\n".join(["v1", json.dumps({"batchWatermarkMs": 0}), other, json.dumps(offset)])
         (folder / "offsets" / str(number)).write_text(text)
         (folder / "offsets" / f".{number}.crc").touch()
@@ -65,7 +65,7 @@ def test_nothing_goes_while_a_reader_has_not_begun_or_no_one_is_named(tmp_path, 
     assert not passed(log, [])
 
 
-def test_a_folder_that_is_no_checkpoint_or_is_damaged_is_an_error(tmp_path, log):
+def test_a_folder_that_is_not_a_checkpoint_or_is_damaged_is_an_error(tmp_path, log):
     with pytest.raises(CheckpointError, match="is not the checkpoint of a query"):
         remove_passed(log, [tmp_path / "nowhere"])
     damaged = checkpoint(tmp_path / "damaged", 0, {str(log): 8})

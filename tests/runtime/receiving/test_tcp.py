@@ -95,7 +95,7 @@ def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
     assert lines(tmp_path / "received" / "in") == ["whole", "34"]
 
 
-def test_who_sends_no_lines_is_hung_up_on_and_others_are_not(tmp_path, monkeypatch):
+def test_connections_without_lines_are_closed_and_others_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr(tcp, "LONGEST", 1_000)
     port = free_port()
     with Receiver(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
@@ -177,7 +177,7 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
             connection.sendall(b"line\n")
             seen = {one.name: one for one in receiving.seen}
             until(lambda: seen["in"].lines == 1, "lines are missing")
-            until(lambda: seen["deaf"].reason == "it does not answer", "it is not told")
+            until(lambda: seen["deaf"].reason == "it does not answer", "it is not reported")
             until(lambda: seen["silent"].state == "receiving", "it is not connected")
         for filler in fillers:
             filler.close()

@@ -1,4 +1,4 @@
-"""Encrypted connections with certificates of a real authority: who is believed is received, and nobody else."""
+"""Encrypted connections with certificates of a real authority: a trusted peer is received, and no other."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_messages_of_a_broker_that_the_authority_has_signed_are_received_and_of_
         "allow_anonymous true", f"listener {port} 127.0.0.1", f"certfile {certified['certificate']}",
         f"keyfile {certified['key']}", f"cafile {certified['ca']}", "require_certificate true",
     )  # fmt: skip
-    asked = {"mqtt": f"mqtts://127.0.0.1:{port}", "topic": "meters/+", "certificate": certified["certificate"],
+    settings_of_input = {"mqtt": f"mqtts://127.0.0.1:{port}", "topic": "meters/+", "certificate": certified["certificate"],
              "key": certified["key"]}  # fmt: skip
     with mosquitto(tmp_path / "broker", plain, *settings):
         for ca in (None, certified["other"]):
-            with Receiver(receiving(tmp_path, **asked, ca=ca)) as one:
-                until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is believed")
-        with Receiver(receiving(tmp_path, **asked, ca=certified["ca"])) as one:
+            with Receiver(receiving(tmp_path, **settings_of_input, ca=ca)) as one:
+                until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is trusted")
+        with Receiver(receiving(tmp_path, **settings_of_input, ca=certified["ca"])) as one:
             until(lambda: one.seen[0].state == "receiving", "it is not connected")
             client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
             client.connect("127.0.0.1", plain)
@@ -81,11 +81,11 @@ class _Encrypted(Server):
     daemon_threads = False  # so that closing waits for them: each has a socket to close
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: who does not believe us hangs up."""
+        """Say nothing: a peer that does not trust us hangs up."""
 
 
 def _answer(client: ssl.SSLContext, connection: socket.socket, text: bytes) -> bytes:
-    """Return what is answered; nothing if we are hung up on, which only reading tells under TLS 1.3."""
+    """Return what is answered; nothing if we are hung up on, which only reading shows under TLS 1.3."""
     try:
         with client.wrap_socket(connection, server_hostname="127.0.0.1") as encrypted:
             encrypted.sendall(text)
@@ -98,9 +98,9 @@ def test_lines_of_a_server_that_the_authority_has_signed_are_received(tmp_path, 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certified["certificate"], certified["key"])
     with socket.create_server(("127.0.0.1", 0)) as server:
-        asked = {"connect": f"127.0.0.1:{server.getsockname()[1]}", "tls": True, "ca": certified["ca"]}
+        settings_of_input = {"connect": f"127.0.0.1:{server.getsockname()[1]}", "tls": True, "ca": certified["ca"]}
         with (
-            Receiver(receiving(tmp_path, **asked)) as one,
+            Receiver(receiving(tmp_path, **settings_of_input)) as one,
             context.wrap_socket(server.accept()[0], server_side=True) as connection,
         ):
             connection.sendall(b"1\n2\n")
@@ -114,11 +114,11 @@ def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(
     with _Encrypted() as server:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        server.says(b"[1, 2]")
-        asked = {"http": server.url.replace("http:", "https:"), "every": "50 ms"}
-        with Receiver(receiving(tmp_path, **asked)) as one:
-            until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is believed")
-        with Receiver(receiving(tmp_path, **asked, ca=certified["ca"])) as one:
+        server.respond_with(b"[1, 2]")
+        settings_of_input = {"http": server.url.replace("http:", "https:"), "every": "50 ms"}
+        with Receiver(receiving(tmp_path, **settings_of_input)) as one:
+            until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is trusted")
+        with Receiver(receiving(tmp_path, **settings_of_input, ca=certified["ca"])) as one:
             until(lambda: one.seen[0].lines == 2, "lines are missing")
         server.shutdown()
     assert lines(tmp_path / "received" / "in") == ["1", "2"]

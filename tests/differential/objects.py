@@ -1,4 +1,4 @@
-"""The objects of the package that a case asks for: here alone the plain values of case.py become skypane's."""
+"""The objects of the package that a case specifies: here alone the plain values of case.py become skypane's."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from skypane.windows import Windows
 def plan(case: of.Case) -> Plan:
     """Return the plan of a case."""
     one = case.windows
-    make: Any = ContinuousPlan if isinstance(case.asked, of.Continuous) else Plan
+    make: Any = ContinuousPlan if isinstance(case.spec, of.Continuous) else Plan
     source = of.SOURCE if of.SOURCE in case.rows.column_names else None
     windows = Windows(one.length, one.slide, one.offset)
-    made: Plan = make(query(case.asked, case.rows.schema), windows, of.TIME, policy(case.policy), source)
+    made: Plan = make(query(case.spec, case.rows.schema), windows, of.TIME, policy(case.policy), source)
     return made
 
 
-def query(asked: of.Asked, schema: pa.Schema) -> Query:
+def query(spec: of.Spec, schema: pa.Schema) -> Query:
     """Return the query over rows of `schema`."""
-    match asked:
+    match spec:
         case of.TopK():
-            return sp.TopK(asked.k, score(asked.score), asked.by, largest=asked.largest)
+            return sp.TopK(spec.k, score(spec.score), spec.by, largest=spec.largest)
         case of.Aggregate():
-            return _aggregate(asked)
-    wanted = preference(asked.preference, schema)
-    match asked:
+            return _aggregate(spec)
+    wanted = preference(spec.preference, schema)
+    match spec:
         case of.Skyline():
-            return sp.Skyline(wanted, asked.by)
+            return sp.Skyline(wanted, spec.by)
         case of.KDominant():
-            return sp.KDominant(asked.k, wanted, asked.by)
+            return sp.KDominant(spec.k, wanted, spec.by)
         case of.TopDelta():
-            return sp.TopDelta(asked.delta, wanted, asked.by)
-    return ContinuousSkyline(wanted, of.TIME, asked.window, asked.by)
+            return sp.TopDelta(spec.delta, wanted, spec.by)
+    return ContinuousSkyline(wanted, of.TIME, spec.window, spec.by)
 
 
 def policy(wanted: of.Policy) -> Any:
@@ -92,14 +92,14 @@ def score(tree: Any) -> str:
     return f"({f' {tree[0]} '.join(parts)})" if tree[0] in "+-*/" else f"{tree[0]}({', '.join(parts)})"
 
 
-def _aggregate(asked: of.Aggregate) -> sp.Aggregate:
-    chosen: dict[str, Any] = {} if asked.top is None else {"top": asked.top, "rank_by": "n"}
-    functions: dict[str, Any] = {one.name: _function(one) for one in asked.functions}
+def _aggregate(spec: of.Aggregate) -> sp.Aggregate:
+    chosen: dict[str, Any] = {} if spec.top is None else {"top": spec.top, "rank_by": "n"}
+    functions: dict[str, Any] = {one.name: _function(one) for one in spec.functions}
     return sp.Aggregate(
-        asked.by,
+        spec.by,
         time=of.TIME,
-        required=asked.required,
-        having=None if asked.at_least is None else f"n >= {asked.at_least}",
+        required=spec.required,
+        having=None if spec.at_least is None else f"n >= {spec.at_least}",
         **chosen,
         **functions,
     )
