@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from skypane.kernels.compiled import kernel
 from skypane.kernels.nested_loops import any_dominates
-from skypane.kernels.simd import LANES, NONE, ONE, bytes_le, first_bit, load_vector
+from skypane.kernels.simd import LANES, NONE, ONE, bytes_le, each_bit, first_bit, load_vector
 from skypane.kernels.z_order import Candidates
 from skypane.types import IntArray
 
@@ -96,6 +96,11 @@ class _Levels:
         self._words = ir.Constant(_WORD, (1 + (256 >> shift)) * WORDS)
         self._bitmaps = context.make_array(kinds[0])(context, builder, bitmaps)
         self._ranks = context.make_array(kinds[1])(context, builder, ranks)
+        self.columns = cgutils.unpack_tuple(builder, self._ranks.shape)[1]
+
+    def begin(self, b: Any) -> Any:
+        """Return the flat index of block b."""
+        return self._builder.mul(b, self._builder.mul(self.columns, self._words))
 
     def __call__(self, at: Any, k: Any, use: Callable[[Callable[[int], Any]], None]) -> None:
         """Emit use(load) for each column of the block at flat index `at`.
@@ -103,9 +108,8 @@ class _Levels:
         load(SAME) is the set of points up to the level of ranks[k] in the column, load(LOWER) the set one level lower.
         """
         builder = self._builder
-        d = cgutils.unpack_tuple(builder, self._ranks.shape)[1]
-        start = builder.mul(k, d)
-        with cgutils.for_range(builder, d) as loop:
+        start = builder.mul(k, self.columns)
+        with cgutils.for_range(builder, self.columns) as loop:
             rank = builder.load(builder.gep(self._ranks.data, [builder.add(start, loop.index)]))
             level = builder.lshr(builder.zext(rank, _WORD), self._shift)
             column = builder.add(at, builder.mul(loop.index, self._words))
@@ -146,20 +150,26 @@ words_at_most = _words_below(SAME)
 words_lower = _words_below(LOWER)
 
 
-def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
-    """Build f(bitmaps, at, ranks, k, present, first, shift) -> 16-bit mask of the words with points no level excludes.
+def _find_words(*, below: bool, above: bool) -> Callable[..., Any]:
+    """Build f(lanes, near, to, bitmaps, b, ranks, k, present) -> mask of the lanes for which words are found.
 
-    With `below`, bits 0 to 7 are for points whose level exceeds that of ranks[k] in no column; with `above`, bits 8 to
-    15 are for points whose level is lower in no column. The block begins at flat index `at` and has the grain `shift`.
-    Only points whose bits are set in the eight words present[first:] count.
+    For each lane of the mask `lanes`, near[to + lane] becomes the 16-bit mask of the words of block b with points that no
+    level excludes. With `below`, bits 0 to 7 are for points whose level exceeds that of ranks[k + lane] in no column;
+    with `above`, bits 8 to 15 are for points whose level is lower in no column. All blocks have the grain of their
+    columns. Only points whose bits are set in the words of the block in `present` count.
     """
 
     @intrinsic
-    def words(_context: Any, bitmaps: Any, at: Any, ranks: Any, k: Any, present: Any, first: Any, shift: Any) -> Any:
+    def find(
+        _context: Any, lanes: Any, near: Any, to: Any, bitmaps: Any, b: Any, ranks: Any, k: Any, present: Any
+    ) -> Any:
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            named = context.make_array(signature.args[4])(context, builder, args[4])
-            some = load_vector(builder, named, args[5], _SET, 8)
-            low, high = (cgutils.alloca_once_value(builder, some) for _ in range(2))
+            named = context.make_array(signature.args[7])(context, builder, args[7])
+            found = context.make_array(signature.args[1])(context, builder, args[1]).data
+            some = load_vector(builder, named, builder.mul(args[4], ir.Constant(_WORD, WORDS)), _SET, 8)
+            none = ir.Constant(_SET, [0] * WORDS)
+            low, high = (cgutils.alloca_once(builder, _SET) for _ in range(2))
+            looking = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
 
             def narrow(load: Callable[[int], Any]) -> None:
                 if below:
@@ -167,25 +177,34 @@ def _words_around(*, below: bool, above: bool) -> Callable[..., Any]:
                 if above:
                     builder.store(builder.and_(builder.load(high), builder.not_(load(LOWER))), high)
 
+            def note(lane: Any, mask: Any) -> None:
+                builder.store(mask, builder.gep(found, [builder.add(args[2], lane)]))
+                bit = builder.zext(builder.icmp_unsigned("!=", mask, ir.Constant(_WORD, 0)), _WORD)
+                builder.store(builder.or_(builder.load(looking), builder.shl(bit, lane)), looking)
+
+            kinds = (signature.args[3], signature.args[5])
+            grains = [_Levels(context, builder, kinds, args[3], args[5], bits) for bits in (FINE, COARSE)]
+            fine = builder.icmp_unsigned("<=", grains[0].columns, ir.Constant(_WORD, _FEW_COLUMNS))
             # each grain has its own loop: constant shifts make it an eighth faster
-            with builder.if_else(builder.icmp_unsigned("==", args[6], ir.Constant(_WORD, FINE))) as branches:
-                for branch, bits in zip(branches, (FINE, COARSE), strict=True):
-                    with branch:
-                        kinds = (signature.args[0], signature.args[2])
-                        _Levels(context, builder, kinds, args[0], args[2], bits)(args[1], args[3], narrow)
-            if not above:
-                return _words_of(builder, low)
-            shifted = builder.shl(_words_of(builder, high), ir.Constant(_WORD, WORDS))
-            return builder.or_(_words_of(builder, low), shifted) if below else shifted
+            with builder.if_else(fine) as branches:
+                for branch, levels in zip(branches, grains, strict=True):
+                    with branch, each_bit(builder, args[0]) as lane:
+                        builder.store(some if below else none, low)
+                        builder.store(some if above else none, high)
+                        levels(levels.begin(args[4]), builder.add(args[6], lane), narrow)
+                        shifted = builder.shl(_words_of(builder, high), ir.Constant(_WORD, WORDS))
+                        note(lane, builder.or_(_words_of(builder, low), shifted))
+            return builder.load(looking)
 
-        return types.uint64(bitmaps, types.intp, ranks, types.intp, present, types.intp, types.intp), emit
+        arguments = (types.uint64, near, types.intp, bitmaps, types.intp, ranks, types.intp, present)
+        return types.uint64(*arguments), emit
 
-    return words  # type: ignore[no-any-return]
+    return find  # type: ignore[no-any-return]
 
 
-words_around = _words_around(below=True, above=True)
-words_beneath = _words_around(below=True, above=False)
-words_beyond = _words_around(below=False, above=True)
+find_words_around = _find_words(below=True, above=True)
+find_words_beneath = _find_words(below=True, above=False)
+find_words_beyond = _find_words(below=False, above=True)
 
 
 @kernel

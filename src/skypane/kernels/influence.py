@@ -17,23 +17,34 @@ full; the last one is open: it takes the next arrivals. For d columns:
 
     points      one row of d values per slot                        PointSlots
     ranks       one row of d byte ranks per slot
-    clocks      [TIME, START, END] per slot
+    clocks      row TIME   t, in order
+                row START  max(t, SIT), of the points compared so far
+                row END    min(prune, t + w), of the same
 
     present     8 words           8 words             8 words       SlotIndex: bit of a slot set: stored and not pruned
     bitmaps     bitmap block 0    bitmap block 1                    blocks.py: sets of points by column and level
     bounds      rows 0, 1         rows 2, 3                         least and greatest rank of each column in the block
     tiles                                             8 tiles       tiles.py: ranks of the open block, a tile per word
 
-An arrival is compared with slots from the newest to the oldest, up to its youngest dominator r: points that are older
-than r and dominated by the arrival have been pruned by r already. absorb() takes the arrivals that go into one block at
-a time:
+An arrival s is compared with slots from the newest to the oldest. Points that it dominates are pruned (pruning phase in
+the paper). The scan ends at its youngest dominator r (search phase; r is the paper's critical dominator): points that
+are older than r and dominated by s have been pruned by r already.
+
+    slot        p                r                   q                   s
+                                 | <--------------------- newest first --+
+                pruned by r      dominates s:        dominated by s:
+                before           SIT(s) = t_r + w    prune(q) = t_s
+                                 START of s          END of q, and its bit of `present`
+
+absorb() takes the arrivals that go into one block at a time:
 
     1  open block    compare each arrival, in order of time, with the tiles of the open block, then store it
                      (_pass_open_block)
     2  full blocks   for each full block, from the newest to the oldest that reaches into the window
                      (_pass_full_blocks):
        a  bounds     skip the arrivals that the bounds exclude, 64 arrivals at a time
-       b  bitmaps    for each other arrival, find the words with points that may dominate it or be dominated
+       b  bitmaps    for each other arrival, find the words with points that may dominate it (find_words_beneath), be
+                     dominated (find_words_beyond), or both (find_words_around), as the bounds allow
        c  points     compare the points in these words, in order of the arrivals: set START, END and `present`
     3  close         when the open block is full, compute its bitmaps and bounds, and open the next (_close_block)
 
@@ -59,12 +70,12 @@ from skypane.kernels.blocks import (
     WORDS,
     block_words,
     fill_block,
+    find_words_around,
+    find_words_beneath,
+    find_words_beyond,
     grain,
     points_above,
     points_below,
-    words_around,
-    words_beneath,
-    words_beyond,
 )
 from skypane.kernels.byte_ranks import EMPTY
 from skypane.kernels.compiled import kernel
@@ -266,32 +277,12 @@ def _pass_full_blocks(
             looking[w] = NONE
             if going[w] == NONE:
                 continue
-            some = NONE
-            first = begin + w * LANES
-            low = lanes_ge(tiles, w * LANES * d, bounds, 2 * b + _LEAST) & going[w]
-            high = lanes_le(tiles, w * LANES * d, bounds, 2 * b + _MOST) & going[w]
-            both = low & high
-            low ^= both
-            high ^= both
-            # three separate loops: one inlined function with eight arguments was an eighth slower
-            while both != NONE:
-                lane = first_bit(both)
-                words = words_around(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
-                near[w * LANES + lane] = words
-                some |= np.uint64(words != NONE) << np.uint64(lane)
-                both &= both - ONE
-            while low != NONE:
-                lane = first_bit(low)
-                words = words_beneath(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
-                near[w * LANES + lane] = words
-                some |= np.uint64(words != NONE) << np.uint64(lane)
-                low &= low - ONE
-            while high != NONE:
-                lane = first_bit(high)
-                words = words_beyond(bitmaps, at, ranks, first + lane, present, b * WORDS, shift)
-                near[w * LANES + lane] = words
-                some |= np.uint64(words != NONE) << np.uint64(lane)
-                high &= high - ONE
+            to = w * LANES
+            low = lanes_ge(tiles, to * d, bounds, 2 * b + _LEAST) & going[w]
+            high = lanes_le(tiles, to * d, bounds, 2 * b + _MOST) & going[w]
+            some = find_words_around(low & high, near, to, bitmaps, b, ranks, begin + to, present)
+            some |= find_words_beneath(low & ~high, near, to, bitmaps, b, ranks, begin + to, present)
+            some |= find_words_beyond(high & ~low, near, to, bitmaps, b, ranks, begin + to, present)
             looking[w] = some
         # in order of time: of several arrivals that dominate a point, the first prunes it
         for group in range(WORDS):

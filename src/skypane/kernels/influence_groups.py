@@ -2,8 +2,28 @@
 
 influence.py explains the times, and why a scan ends at the youngest dominator. A member is a stored point that may
 still be compared, encoded as the number group << 32 | slot. Slots are in order of arrival, so sorted members are
-ordered by group and then by arrival. A group with arrivals is gathered once, column by column, and compared 16 points
-at a time (small_groups.py).
+ordered by group and then by arrival. Points and clocks are by slot, as in influence.py. Here 7:10 is the member of
+group 7 in slot 10, and slots 10 to 12 are arrivals, `coming`:
+
+    members     3:0  3:5  3:9 | 7:1  7:2  7:8           | 9:4
+    coming                                7:10 7:12            9:11
+                                                                         1  members_of, _merged
+    merged      3:0  3:5  3:9 | 7:1  7:2  7:8 7:10 7:12 | 9:4  9:11
+                no arrivals:    group with arrivals
+                all stay        |                                        2  _gather: columns of a PointBuffer
+                                v
+    index       0 ......... 15   16 ........ 31   32 ...... i
+    column 0    a block          a block          the last block         small_groups.py compares an arrival i with
+    column 1                                                             a block of 16 points at a time
+    ...
+    names       slots of the points
+                                                                         3  _meet: for each arrival i, in order
+    index       p                r                q         i
+                                 | <------ newest first ----+
+                pruned by r      dominates i:     dominated by i:
+                before           START of i       END of q, and NaN in its column 0
+
+Members that are pruned or have expired are left out afterwards (4, absorb_members).
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ that all lanes exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -156,6 +157,22 @@ lanes_le = _lanes(lambda tile, mine: (tile, mine))
 
 lanes_ge = _lanes(lambda tile, mine: (mine, tile))
 """(tiles, offset, ranks, k) -> mask of the lanes of a tile that are >= ranks[k] in every column."""
+
+
+@contextmanager
+def each_bit(builder: Any, mask: Any) -> Iterator[Any]:
+    """Emit a loop over the set bits of a 64-bit mask; yield the position of the bit, as a 64-bit value."""
+    left = cgutils.alloca_once_value(builder, mask)
+    test, body, end = (builder.append_basic_block() for _ in range(3))
+    builder.branch(test)
+    builder.position_at_end(test)
+    bits = builder.load(left)
+    builder.cbranch(builder.icmp_unsigned("!=", bits, ir.Constant(_I64, 0)), body, end)
+    builder.position_at_end(body)
+    yield builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
+    builder.store(builder.and_(bits, builder.sub(bits, ir.Constant(_I64, 1))), left)
+    builder.branch(test)
+    builder.position_at_end(end)
 
 
 @intrinsic

@@ -6,9 +6,9 @@
     gate.get_next_ready_tuple()                 in a consumer's thread: (time, input, payload), or None
 
 At most one thread per input and one per consumer may call at a time; different inputs and consumers may run
-concurrently. A call is one kernel without the GIL. Memory is an arena of reusable segments. If an input's part of it is
-full, the call returns how many tuples it has accepted, and the caller offers the others again after consumers have
-taken some.
+concurrently. A call is one kernel without the GIL (kernels/tgate.py draws the list and its steps). Memory is an arena of
+reusable segments. If an input's part of it is full, the call returns how many tuples it has accepted, and the caller
+offers the others again after consumers have taken some.
 
 Order of tuples of one time: with Ready.IN_ORDER they are ordered by (time, input, sequence), independently of the
 threads; with the paper's rules they are in the order in which they were linked. Under the paper's rules all tuples of

@@ -1,17 +1,41 @@
 """Kernels of the T-Gate (paper 2, algorithm 4): a skip list in time order, with lock-free inserts by many threads.
 
 A node is one cache line of an array, because a search reads a node's time, owner and links together, and most nodes
-only once. Links lead to later nodes only. Each input has a ring of segments in an arena; the nodes of a segment are
-tuples of one input in order and are freed together. Segments are not shared, because fast inputs could take all of
-them, and the slow input for which all others wait would have none.
+only once. Links lead to later nodes only:
 
-    entry -> ... consumed ... -> head of a consumer -> ready ... -> not ready
+    level 5   entry --------------------------------> f
+    level 1   entry --------------> c --------------> f --------> h
+    level 0   entry --> a --> b --> c --> d --> e --> f --> g --> h --> END
+                                          |           |
+              taken by all consumers -->  heads[0]    heads[1]    g, h: waiting, ready unless held back
 
-    insert   search from the input's last place on, link the node level by level from the lowest, and publish it in
-             written[input]: a tuple counts as arrived only then
-    take     check the node after the head, and whether a tuple that belongs before it can still arrive
-    free     move the entry to a node of full height that every consumer has passed; free segments before it when all
-             calls that began before the move have ended, because such a call may still use their nodes
+    node      [ time | owner: input and serial | links of levels 0 to 5 ]   8 words
+
+Each input has a ring of segments in an arena; the nodes of a segment are tuples of one input in order and are freed
+together. Segments are not shared, because fast inputs could take all of them, and the slow input for which all others
+wait would have none. The last node of a segment has all levels, so that it can become the entry:
+
+    ring of input 1   [ a e h . | . . . . | . . . . ]
+    ring of input 0   [ b c d f | g . . . | . . . . ]   by segment: used, full, limbo (clock since which it
+                                    ^ room: the next free node        waits to be freed)
+
+Steps, with the paper's names in brackets:
+
+    insert_tuples      [insertTuple] by the input's thread
+      begin            mark the call as under way, in `active`; drop remembered places that may be freed
+      new_node         take the next node of the input's ring
+      find_places      search from the input's last place on each level on, in `hints` [update]
+      link             [levelinsert] link the node by compare-and-swap, level by level from the lowest
+      ...              publish the tuple in written[input] [written]: it counts as arrived only then
+    get_ready_tuples   [getNextReadyTuple] by the consumer's thread
+      ready_node       check the node after the head [head], and held_back: whether a tuple that belongs before it can
+                       still arrive
+      take             move the head to it; note_exhausted, if it is its input's last
+    free_segments      by a consumer's thread, one at a time
+      next_entry       move the entry to a node of full height that every consumer has passed
+      retire_segments  note the clock for the full segments before the entry
+      oldest_call      free them when all calls that began before the move have ended, because such a call may still
+                       use their nodes (free_retired)
 
 An input is silent until its first tuple, and a silent input holds back all tuples. An input whose last tuple has been
 taken is exhausted. Work on all inputs or segments (free) is done once per that many tuples, or when an input has no
@@ -280,6 +304,20 @@ def somebody_is_behind(gate: Any, time: int) -> bool:
 
 
 @inlined
+def somebody_is_exhausted(gate: Any, consumer: int) -> bool:
+    """Return whether a consumer has taken all tuples of an input; drop inputs that have sent one since."""
+    first, count = consumer * gate.inputs, gate.words[gate.counts + consumer * PAD]
+    while count > 0:  # one input without a new tuple is enough; the others are checked after it has sent one
+        source = gate.words[gate.exhausted + first + count - 1]
+        if load(gate.words, gate.written + source * PAD) <= gate.words[gate.exhausted_serials + first + source]:
+            break
+        gate.words[gate.exhausted_serials + first + source] = 0
+        count -= 1
+    gate.words[gate.counts + consumer * PAD] = count
+    return count > 0
+
+
+@inlined
 def held_back(gate: Any, consumer: int, node: int) -> bool:
     """Return whether a tuple that belongs before this one may still arrive, given the tuples of all inputs so far."""
     if gate.rule == ASKED:
@@ -293,15 +331,7 @@ def held_back(gate: Any, consumer: int, node: int) -> bool:
         gate, node
     ):
         return False
-    first, count = consumer * gate.inputs, gate.words[gate.counts + consumer * PAD]
-    while count > 0:  # one input without a new tuple is enough; the others are checked after it has sent one
-        source = gate.words[gate.exhausted + first + count - 1]
-        if load(gate.words, gate.written + source * PAD) <= gate.words[gate.exhausted_serials + first + source]:
-            break
-        gate.words[gate.exhausted_serials + first + source] = 0
-        count -= 1
-    gate.words[gate.counts + consumer * PAD] = count
-    return count > 0
+    return somebody_is_exhausted(gate, consumer)
 
 
 @inlined
@@ -429,6 +459,29 @@ def oldest_call(gate: Any) -> int:
     return oldest
 
 
+@inlined
+def retire_segments(gate: Any, entry: int, now: int) -> None:
+    """Let the full segments before the entry wait, from the clock `now` on, to be freed."""
+    for segment in range(gate.segments):
+        last = (segment + 1) * gate.segment
+        if (
+            gate.words[gate.limbo + segment] == 0
+            and load(gate.words, gate.full + segment) == 1
+            and comes_before(gate, last, entry)
+        ):
+            gate.words[gate.limbo + segment] = now
+
+
+@inlined
+def free_retired(gate: Any, oldest: int) -> None:
+    """Free the segments that wait since the clock of the oldest call under way, or longer."""
+    for segment in range(gate.segments):
+        if 0 < gate.words[gate.limbo + segment] <= oldest:
+            gate.words[gate.limbo + segment] = 0
+            store(gate.words, gate.full + segment, 0)
+            store(gate.words, gate.used + segment, 0)
+
+
 @kernel
 def free_segments(gate: Any) -> None:
     """Free segments that no thread can reach any more, unless another thread is doing so."""
@@ -437,21 +490,8 @@ def free_segments(gate: Any) -> None:
     entry = next_entry(gate)
     if entry != load(gate.words, gate.shared + ENTRY):
         store(gate.words, gate.shared + ENTRY, entry)
-        now = add(gate.words, gate.shared + CLOCK, 1) + 1
-        for segment in range(gate.segments):
-            last = (segment + 1) * gate.segment
-            if (
-                gate.words[gate.limbo + segment] == 0
-                and load(gate.words, gate.full + segment) == 1
-                and comes_before(gate, last, entry)
-            ):
-                gate.words[gate.limbo + segment] = now
-    oldest = oldest_call(gate)
-    for segment in range(gate.segments):
-        if 0 < gate.words[gate.limbo + segment] <= oldest:
-            gate.words[gate.limbo + segment] = 0
-            store(gate.words, gate.full + segment, 0)
-            store(gate.words, gate.used + segment, 0)
+        retire_segments(gate, entry, add(gate.words, gate.shared + CLOCK, 1) + 1)
+    free_retired(gate, oldest_call(gate))
     store(gate.words, gate.shared + RECLAIMING, 0)
 
 
