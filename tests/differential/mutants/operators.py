@@ -253,8 +253,8 @@ OPERATORS: Final = (
     Mutant(
         "shards-earliest",
         "operators/fronts/sharded_fronts.py",
-        "[span.starts for span in arrived]).max(axis=0)",
-        "[span.starts for span in arrived]).min(axis=0)",
+        "[found.starts for found in arrived]).max(axis=0)",
+        "[found.starts for found in arrived]).min(axis=0)",
         "a point enters when the first shard lets it, not the last",
         ("continuous",),
     ),
