@@ -46,7 +46,7 @@ def test_an_outlier_costs_no_resolution():
     assert len(np.unique(byte_ranks(columns_of(p)))) > 200
 
 
-def test_a_sample_sees_sources_that_take_turns():
+def test_a_sample_covers_sources_that_alternate():
     turns = np.arange(8192.0) % 8
     assert set(sample_columns(columns_of(turns[:, None]), 512)[0]) == set(range(8))
 

@@ -32,7 +32,7 @@ def test_a_cell_is_cut_where_a_block_ends_by_its_widest_column():
 
 
 @pytest.mark.parametrize("d", [3, 12])
-def test_bounds_of_blocks_say_much(d):
+def test_bounds_of_blocks_are_tight(d):
     n = 16 * BLOCK
     ranks = np.random.default_rng(d).integers(0, 255, (n, d)).astype(np.uint8)
     blocks = ranks[clustered(ranks, np.zeros(n, np.int64), 0)].reshape(16, BLOCK, d).astype(int)

@@ -31,7 +31,7 @@ def test_the_cache_is_stamped_with_every_source_of_the_package():
     assert {"simd.py", "nested_loops.py", "sort_filter.py"} <= set(names)
 
 
-def test_another_numba_without_that_stamp_is_no_error():
+def test_a_numba_without_that_stamp_is_accepted():
     compiled._stamp_with_all_sources(SimpleNamespace(), Path())
 
 

@@ -82,7 +82,7 @@ def test_powers_are_the_true_ones_rounded():
 
 @pytest.mark.parametrize("base", SPECIAL)
 @pytest.mark.parametrize("exponent", SPECIAL)
-def test_powers_of_what_is_no_usual_number_are_c_s(base: float, exponent: float):
+def test_powers_of_special_numbers_equal_those_of_c(base: float, exponent: float):
     with np.errstate(all="ignore"):
         expected = np.power([base, base], [exponent, 3.0])[
             0
@@ -92,7 +92,7 @@ def test_powers_of_what_is_no_usual_number_are_c_s(base: float, exponent: float)
     assert np.signbit(found) == np.signbit(expected) or math.isnan(found)
 
 
-def test_logarithms_and_exponentials_of_what_is_no_usual_number():
+def test_logarithms_and_exponentials_of_special_numbers():
     np.testing.assert_array_equal(
         elementary.log([0.0, -0.0, -1.0, math.inf, math.nan]), [-math.inf, -math.inf, math.nan, math.inf, math.nan]
     )

@@ -55,7 +55,7 @@ def test_nan_is_found(n):
 @pytest.mark.long
 @pytest.mark.parametrize("draw", DISTRIBUTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("n", [20, 192, 193, 700, 3000])
-def test_what_is_left_holds_the_skyline_and_is_it_where_thinning_says_so(draw, n):
+def test_thinning_keeps_the_skyline_and_reports_when_nothing_else_is_left(draw, n):
     p = draw(n, 3, np.random.default_rng(n))
     rows, columns, done, nan = thinned(columns_of(p))
     skyline = np.flatnonzero(skyline_mask(p))

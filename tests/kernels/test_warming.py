@@ -69,7 +69,7 @@ def test_nothing_compiles_after_warm():
 
 
 @pytest.mark.slow
-def test_a_first_process_compiles_and_says_so_once_and_a_second_one_loads_from_disk(tmp_path):
+def test_a_first_process_compiles_and_logs_it_once_and_a_second_one_loads_from_disk(tmp_path):
     cold, warm = run(str(tmp_path)), run(str(tmp_path))
     said, compiled = cold[0].split()
     assert (said, int(compiled) > 20) == ("1", True)
@@ -84,7 +84,7 @@ def test_warm_twice_compiles_nothing():
 
 
 @pytest.mark.parametrize(("uncached", "said"), [([], "once per installation"), (["scan"], "set NUMBA_CACHE_DIR")])
-def test_who_compiles_is_told_how_often_and_how_not_to(monkeypatch, uncached: list[str], said: str):
+def test_a_process_that_compiles_logs_how_often_and_how_to_avoid_it(monkeypatch, uncached: list[str], said: str):
     monkeypatch.setattr(warm_module, "UNCACHED", uncached)
     lines: list[str] = []
     with warm_module.compilations(lines.append):

@@ -63,7 +63,7 @@ def eager_updates(stream: Stream, groups: np.ndarray) -> list[Update]:
 def test_all_forms_are_here():
     here = {type(form.new(1, 1)) for form in FORMS.values()}
     every = concrete(FrontOperator, fronts_package)  # type: ignore[type-abstract]
-    assert here == every - {SpanFront}  # it returns spans, of points that are numbered anew in each step
+    assert here == every - {SpanFront}  # it returns spans, of points that are numbered again in each step
 
 
 @pytest.mark.parametrize("large", [2, 10**6], ids=["most groups large", "all groups small"])

@@ -19,7 +19,7 @@ cuts = st.lists(st.integers(-60, 400), max_size=6)
 
 
 @given(streams(), cuts)
-def test_it_tells_what_the_eager_algorithm_tells_wherever_the_stream_is_cut(stream, cut):
+def test_updates_equal_those_of_the_eager_algorithm_for_any_cut(stream, cut):
     assert told(stream, cut) == net(run(stream))
 
 

@@ -84,9 +84,7 @@ def in_order(updates) -> bool:
     care=st.integers(0, 2),
     shards=st.integers(0, 2),
 )
-def test_it_tells_what_the_eager_algorithm_tells_of_any_values_wherever_it_is_cut(
-    preference, by, rows, cuts, care, shards
-):
+def test_updates_equal_those_of_the_eager_algorithm_for_any_values_and_cut(preference, by, rows, cuts, care, shards):
     """Care: keep the front; make it again from what is stored after each step; forget whatever nothing needs."""
     query = ContinuousSkyline(preference, "ts", WINDOW, by)
     times = query.times(rows)
@@ -144,7 +142,7 @@ def test_an_invalid_query_is_refused(make, complaint):
         make()
 
 
-def test_columns_of_updates_have_names_of_their_own():
+def test_columns_of_updates_have_distinct_names():
     schema = pa.schema({"ts": pa.timestamp("us"), "price": pa.float64(), "Action": pa.string()})
     with pytest.raises(ConfigError, match="updates add columns action and action_time: rename Action"):
         RowFront(ContinuousSkyline("price MIN", "ts", 5), schema)

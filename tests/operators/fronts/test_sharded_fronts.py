@@ -1,4 +1,4 @@
-"""A front in shards tells what a front tells, whatever the number of shards, and keeps them evenly loaded."""
+"""A front in any number of shards returns the updates of a whole front, and keeps the shards evenly loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrivals that are compared a block at a time tell what they would tell one by one: the earlier of two ends a stay."""
+"""Arrivals compared a block at a time give the same updates as one by one: the earlier of two ends a stay."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def told(stream, form, step):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", slow_but(range(len(KINDS)), range(3 * len(KINDS))))
-def test_every_cut_into_steps_tells_the_definition(seed):
+def test_every_cut_into_steps_gives_the_updates_of_the_definition(seed):
     stream = drawn(seed)
     d, window = stream.points.shape[1], stream.window
     expected = all_pairs(*stream)
@@ -78,7 +78,7 @@ def test_every_cut_into_steps_tells_the_definition(seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", slow_but((1, 3, 5), range(len(KINDS))))
-def test_shards_tell_the_definition(seed):
+def test_shards_give_the_updates_of_the_definition(seed):
     rng = np.random.default_rng(seed)
     stream = Stream(KINDS[seed](6_000, 5, rng), np.arange(6_000), 4_000)
     sharded = ShardedFront(FrontContents.empty(5, grouped=False), stream.window, ShardPlan(2))

@@ -1,6 +1,6 @@
-"""Threads that take turns at every line of Python: between two lines of the designs anything may happen, and a test says what.
+"""Threads that may alternate at every line of Python: a test chooses what happens between two lines of the designs.
 
-Kernels run whole, as one step, but for those that a test replaces by their twins (twin.py), which are lines as well.
+Kernels run whole, as one step, except those that a test replaces by their twins (twin.py), which are lines as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOLDER = str(Path(skypane_papers.multiway.__file__).parent)
 
 
 def by_lines(scheduler: Scheduler, body: Callable[[], None], *kernels: str) -> Callable[[], None]:
-    """Return a body that lets others go on before each line of skypane_papers.multiway, and of these modules' twins."""
+    """Return a body that lets other threads run before each line of skypane_papers.multiway, and of these modules' twins."""
 
     def line(_: FrameType, event: str, __: Any) -> Any:
         if event == "line":
@@ -42,7 +42,7 @@ def by_lines(scheduler: Scheduler, body: Callable[[], None], *kernels: str) -> C
 
 
 class TurnLock:
-    """A lock among threads that take turns: who finds it taken lets the others go on."""
+    """A lock among alternating threads: a thread that finds it taken lets the others run."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

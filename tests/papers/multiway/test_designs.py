@@ -1,4 +1,4 @@
-"""All designs of the multiway aggregate against its definition: the same winsets, however inputs and threads take turns."""
+"""All designs of the multiway aggregate against its definition: the same winsets, in any order of inputs and threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from skypane_papers.multiway import (
 from skypane_papers.multiway.kernels.texts import has_ip, has_mail
 
 Tuples = list[tuple[int, int, int]]
-"""Of one input, in order: time, key, value."""
+"""Tuples of one input, in order: time, key, value."""
 
 ORDERED: dict[str, Callable[[int, Aggregation], Multiway]] = {
     "MQ": lambda inputs, what: MQ(inputs, what, room=4),
@@ -91,7 +91,7 @@ class Collected:
 
 
 def run_in_turns(design: Multiway, inputs: list[Tuples], seed: int) -> dict[tuple[int, int], float]:
-    """Let inputs, update threads and the output take turns as they are drawn."""
+    """Let inputs, update threads and the output alternate at random."""
     rng, done, collected = random.Random(seed), [0] * len(inputs), Collected()
     left = [False] * len(inputs)
     turns = 0
@@ -269,7 +269,7 @@ def test_a_thread_far_ahead_leaves_room_for_the_windows_of_the_slowest():
     assert (found.start, found.states.tolist()) == (3, [7])
 
 
-def test_where_windows_begin_an_input_has_said_by_what_it_offered():
+def test_the_offers_of_an_input_define_where_windows_begin():
     """Nothing of it was taken, yet windows begin there: a tuple before them would be in the pane of a later one."""
     design, one = ColumnarWiML(1, Aggregation(4, 2, "sum", keys=1), ahead=1), np.array([1])
     assert design.add(0, np.array([20]), one - 1, one) == 0

@@ -54,7 +54,7 @@ def run(merge: ReadyMerge, batches: list[list[Tuple]]) -> list[list[Tuple]]:
 
 
 def naive(count: int, batches: list[list[Tuple]], rule: Ready) -> list[list[Tuple]]:
-    """Each rule as it stands: every tuple is asked anew after every batch."""
+    """Each rule to the letter: every tuple is checked again after every batch."""
     came: list[Tuple] = []
     gone: set[Tuple] = set()
     released = []
@@ -94,7 +94,7 @@ def test_the_output_is_the_same_however_the_inputs_interleave(data: st.DataObjec
 
 
 @given(st.data(), streams())
-def test_what_waits_is_behind_the_slowest_input(data: st.DataObject, inputs: list[list[Tuple]]):
+def test_the_backlog_is_behind_the_slowest_input(data: st.DataObject, inputs: list[list[Tuple]]):
     merge = ReadyMerge(len(inputs))
     state = merge.init()
     for batch in data.draw(arrivals(inputs)):

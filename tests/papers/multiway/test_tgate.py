@@ -73,7 +73,7 @@ def test_bad_input_is_an_error_that_names_input_and_tuple():
         gate.insert_tuple(1, 1, 1)
 
 
-def test_a_full_arena_says_so_and_takes_the_rest_when_there_is_room():
+def test_a_full_arena_reports_it_and_takes_the_rest_when_there_is_room():
     gate = TGate(2, room=8, segment=4)
     times = np.arange(100)
     done = gate.insert_tuples(0, times, times)

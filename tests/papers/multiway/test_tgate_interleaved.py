@@ -139,11 +139,11 @@ def check(seeds: range) -> None:
 
 
 @pytest.mark.long
-def test_histories_of_threads_that_take_turns_are_those_of_a_tgate():
+def test_histories_of_alternating_threads_are_those_of_a_tgate():
     check(range(400))
 
 
-def test_a_list_whose_consumer_asks_all_inputs_gives_what_definition_1_does():
+def test_a_list_whose_consumer_checks_all_inputs_follows_definition_1():
     for seed in range(100):
         script = replace(Script.of(seed), rule=tgate.ASKED)
         assert script.holds()[0], script

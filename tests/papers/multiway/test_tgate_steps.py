@@ -147,7 +147,7 @@ def test_somebody_is_behind_the_newest_time_of_the_slowest_input():
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_node_comes_before_another_if_all_levels_say_so(rule: int):
+def test_a_node_comes_before_another_if_it_does_on_all_levels(rule: int):
     gate = filled(4, rule)
     for node in nodes(gate):
         for other in nodes(gate):

@@ -22,7 +22,7 @@ SIZE, ADVANCE = 4, 2
 
 
 def starts(time: int) -> range:
-    """Of the windows that hold a time."""
+    """Starts of the windows that hold a time."""
     return range(((time - SIZE) // ADVANCE + 1) * ADVANCE, time + 1, ADVANCE)
 
 
@@ -91,7 +91,7 @@ def found_out(seed: int, changes: dict[str, str]) -> bool:
 
 
 @pytest.mark.long
-def test_histories_of_threads_that_take_turns_are_those_of_a_whive():
+def test_histories_of_alternating_threads_are_those_of_a_whive():
     for seed in range(300):
         assert holds(seed), seed
 

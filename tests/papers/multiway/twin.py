@@ -1,7 +1,7 @@
-"""Kernels as plain Python, their atomics the places where threads take turns; and a scheduler that enumerates the turns.
+"""Kernels as plain Python, whose threads may alternate at each atomic; and a scheduler that enumerates the orders.
 
-On two cores a compare-and-swap hardly ever fails: plain stress proves little. Here each atomic operation asks the scheduler
-who goes on. Between two of them a thread runs alone, which is how sequentially consistent atomics may be thought of.
+On two cores a compare-and-swap hardly ever fails: plain stress proves little. Here the scheduler chooses at each atomic
+operation which thread runs next. Between two of them a thread runs alone, which is how sequentially consistent atomics may be thought of.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Scheduler:
 
     def turn(self) -> None:
         """Let another thread go on, if it is its turn."""
-        if self._current < 0 or self._errors:  # outside of a run: programs are being set up, or given up
+        if self._current < 0 or self._errors:  # outside of a run: programs are being set up or stopped
             return
         mine = self._current
         self.steps += 1
@@ -80,7 +80,7 @@ class Scheduler:
         self._turns[number].acquire()
         try:
             body()
-        except BaseException as error:  # noqa: BLE001 - told by run()
+        except BaseException as error:  # noqa: BLE001 - raised by run()
             self._errors.append(error)
         self._running.remove(number)
         if self._running:
@@ -91,7 +91,7 @@ class Scheduler:
 
 
 def preempted(at: Mapping[int, int]) -> Choice:
-    """Return the choice to go on with the same thread, but for some steps, at which the n-th other one takes over."""
+    """Return the choice to go on with the same thread, except for some steps, at which the n-th other one takes over."""
 
     def choose(step: int, running: int, able: Sequence[int]) -> int:
         others = [thread for thread in able if thread != running]
