@@ -1,0 +1,34 @@
+"""The slow tests name functions of the engine in strings: a renamed one is found here, not by the next night."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.runtime import starts
+
+from skypane.runtime.spark.engine import fencing, ledger, shell
+
+REPLACE_ALL = """
+from tests.runtime import continuous_driver, driver
+for crash in (driver.CRASHES | driver.SLEEPS | continuous_driver.CRASHES).values():
+    crash()
+"""
+
+
+def test_crashes_replace_methods_that_exist():
+    found = subprocess.run([sys.executable, "-c", REPLACE_ALL], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("name", sorted(starts.PLAIN))
+def test_the_model_of_starts_knows_the_functions_of_the_engine(name: str):
+    defined = {
+        value.__qualname__
+        for module in (fencing, ledger, shell)
+        for owner in (module, *(kind for kind in vars(module).values() if isinstance(kind, type)))
+        for value in vars(owner).values()
+        if hasattr(value, "__qualname__")
+    }
+    assert name in defined | {"driver.<locals>.script"}
