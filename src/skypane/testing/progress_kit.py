@@ -130,7 +130,7 @@ def _never_back(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     )
 
 
-def _told(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
+def _time_of_state(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
     decided = (policy.decide(before, arrivals) for before, arrivals, _ in _steps(policy, drawn))
     return all(decision.value.time == after.punctuation for after, decision in decided)
 
@@ -229,7 +229,7 @@ def _values(snapshot: Any) -> int:
 
 LAWS: Final[dict[str, Law]] = {
     "the punctuation and the newest time never decrease": _never_back,
-    "a decision has the punctuation of the state after it": _told,
+    "a decision has the punctuation of the state after it": _time_of_state,
     "each row is seen, held or abandoned, and is dropped if its pane was closed before": _counted,
     "rows in order are never late, however they are cut into batches": _in_order_none_late,
     "the order of rows in a batch makes no difference": _order_in_a_batch,

@@ -28,7 +28,7 @@ def test_many_points_through_threads_store_what_one_front_stores_evenly():
             shared.rescale(ShardPlan(3 if first < 20_000 else 2, at_once))
             assert plain(shared.step(arrivals, first + 5_000)) == plain(alone.step(arrivals, first + 5_000))
             assert len(shared) == len(alone)
-            loads = [len(shard.rows) for shard in shared.shards]
+            loads = [len(shard.rows) for shard in shared.parts]
             assert max(loads) - min(loads) <= 1 + len(alone) // 10
 
 

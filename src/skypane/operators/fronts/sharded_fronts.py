@@ -52,12 +52,12 @@ _WEIGHED: Final = 1_000
 class ShardedOperator(FrontOperator):
     """A front whose points are divided among the shards of a plan; between steps they are in this process."""
 
-    #: all points, in one part or more
-    _parts: list[FrontContents]
+    #: all points, in one part or more: those of a ShardedFront are its shards, each in order of arrival
+    parts: list[FrontContents]
 
     def __init__(self, stored: FrontContents, window: Micros, plan: ShardPlan) -> None:
         self.window = check_window(window)
-        self._parts = [stored]
+        self.parts = [stored]
         self._plan = plan
 
     @classmethod
@@ -71,16 +71,16 @@ class ShardedOperator(FrontOperator):
 
     @property
     def clock(self) -> Micros:
-        return self._parts[0].clock
+        return self.parts[0].clock
 
     def current(self) -> IntArray:
-        return np.sort(np.concatenate([part.rows[part.starts < self.clock] for part in self._parts]))
+        return np.sort(np.concatenate([part.rows[part.starts < self.clock] for part in self.parts]))
 
     def kept(self) -> IntArray:
-        return np.sort(np.concatenate([part.rows for part in self._parts]))
+        return np.sort(np.concatenate([part.rows for part in self.parts]))
 
     def __len__(self) -> int:
-        return sum(len(part.rows) for part in self._parts)
+        return sum(len(part.rows) for part in self.parts)
 
 
 class ShardedFront(ShardedOperator):
@@ -88,44 +88,39 @@ class ShardedFront(ShardedOperator):
 
     def __init__(self, stored: FrontContents, window: Micros, plan: ShardPlan) -> None:
         super().__init__(stored, window, plan)
-        self._parts = _dealt(stored, plan.shards)
-
-    @property
-    def shards(self) -> Sequence[FrontContents]:
-        """The points of each shard, in order of arrival."""
-        return self._parts
+        self.parts = _dealt(stored, plan.shards)
 
     def snapshot(self) -> FrontContents:
-        stored = joined(self._parts)
+        stored = joined(self.parts)
         return stored.at(np.argsort(stored.times, kind="stable"))
 
     def rescale(self, plan: ShardPlan) -> None:
         if plan.shards != self._plan.shards:
-            self._parts = _dealt(self.snapshot(), plan.shards)
+            self.parts = _dealt(self.snapshot(), plan.shards)
         self._plan = plan
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
         span = (self.clock, until)
-        arrivals.check(self._parts[0].points.shape[1], span, grouped=False)
+        arrivals.check(self.parts[0].points.shape[1], span, grouped=False)
         arrivals = arrivals.by_time()
         requests = [
             ShardRequest(shard, arrivals, runs, self.window, until)
-            for shard, runs in zip(self._parts, _runs(len(arrivals.rows), self._plan.shards), strict=True)
+            for shard, runs in zip(self.parts, _runs(len(arrivals.rows), self._plan.shards), strict=True)
         ]
         spans = list(self._plan.run_shards(requests))
-        arrived = [found.at(slice(len(shard.rows), None)) for shard, found in zip(self._parts, spans, strict=True)]
+        arrived = [found.at(slice(len(shard.rows), None)) for shard, found in zip(self.parts, spans, strict=True)]
         new = Spans(
             np.stack([found.starts for found in arrived]).max(axis=0),
             np.stack([found.ends for found in arrived]).min(axis=0),
         )
         updates = [Updates.of_stays(arrivals.rows, *new, span)]
         kept = []
-        for shard, found in zip(self._parts, spans, strict=True):
+        for shard, found in zip(self.parts, spans, strict=True):
             ends = found.ends[: len(shard.rows)]
             updates.append(Updates.of_stays(shard.rows, shard.starts, ends, span))
             kept.append(shard.at(ends >= until)._replace(clock=until))
         fresh = FrontContents(arrivals.points, arrivals.times, arrivals.rows, new.starts, until)
-        self._parts = _assigned(kept, fresh.at(new.ends >= until))
+        self.parts = _assigned(kept, fresh.at(new.ends >= until))
         return Updates.merged(updates)
 
 
@@ -133,13 +128,13 @@ class ShardedGroups(ShardedOperator):
     """Fronts by group, with whole groups in shards."""
 
     def snapshot(self) -> FrontContents:
-        return self._parts[0]
+        return self.parts[0]
 
     def rescale(self, plan: ShardPlan) -> None:
         self._plan = plan
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
-        stored, plan = self._parts[0], self._plan
+        stored, plan = self.parts[0], self._plan
         arrivals.check(stored.points.shape[1], (self.clock, until), grouped=True)
         present, codes = np.unique(
             np.concatenate([group_numbers(stored), group_numbers(arrivals)]), return_inverse=True
@@ -153,7 +148,7 @@ class ShardedGroups(ShardedOperator):
         responses = list(plan.run_group_shards(requests))
         points, times, rows, groups = arrivals
         fresh = FrontContents(points, times, rows, times, until, groups)
-        self._parts = [_remaining(joined([stored._replace(clock=until), fresh]), responses)]
+        self.parts = [_remaining(joined([stored._replace(clock=until), fresh]), responses)]
         return Updates.merged([response.updates for response in responses])
 
 

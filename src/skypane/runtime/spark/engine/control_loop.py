@@ -82,11 +82,11 @@ class ControlLoop:
     growth: float = DEFAULT_GROWTH
 
     @classmethod
-    def of(cls, setting: JobSettings, workers: Workers) -> Self:
+    def of(cls, settings: JobSettings, workers: Workers) -> Self:
         """Return the policies of a job that requests these workers."""
-        query = setting.plan.query
+        query = settings.plan.query
         growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
-        return cls(setting.splitting, workers, setting.costs, setting.elastic, setting.limits, growth)
+        return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth)
 
     @property
     def exchange(self) -> Exchange:
