@@ -99,12 +99,12 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
     ),
     CostLearning: (CostLearning(), BATCHES, [None]),
     Elastic: (
-        Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle=2, catch_up="1 second"),
+        Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle_timeout=2, catch_up="1 second"),
         [StageSamples(None, None), StageSamples(CALM, None, 100), StageSamples(OVERLOADED, CALM, 400, 5_000, 3, 2, 1)],
         [None],
     ),
     Admission: (
-        Admission(most=3, strategy="DRF-M"),
+        Admission(max_readers=3, strategy="DRF-M"),
         [
             PeriodObservation({}),
             PeriodObservation({"a": 10.0, "b": 3.0}),
@@ -113,7 +113,7 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         [{}, {"a": MetaData(), "b": META}, {"b": MetaData(average=7), "c": META}],
     ),
     Readers: (
-        Readers(most=5, calm=2, history=8),
+        Readers(max_readers=5, idle_timeout=2, history=8),
         [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
         [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
     ),

@@ -45,8 +45,8 @@ PATIENCE: Final = 150.0
 """Seconds until the first rows are answered: workers start, and kernels are compiled."""
 RUNS: dict[str, dict[str, Any]] = {
     "planned": {
-        "readers": sp.Readers(most=MOST, latency=f"{BOUND:g} seconds"),
-        "elastic": sp.Model(latency=f"{BOUND:g} seconds", max_workers=MOST + 1, most_wlq=1, every=1),
+        "readers": sp.Readers(max_readers=MOST, latency=f"{BOUND:g} seconds"),
+        "elastic": sp.Model(latency=f"{BOUND:g} seconds", max_workers=MOST + 1, max_wlq=1, every=1),
     },
     "one": {"readers": 1, "plq_workers": 1},
     "most": {"readers": MOST, "plq_workers": MOST},

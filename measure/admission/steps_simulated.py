@@ -39,7 +39,7 @@ def run(step: float, readers: int | sp.Readers) -> list[str]:
     while done < come[-1] - 1e-6:
         upto = float(np.interp(now, edges, come))
         rows = upto - done
-        count = readers if isinstance(readers, int) else readers.most
+        count = readers if isinstance(readers, int) else readers.max_readers
         if policy is not None and state is not None:
             state, decision = policy.decide(state, Backlog(rows / (now - last), rows))
             count = decision.value
@@ -64,8 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", type=Path)
     parser.add_argument("--step", type=float, default=60.0)
     given = parser.parse_args(arguments)
-    policy = sp.Readers(most=MOST, latency=f"{BOUND:g} seconds")
-    runs: dict[str, int | sp.Readers] = {"planned": policy, "one": 1, "most": MOST}
+    policy = sp.Readers(max_readers=MOST, latency=f"{BOUND:g} seconds")
+    runs: dict[str, int | sp.Readers] = {"planned": policy, "one": 1, "max_readers": MOST}
     head = ("", "readers on average", "reader-seconds", "a row's wait, median (s)", "95 %", "within 5 s",
             "all is read after (s)")  # fmt: skip
     text = markdown_table(head, [[TOLD[name], *run(given.step, readers)] for name, readers in runs.items()])

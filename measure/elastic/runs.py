@@ -26,7 +26,7 @@ MOST: Final = 8
 PARTITIONS: Final = 3 * MOST
 """Of the source: with as many as workers, five to seven of them would be no faster than four."""
 SLIDE: Final = 2.0
-BOUNDS: Final[dict[str, Any]] = {"max_workers": 2 * MOST, "most_plq": MOST, "most_wlq": 1}
+BOUNDS: Final[dict[str, Any]] = {"max_workers": 2 * MOST, "max_plq": MOST, "max_wlq": 1}
 ELASTIC: Final = sp.Fuzzy(**BOUNDS)
 
 

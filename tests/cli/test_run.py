@@ -61,7 +61,7 @@ OWN = """
 name: shops
 mode: batch
 source: {{format: json, path: {folder}/in, schema: "city string, price double"}}
-query: {{kind: aggregate, by: city, functions: {{n: "keep(evil.touch())"}}}}
+query: {{kind: aggregate, by: city, functions: {{n: "accumulate(evil.touch())"}}}}
 output: {{format: csv, path: {folder}/out}}
 """
 

@@ -21,7 +21,7 @@ laws.py       what else must hold, of a case and another one made of it: other c
 peer.py       DuckDB's opinion of the definition
 checking.py   `failure_of(case)`: None, or the first Failure(case, way, what) of its ways and laws
 shrink.py     `shrunk(failure, failure_of)`: a smaller case that fails
-kept.py       cases that once failed, in kept.jsonl, tried before all others: `kept()`, `keep(case, why)`
+kept.py       cases that once failed, in kept.jsonl, tried before all others: `kept()`, `accumulate(case, why)`
 points.py     random points for the kernels alone, of sizes at which another algorithm takes over
 policies.py   random times for the policies alone, against their words (definition/late.py, ahead.py)
 spark/        the same cases on Spark: static, as streams that are started again, whose sinks fail and whose commits are lost

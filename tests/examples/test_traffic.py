@@ -31,7 +31,7 @@ def rows(*reports: tuple[str | None, int | None, float | None, int]) -> pa.Table
 
 
 def found(table: pa.Table, end: QueueEnd = END) -> dict[Any, bool]:
-    query = sp.Aggregate("area", end=sp.keep(end))
+    query = sp.Aggregate("area", end=sp.accumulate(end))
     return {row["area"]: row["end"] for row in query.lower(query.combine([query.lift(table)])).to_pylist()}
 
 
@@ -88,7 +88,7 @@ reports = st.tuples(
 def test_it_is_the_definition_for_any_reports_however_they_are_cut(given: list[Any]):
     table = rows(*given)
     assert found(table) == oracle(table)
-    check_query(sp.Aggregate("area", end=sp.keep(END)), table, tries=2)
+    check_query(sp.Aggregate("area", end=sp.accumulate(END)), table, tries=2)
 
 
 def areas_of(made: Cabs) -> pa.Table:
@@ -104,7 +104,7 @@ def areas_of(made: Cabs) -> pa.Table:
 @pytest.mark.long
 def test_it_finds_the_ends_that_the_generator_made_and_hardly_any_others():
     """For each hour: the end of a queue that grows is found where it comes to; what is found lies where some queue ended."""
-    query = sp.Aggregate(["east", "north"], end=sp.keep(QueueEnd("cab", "speed", "time")))
+    query = sp.Aggregate(["east", "north"], end=sp.accumulate(QueueEnd("cab", "speed", "time")))
     plan = Plan(query, Windows.of("1 hour"), "time", sp.Watermark("10 minutes"))
     right = wrong = grown = 0
     for answer in local.answers(plan, [areas_of(Cabs(length="4 hours")), local.Drain()]):
@@ -136,4 +136,4 @@ def test_it_finds_the_ends_that_the_generator_made_and_hardly_any_others():
 def test_a_column_of_another_type_is_named(column: str, kind: pa.DataType, complaint: str):
     schema = SCHEMA.set(SCHEMA.get_field_index(column), pa.field(column, kind))
     with pytest.raises(ConfigError, match=complaint):
-        sp.Aggregate("area", end=sp.keep(END)).validate(schema)
+        sp.Aggregate("area", end=sp.accumulate(END)).validate(schema)

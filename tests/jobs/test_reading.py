@@ -153,7 +153,7 @@ def test_the_policies_keep_their_own_defaults(progress, built):
     ({"policy": "fuzzy", "max_workers": 16}, Fuzzy(max_workers=16)),
     ({"policy": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
     ({"policy": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
-    ({"policy": "threshold", "max_workers": 8, "least_plq": 2, "target": 0.7}, Threshold(max_workers=8, least_plq=2, target=0.7)),
+    ({"policy": "threshold", "max_workers": 8, "min_plq": 2, "target": 0.7}, Threshold(max_workers=8, min_plq=2, target=0.7)),
 ])  # fmt: skip
 def test_the_elastic_policies_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))
@@ -357,7 +357,7 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
 @pytest.mark.parametrize(
     ("functions", "complaint"),
     [
-        ({"n": "sums(amount)"}, "unknown aggregate function 'sums'; there are approx_count_distinct, "),
+        ({"n": "sums(amount)"}, "unknown aggregate function 'sums'; there are accumulate, approx_count_distinct, "),
         ({"n": "sum(amount * 2)"}, "'amount * 2' is neither a column nor a number"),
         ({"n": "sum()"}, "missing a required argument: 'column'; write sum(column, where?)"),
         ({"n": "sum"}, "'sum' is not an aggregate function: write one such as sum(amount)"),
@@ -365,11 +365,14 @@ def test_errors_repeat_only_the_beginning_of_a_long_value(parts):
         ({"time": "count()"}, "functions must not be named time"),
         ({"last": "last(paid)"}, "needs an order of rows: name its column as order="),
         ({}, "need at least one aggregate function"),
-        ({"n": "keep(QueueEnd(cab))"}, "'QueueEnd' has no module; write it with its module, as in my_module.QueueEnd"),
-        ({"n": "keep(skypane.examples.no_such.QueueEnd(cab))"}, "cannot import 'skypane.examples.no_such'"),
-        ({"n": "keep(skypane.examples.traffic.QueueEn())"}, "has no 'QueueEn', did you mean 'QueueEnd'?"),
-        ({"n": "keep(skypane.examples.traffic.QueueEnd(cab))"}, "missing 2 required positional arguments"),
-        ({"n": "keep(skypane.examples.traffic.dataclass(x))"}, "is not defined in 'skypane.examples.traffic'"),
+        (
+            {"n": "accumulate(QueueEnd(cab))"},
+            "'QueueEnd' has no module; write it with its module, as in my_module.QueueEnd",
+        ),
+        ({"n": "accumulate(skypane.examples.no_such.QueueEnd(cab))"}, "cannot import 'skypane.examples.no_such'"),
+        ({"n": "accumulate(skypane.examples.traffic.QueueEn())"}, "has no 'QueueEn', did you mean 'QueueEnd'?"),
+        ({"n": "accumulate(skypane.examples.traffic.QueueEnd(cab))"}, "missing 2 required positional arguments"),
+        ({"n": "accumulate(skypane.examples.traffic.dataclass(x))"}, "is not defined in 'skypane.examples.traffic'"),
         (
             {"n": "in_order(skypane.examples.traffic.QueueEnd, x, returns=integer, order=at)"},
             "returns=integer is not an Arrow type",
@@ -382,13 +385,13 @@ def test_an_invalid_aggregate_gives_an_error_of_one_sentence(functions, complain
 
 
 @pytest.mark.parametrize("function", [
-    "keep(evil.touch())",
-    "keep(evil.nothing)",
+    "accumulate(evil.touch())",
+    "accumulate(evil.nothing)",
     "sum(evil.touch())",
     "sum(price, where=evil.touch())",
     "in_order(evil.touch(), price, returns=int64)",
-    "keep(skypane.examples.traffic.QueueEnd(evil.touch()))",
-    "keep(skypane.examples.traffic.np.save('touched', price))",
+    "accumulate(skypane.examples.traffic.QueueEnd(evil.touch()))",
+    "accumulate(skypane.examples.traffic.np.save('touched', price))",
     "approx_quantile(price, error=evil.touch())",
     "avg(evil.touch.__call__())",
 ])  # fmt: skip
@@ -418,19 +421,19 @@ def test_a_nul_is_named_with_its_line(field):
         parse(text, "job.yaml")
 
 
-def test_what_is_kept_must_be_an_accumulator():
-    with pytest.raises(ConfigError, match=r"keep needs an sp.Accumulator, got 3.14"):
-        function_of("keep(math.pi)", AllowedModules(frozenset(["math"])))
+def test_what_accumulates_must_be_an_accumulator():
+    with pytest.raises(ConfigError, match=r"accumulate needs an sp.Accumulator, got 3.14"):
+        function_of("accumulate(math.pi)", AllowedModules(frozenset(["math"])))
 
 
 def test_a_refusal_explains_how_to_allow_a_module():
-    (found,) = complaints(query={"kind": "aggregate", "functions": {"n": "keep(my.own.Range(price))"}})
+    (found,) = complaints(query={"kind": "aggregate", "functions": {"n": "accumulate(my.own.Range(price))"}})
     assert "if you trust it, start with --allow my.own" in found
 
 
 def test_a_function_as_a_text_is_the_one_that_python_makes():
     texts = {
-        "keep(skypane.examples.traffic.QueueEnd(cab, speed, at, vehicles=2), where=speed > 0)": sp.keep(
+        "accumulate(skypane.examples.traffic.QueueEnd(cab, speed, at, vehicles=2), where=speed > 0)": sp.accumulate(
             QueueEnd("cab", "speed", "at", vehicles=2), where="speed > 0"
         ),
         "in_order(math.fsum, x, 'a b', returns=int64, order=at)": sp.in_order(

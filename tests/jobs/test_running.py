@@ -403,7 +403,7 @@ def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_to
         "required": "price",
         "functions": {
             "rises": "in_order(my_module.rises, price, returns=int64)",
-            "total": "keep(my_module.Total(price))",
+            "total": "accumulate(my_module.Total(price))",
         },
     }
     (folder / "job.yaml").write_text(text_of(folder, query=query))

@@ -179,7 +179,7 @@ def stepped(option: Any, *, most: int = 8, step: float = 50.0, trigger: float = 
 
 
 def test_workers_that_follow_a_rate_in_steps_leave_no_backlog_and_take_few_worker_seconds():
-    bounds: dict[str, Any] = {"max_workers": 16, "most_plq": 8, "most_wlq": 1}
+    bounds: dict[str, Any] = {"max_workers": 16, "max_plq": 8, "max_wlq": 1}
     for option in (sp.Fuzzy(**bounds), sp.Model(**bounds), sp.Threshold(**bounds)):
         used, lasts = stepped(option)
         assert used < 0.4, option
@@ -194,7 +194,7 @@ def test_workers_without_work_are_known_where_rows_are_exchanged():
     shown = stages_of(idle)
     assert (len(idle.tasks), shown.used_plq, shown.used_wlq) == (5, 4, 2)
     assert stages_of(batch(5.0)).used_plq is None
-    control = controlled(sp.Fuzzy(max_workers=16, every=1, idle=2, cooldown=0), Workers(5, 4))
+    control = controlled(sp.Fuzzy(max_workers=16, every=1, idle_timeout=2, cooldown=0), Workers(5, 4))
     state = control.decide(after(control, control.init(), idle, idle))[0]
     assert state.workers == Workers(4, 2)
     assert control.explained(state).endswith(
@@ -262,7 +262,7 @@ def test_options_of_a_job_override_what_the_policy_had_found():
     assert control.restore(grown).workers == Workers(5, 6)
     assert controlled(requested=Workers(2, 2)).restore(grown).workers == Workers(2, 2), "other numbers are requested"
     assert replace(control, elastic=None).restore(grown).workers == Workers(4, 4), "nothing changes them any more"
-    narrow = controlled(sp.Fuzzy(max_workers=16, every=2, most_wlq=4, **PAPER))
+    narrow = controlled(sp.Fuzzy(max_workers=16, every=2, max_wlq=4, **PAPER))
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another policy begins anew"
@@ -274,8 +274,10 @@ def test_options_of_a_job_override_what_the_policy_had_found():
 def test_a_damaged_state_of_the_policy_is_named():
     control = controlled()
     snapshot = control.snapshot(control.init())
-    snapshot["elastic"]["state"]["calm"] = "long"
-    with pytest.raises(CheckpointError, match="ElasticState in the checkpoint: calm: need a whole number, got 'long'"):
+    snapshot["elastic"]["state"]["stable"] = "long"
+    with pytest.raises(
+        CheckpointError, match="ElasticState in the checkpoint: stable: need a whole number, got 'long'"
+    ):
         control.restore(snapshot)
 
 

@@ -141,7 +141,7 @@ def test_the_fuzzy_controller_follows_a_rate_that_doubles():
         np.ones(len(quiet.arrival) + len(busy.arrival)),
         np.concatenate([quiet.closing, len(quiet.arrival) + busy.closing]),
     )
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=10)
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(2, 1), every=10)
     cost = CostModel(ResultSize(2.7, 0.751), 1e-6, 45e-9, 1e-5, 1e-8, 0.0)
     setup = SimulationSetup(both, PANES, cost, PidSplitting(), Workers(2, 1), "WIN_FB_MERGE", elastic, sampling=0.25)
     shown = list(simulate(setup))
@@ -156,7 +156,7 @@ def test_workers_without_work_go_and_no_window_is_answered_later_for_it():
     """Few windows are open at a time: the rules add window workers that none of them could give a task."""
 
     def run(idle: int) -> list[SimulationSample]:
-        elastic = Elastic(FuzzyPolicy(), most=60, every=4, idle=idle)
+        elastic = Elastic(FuzzyPolicy(), max_workers=60, every=4, idle_timeout=idle)
         cost = replace(BLOCK_NESTED_LOOPS, merge_compare=60e-9)
         rows = stream(Poisson(30_000), 20, windows=OVERLAPPING)
         return list(
@@ -187,7 +187,7 @@ def test_one_window_worker_by_hand():
 
 
 def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
-    elastic = Elastic(FuzzyPolicy(), most=4)
+    elastic = Elastic(FuzzyPolicy(), max_workers=4)
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
         SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
     with pytest.raises(ConfigError, match="sampling > 0"):

@@ -38,7 +38,7 @@ MACHINE: Final = CostModel(
 """The paper's machine, a core of 1.3 GHz, fitted at two points only. The cost of a comparison in the PLQ is from figure
 11: 8 workers process 80K tuples/s at sigma 5.18 and rho 0.9. The cost of one in the WLQ is from table 4 at I = 1K,
 where 41 workers
-are needed if workers without work stay (idle=0)."""
+are needed if workers without work stay (idle_timeout=0)."""
 
 
 QUICK: Final = 10.0
@@ -137,8 +137,8 @@ GAME1: Final = SOURCES[8]
 class Run:
     """Settings of a run: its policy, measured every `sampling` seconds, decides once per `every` measurements.
 
-    idle       control intervals after which workers without work are removed; 0: never, as in the paper
-    catch_up   time within which the backlog is to be worked off; None: it is ignored, as in the paper
+    idle_timeout  control intervals after which workers without work are removed; 0: never, as in the paper
+    catch_up      time within which the backlog is to be worked off; None: it is ignored, as in the paper
     """
 
     policy: ScalingPolicy | None = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
@@ -147,9 +147,9 @@ class Run:
     start: Workers = field(default_factory=lambda: Workers(1, 1))
     sampling: float = 0.25
     every: int = 10
-    idle: int = 6
+    idle_timeout: int = 6
     catch_up: Duration | None = None
-    most: int = N
+    max_workers: int = N
     scheduling: str | None = "WIN_FB_MERGE"
 
     def over(self, stream: SimulatedStream, windows: Windows = OVERLAPPING) -> list[SimulationSample]:
@@ -157,7 +157,14 @@ class Run:
         policy = (
             None
             if self.policy is None
-            else Elastic(self.policy, self.most, self.start, every=self.every, idle=self.idle, catch_up=self.catch_up)
+            else Elastic(
+                self.policy,
+                self.max_workers,
+                self.start,
+                every=self.every,
+                idle_timeout=self.idle_timeout,
+                catch_up=self.catch_up,
+            )
         )
         setup = SimulationSetup(
             stream, windows, self.cost, self.splitting, self.start, self.scheduling, policy, self.sampling, drain=True

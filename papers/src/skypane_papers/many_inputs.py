@@ -93,8 +93,8 @@ def _run(
 ) -> dict[str, object]:
     came = rows(workload, seconds, seed, slower)
     capacity = float(came.sum()) / seconds / LOAD_LEVEL
-    policy = Admission(capacity=capacity, most=NODES, strategy=strategy, give_back=give_back)
-    setup = Inputs(came, policy, capacity, most=NODES, meta=stream_metadata(workload, came, slower), every=EVERY)
+    policy = Admission(capacity=capacity, max_readers=NODES, strategy=strategy, give_back=give_back)
+    setup = Inputs(came, policy, capacity, max_readers=NODES, meta=stream_metadata(workload, came, slower), every=EVERY)
     shown = pd.DataFrame(simulate_inputs(setup))[SETTLED:].drop(columns=["time", "because"])
     means = {str(column): float(mean) for column, mean in shown.mean().items()}
     return {"workload": workload, "strategy": strategy, **means}

@@ -23,9 +23,9 @@ class PlqAlone(ScalingPolicy):
     fuzzy: FuzzyPolicy = field(default_factory=lambda: FuzzyPolicy(AS_RUN))
     name: ClassVar[str] = "plq alone"
 
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
-        found = self.fuzzy.propose(replace(situation, rho_wlq=self.rho_wlq), most)
-        return replace(found, value=Workers(min(found.value.plq, most - 1), 1))
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
+        found = self.fuzzy.propose(replace(situation, rho_wlq=self.rho_wlq), max_workers)
+        return replace(found, value=Workers(min(found.value.plq, max_workers - 1), 1))
 
 
 PLQ_ALONE: Final = PlqAlone()

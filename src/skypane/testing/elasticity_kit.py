@@ -33,30 +33,30 @@ def check_elasticity(option: Elasticity, *, parallelism: int = 4, tries: int = 5
     if not getattr(controller.policy, "name", None):
         raise AssertionError(f"{option} breaks a law: a policy has a name, by which the ledger identifies it")
     for _ in range(_SITUATIONS):
-        most = int(rng.integers(2, 20))
-        situation = _situation(rng, most)
-        proposal = option.policy.propose(situation, most)
-        if deepcopy(option.policy).propose(situation, most) != proposal:
+        max_workers = int(rng.integers(2, 20))
+        situation = _situation(rng, max_workers)
+        proposal = option.policy.propose(situation, max_workers)
+        if deepcopy(option.policy).propose(situation, max_workers) != proposal:
             raise AssertionError(f"{option} breaks a law: equal situations give equal proposals; with {situation}")
-        if proposal.value.total > most:
+        if proposal.value.total > max_workers:
             raise AssertionError(
-                f"{option} breaks a law: a proposal has at most the allowed number of workers in all, {most}; with "
+                f"{option} breaks a law: a proposal has at most the allowed number of workers in all, {max_workers}; with "
                 f"{situation}: {proposal}"
             )
     shown = [_stages(rng) for _ in range(40)]
     check_policy(controller, measured=shown, known=[None], tries=tries, seed=seed)
 
 
-def _situation(rng: np.random.Generator, most: int) -> Situation:
+def _situation(rng: np.random.Generator, max_workers: int) -> Situation:
     """Return a random situation at the end of a control interval; values that could not be measured are NaN or None."""
-    plq = int(rng.integers(1, most))
+    plq = int(rng.integers(1, max_workers))
     rho = [math.nan if rng.random() < 0.15 else float(rng.gamma(2, 0.5)) for _ in range(2)]
     rate, cost_plq, cost_wlq = (
         None if rng.random() < 0.2 else float(10 ** rng.uniform(low, low + 5)) for low in (0, -7, -7)
     )
     sigma = math.nan if rng.random() < 0.15 else float(1 + rng.gamma(1, 1))
     backlog = int(rng.integers(0, 10**6)) if rng.random() < 0.3 else 0
-    workers = Workers(plq, int(rng.integers(1, most - plq + 1)))
+    workers = Workers(plq, int(rng.integers(1, max_workers - plq + 1)))
     return Situation(workers, rho[0], rho[1], sigma, rate, backlog, cost_plq, cost_wlq)
 
 

@@ -100,7 +100,7 @@ def test_queues_are_smoothed_and_their_latency_is_an_overload():
 
 
 def test_a_number_of_readers_without_a_capacity_is_an_even_share():
-    policy = Admission(most=2)
+    policy = Admission(max_readers=2)
     names = [f"s{at:02}" for at in range(20)]
     rates = {name: float(1 + at % 5) for at, name in enumerate(names)}
     state = after(policy, streams(*names), *[rates] * 3)
@@ -150,14 +150,14 @@ def test_a_snapshot_in_between_changes_nothing(strategy: str, periods: list[dict
 
 def test_an_invalid_snapshot_is_refused():
     with pytest.raises(CheckpointError, match="AdmissionState in the checkpoint"):
-        Admission(most=2).restore({"readers": []})
+        Admission(max_readers=2).restore({"readers": []})
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"strategy": "BFD"}, "strategy must be one of PAR, ARI, ARD, DRF, DRF-M, got 'BFD'"),
-        ({"capacity": None}, "need capacity, the rows per second that one reader reads, or most"),
+        ({"capacity": None}, "need capacity, the rows per second that one reader reads, or max_readers"),
         ({"every": "0 s"}, "every must be longer than 0"),
         ({"ahead": 0}, "ahead counts periods, need at least 1, got 0"),
         ({"headroom": 1}, "headroom is a share of the capacity, need 0 <= headroom < 1, got 1"),

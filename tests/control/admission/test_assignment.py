@@ -77,7 +77,7 @@ def test_a_stream_larger_than_a_reader_has_a_reader_to_itself_and_stays_there():
 
 
 def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
-    two = ReaderCapacity(10, most=2)
+    two = ReaderCapacity(10, max_readers=2)
     readers = [Reader(1, (StreamLoad("a", 9, 9, 9), StreamLoad("b", 8, 8, 8))), Reader(2, (StreamLoad("c", 1, 1, 1),))]
     assert place(DRF_M, readers, [], two).readers == {1: ("b",), 2: ("a", "c")}
     full = [Reader(1, (StreamLoad("a", 9, 9, 9), StreamLoad("b", 4, 4, 4))), Reader(2, (StreamLoad("c", 9, 9, 9),))]
@@ -90,7 +90,7 @@ def test_where_no_reader_may_be_added_streams_go_where_most_room_is_or_stay():
         ({"capacity": 0}, "capacity is in rows per second of a reader, need more than 0, got 0"),
         ({"capacity": 1, "latency": 0}, "latency must be longer than 0, got 0 s"),
         ({"capacity": 1, "accepts": 2}, "accepts is a share of the capacity, need 0 < accepts <= 1, got 2"),
-        ({"capacity": 1, "most": 0}, "most must be at least 1 reader, got 0"),
+        ({"capacity": 1, "max_readers": 0}, "max_readers must be at least 1, got 0"),
     ],
 )
 def test_invalid_limits_are_refused(wrong, message: str):
@@ -114,7 +114,7 @@ def situations(draw) -> tuple[list[Reader], list[StreamLoad], ReaderCapacity]:
         for number in sorted(set(homes) - {0})
     ]  # fmt: skip
     limits = ReaderCapacity(
-        10, accepts=draw(st.sampled_from([0.5, 1.0])), most=draw(st.sampled_from([None, None, 3, 6]))
+        10, accepts=draw(st.sampled_from([0.5, 1.0])), max_readers=draw(st.sampled_from([None, None, 3, 6]))
     )
     return readers, [s for s, home in zip(streams, homes, strict=True) if home == 0], limits
 
@@ -125,8 +125,8 @@ def test_no_stream_is_lost_and_none_is_on_two_readers(strategy, situation):
     placed = place(strategy, readers, new, limits)
     all_of_them = [stream.name for reader in readers for stream in reader.streams] + [stream.name for stream in new]
     assert sorted(name for names in placed.readers.values() for name in names) == sorted(all_of_them)
-    if limits.most is not None:
-        assert len(placed.readers) <= max(limits.most, len(readers))
+    if limits.max_readers is not None:
+        assert len(placed.readers) <= max(limits.max_readers, len(readers))
 
 
 @given(strategy=EVERY, situation=situations())

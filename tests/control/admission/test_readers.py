@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ def decided(policy: Readers, state: ReadersState, rate: float, backlog: float = 
 
 def test_the_number_of_readers_follows_from_rate_backlog_and_cost_by_hand():
     """A reader reads 1,000 rows/s, of which a tenth is kept free: 1,700 rows/s need 1.9 of them, 8,500 that wait as much."""
-    policy = Readers(most=8, latency="5 seconds", calm=1)
+    policy = Readers(max_readers=8, latency="5 seconds", idle_timeout=1)
     state = policy.observe(policy.init(), ReaderBatch(rows=2_000, seconds=1.0, readers=2))
     assert decided(policy, ReadersState(1, state.costs), 1_700)[1] == 2
     _, readers, because = decided(policy, ReadersState(1, state.costs), 1_700, 8_500)
@@ -29,7 +30,7 @@ def test_the_number_of_readers_follows_from_rate_backlog_and_cost_by_hand():
 
 
 def test_small_batches_do_not_make_rows_look_dear():
-    policy = Readers(most=8)
+    policy = Readers(max_readers=8)
     state = policy.init()
     for rows, seconds in ((10, 0.2), (10_000, 1.2), (20, 0.2)):
         state = policy.observe(state, ReaderBatch(rows, seconds, 1))
@@ -39,7 +40,7 @@ def test_small_batches_do_not_make_rows_look_dear():
 
 def test_what_a_batch_costs_by_itself_keeps_no_reader():
     """25 rows a second of 20 ms, in batches that take 0.6 s more: half a reader's work, and seven times that while it lasts."""
-    policy, had = Readers(most=8, latency="5 seconds"), []
+    policy, had = Readers(max_readers=8, latency="5 seconds"), []
     state, lasted = policy.init(), 1.0
     for rate in [25.0] * 150 + [175.0] * 30 + [25.0] * 150:
         rows = max(1, round(rate * lasted))
@@ -53,7 +54,7 @@ def test_what_a_batch_costs_by_itself_keeps_no_reader():
 
 
 def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_one_at_a_time():
-    policy = Readers(most=4, calm=2)
+    policy = Readers(max_readers=4, idle_timeout=2)
     state, readers, because = decided(policy, policy.init(), 10)
     assert (readers, because) == (4, "no batch measured yet: all 4 readers")
     state = policy.observe(state, ReaderBatch(1_000, 0.1, 4))
@@ -65,7 +66,7 @@ def test_until_a_batch_was_seen_all_readers_read_and_then_they_are_given_back_on
 
 
 def test_a_dry_run_reports_and_changes_nothing():
-    policy = Readers(most=4, calm=1, dry_run=True)
+    policy = Readers(max_readers=4, idle_timeout=1, dry_run=True)
     state = policy.observe(policy.init(), ReaderBatch(1_000, 0.1, 4))
     _, readers, because = decided(policy, state, 10)
     assert readers == 4
@@ -77,7 +78,7 @@ def test_a_dry_run_reports_and_changes_nothing():
 def test_the_bound_is_kept_wherever_there_may_be_enough_readers(
     rate: float, backlog: float, cost: float, most: int, now: int, latency: int
 ):
-    policy = Readers(most=most, latency=f"{latency} seconds")
+    policy = Readers(max_readers=most, latency=f"{latency} seconds")
     state = ReadersState(min(now, most), (cost,))
     after, decision = policy.decide(state, Backlog(rate, backlog))
     load = (rate + backlog / latency) * cost
@@ -89,8 +90,16 @@ def test_the_bound_is_kept_wherever_there_may_be_enough_readers(
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("most", 0), ("calm", 0), ("latency", "0 s"), ("headroom", 1.0), ("most", 2.0)]
+    ("field", "value"),
+    [("max_readers", 0), ("idle_timeout", 0), ("latency", "0 s"), ("headroom", 1.0), ("max_readers", 2.0)],
 )
 def test_invalid_values_are_refused(field: str, value: object):
     with pytest.raises(ConfigError, match=field):
-        Readers(**{"most": 2, field: value})  # type: ignore[arg-type]
+        Readers(**{"max_readers": 2, field: value})  # type: ignore[arg-type]
+
+
+def test_a_state_of_version_0_2_is_read():
+    policy = Readers(max_readers=8)
+    before = policy.snapshot(replace(policy.init(), surplus=3))
+    before["calm"] = before.pop("surplus")
+    assert policy.restore(before).surplus == 3

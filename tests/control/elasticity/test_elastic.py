@@ -46,7 +46,7 @@ def after(
 
 
 def test_a_policy_is_called_once_in_a_control_interval():
-    elastic = Elastic(Wants(Workers(3, 4)), most=10, every=3)
+    elastic = Elastic(Wants(Workers(3, 4)), max_workers=10, every=3)
     state, decision = after(elastic, [stages(1.0)] * 2)
     assert decision.value == Workers(1, 1)
     assert "2 of 3" in decision.because
@@ -58,7 +58,7 @@ def test_a_policy_is_called_once_in_a_control_interval():
 
 
 def test_a_control_interval_may_be_a_time():
-    elastic = Elastic(Wants(Workers(3, 4)), most=10, every="2.5 seconds")
+    elastic = Elastic(Wants(Workers(3, 4)), max_workers=10, every="2.5 seconds")
     state, decision = after(elastic, [stages(1.0)] * 2)
     assert (decision.value, decision.because) == (Workers(1, 1), "2 s of 2.5 s measured")
     state, decision = after(elastic, [stages(1.6)], state)
@@ -72,20 +72,20 @@ def test_a_control_interval_may_be_a_time():
 
 def test_what_comes_is_counted_by_the_second():
     """2,000 tuples in 2 s, of 1 ms each, are the whole time of one worker."""
-    elastic = Elastic(ModelPolicy(headroom=0.0), most=60, start=Workers(3, 3), every=1)
+    elastic = Elastic(ModelPolicy(headroom=0.0), max_workers=60, start=Workers(3, 3), every=1)
     plq = SamplingPeriod(2.0, (2.0,), (2_000,), (2_000,))
     assert after(elastic, [StageSamples(plq, None, arrived=2_000)])[1].value.plq == 1
 
 
 def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:
     """Return the rho that a policy hears of, where a tuple costs 5 ms and so many wait."""
-    elastic = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
+    elastic = Elastic(Wants(Workers(1, 1)), max_workers=60, start=Workers(workers, 1), every=1, catch_up=catch_up)
     plq = SamplingPeriod(seconds, (0.25 * seconds,) * 2, (round(50 * seconds),) * 2, (round(50 * seconds),) * 2)
     return after(elastic, [StageSamples(plq, None, arrived=100, backlog=rows)])[1].because
 
 
 def test_the_line_counts_one_waiting_row_in_the_singular():
-    elastic = Elastic(Wants(Workers(1, 1)), most=60, start=Workers(1, 1), every=1, catch_up="1 second")
+    elastic = Elastic(Wants(Workers(1, 1)), max_workers=60, start=Workers(1, 1), every=1, catch_up="1 second")
     slow = SamplingPeriod(1.0, (0.9,), (1,), (1,))
     assert after(elastic, [StageSamples(slow, None, arrived=1, backlog=1)])[1].because.endswith("; 1 row waits")
 
@@ -101,7 +101,7 @@ def test_the_backlog_is_work_too():
 
 
 def test_the_backlog_is_worked_off_while_nothing_comes():
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(2, 1), every=1, catch_up="5 seconds")
     state, _ = after(elastic, [stages(0.9)])
     silent = StageSamples(SamplingPeriod(1.0, (1.0, 1.0), (200, 200), (0, 0)), None, backlog=5_000)
     state = elastic.observe(state, silent)
@@ -113,7 +113,7 @@ def test_the_backlog_is_worked_off_while_nothing_comes():
 
 def test_where_no_window_was_due_the_pane_level_is_decided_on_alone():
     """Windows of an hour, batches of seconds: most of them answer no window."""
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(4, 5), every=1)
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(4, 5), every=1)
     busy = replace(stages(2.0), wlq=None)
     state, decision = after(elastic, [busy])
     assert state.workers == Workers(6, 5)
@@ -126,14 +126,14 @@ def test_where_no_window_was_due_the_pane_level_is_decided_on_alone():
 
 
 def test_changes_too_small_to_matter_are_not_made():
-    elastic = Elastic(Wants(Workers(11, 20)), most=60, start=Workers(10, 10), every=1, hysteresis=0.2)
+    elastic = Elastic(Wants(Workers(11, 20)), max_workers=60, start=Workers(10, 10), every=1, hysteresis=0.2)
     _, decision = after(elastic, [stages(1.0)])
     assert decision.value == Workers(10, 20)
     assert decision.because.endswith("; made PLQ 10, WLQ 20")
 
 
 def test_after_a_change_workers_are_not_taken_away_for_a_while():
-    elastic = Elastic(Wants(Workers(1, 5)), most=60, start=Workers(4, 4), every=1, cooldown=2)
+    elastic = Elastic(Wants(Workers(1, 5)), max_workers=60, start=Workers(4, 4), every=1, cooldown=2)
     state, first = after(elastic, [stages(1.0)])
     assert first.value == Workers(4, 5), "no calm yet: the one that is added comes, the others stay"
     state, _ = after(elastic, [stages(1.0)] * 2, state)
@@ -148,18 +148,20 @@ def used(elastic: Elastic, shown: list[int], *, rho: float = 0.9) -> tuple[Elast
 
 
 def test_none_are_added_beside_a_pane_worker_that_got_no_rows_while_the_others_keep_up():
-    elastic = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    elastic = Elastic(Wants(Workers(9, 5)), max_workers=60, start=Workers(8, 4), every=1, idle_timeout=3)
     state, decision = used(elastic, [7])
     assert state.workers == Workers(8, 5)
     assert decision.because.endswith("; 1 of 8 PLQ workers got no work; made PLQ 8, WLQ 5")
     assert used(elastic, [8])[0].workers == Workers(9, 5), "all have something to do"
     assert used(elastic, [7], rho=1.2)[0].workers == Workers(9, 5), "those that have do not keep up"
-    assert used(replace(elastic, idle=0), [7])[0].workers == Workers(9, 5), "in the paper they count as if they worked"
+    assert used(replace(elastic, idle_timeout=0), [7])[0].workers == Workers(9, 5), (
+        "in the paper they count as if they worked"
+    )
     assert after(elastic, [stages(0.9)])[0].workers == Workers(9, 5), "not known: the source says who gets rows"
 
 
 def test_none_are_added_beside_a_window_worker_that_got_no_task_however_slow_the_others_are():
-    elastic = Elastic(Wants(Workers(1, 9)), most=60, start=Workers(1, 8), every=1, idle=2)
+    elastic = Elastic(Wants(Workers(1, 9)), max_workers=60, start=Workers(1, 8), every=1, idle_timeout=2)
     idle = replace(stages(1.0), used_wlq=5, wlq=SamplingPeriod(1.0, (2.0,), (1,), (3,)))
     state, decision = after(elastic, [idle])
     assert state.workers == Workers(1, 8)
@@ -168,33 +170,33 @@ def test_none_are_added_beside_a_window_worker_that_got_no_task_however_slow_the
 
 
 def test_workers_without_work_are_taken_away_after_a_while():
-    elastic = Elastic(Wants(Workers(9, 5)), most=60, start=Workers(8, 4), every=1, idle=3)
+    elastic = Elastic(Wants(Workers(9, 5)), max_workers=60, start=Workers(8, 4), every=1, idle_timeout=3)
     assert used(elastic, [4, 6])[0].workers.plq == 8
     assert used(elastic, [4, 6, 5])[0].workers.plq == 6, "as many as were needed at once"
     assert used(elastic, [4, 6, 5, 5, 5])[0].workers.plq == 5
     slow, _ = used(replace(elastic, cooldown=4), [4, 6, 5])
     assert slow.workers.plq == 8, "a cooldown holds for them too"
-    assert used(replace(elastic, least_plq=7), [4, 6, 5])[0].workers.plq == 7
+    assert used(replace(elastic, min_plq=7), [4, 6, 5])[0].workers.plq == 7
     moved = elastic.moved(used(elastic, [4, 6])[0], Workers(7, 4))
     assert after(elastic, [replace(stages(0.9), used_plq=5)], moved)[0].workers.plq == 7, "scale() begins anew"
 
 
 def test_a_dry_run_reports_and_does_nothing():
-    elastic = Elastic(Wants(Workers(3, 4)), most=10, every=1, dry_run=True)
+    elastic = Elastic(Wants(Workers(3, 4)), max_workers=10, every=1, dry_run=True)
     state, decision = after(elastic, [stages(1.0)])
     assert state.workers == decision.value == Workers(1, 1)
     assert decision.because.endswith("dry run: not done")
 
 
 def test_a_long_silence_leaves_the_least_workers():
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1, least_wlq=2)
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(20, 30), every=1, min_wlq=2)
     nothing = SamplingPeriod(1.0, (0.0,), (0,), (0,))
     state, _ = after(elastic, [StageSamples(nothing, nothing)] * 12)
     assert state.workers == Workers(1, 2)
 
 
 def test_what_was_never_measured_changes_nothing():
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(20, 30), every=1)
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(20, 30), every=1)
     state, decision = after(elastic, [StageSamples(None, None)] * 3)
     assert state.workers == Workers(20, 30)
     assert decision.because.startswith("rho not measured")
@@ -203,7 +205,7 @@ def test_what_was_never_measured_changes_nothing():
 
 def test_the_model_follows_a_rate_that_rises():
     """Each tuple takes 5 ms of the PLQ, and as much of the WLQ."""
-    elastic = Elastic(ModelPolicy(headroom=0.1), most=60, every=1)
+    elastic = Elastic(ModelPolicy(headroom=0.1), max_workers=60, every=1)
     state = elastic.init()
     for rate in (100, 400, 800, 1_200, 1_600, 1_600, 1_600, 1_600):
         plq = SamplingPeriod(1.0, (rate * 5e-3,), (rate,), (rate,))
@@ -213,7 +215,7 @@ def test_the_model_follows_a_rate_that_rises():
 
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3), st.integers(0, 9)), max_size=12), st.integers(1, 4))
 def test_a_restart_at_any_interval_continues_as_before(shown, every):
-    elastic = Elastic(FuzzyPolicy(), most=20, every=every, cooldown=1, idle=2, catch_up="5 seconds")
+    elastic = Elastic(FuzzyPolicy(), max_workers=20, every=every, cooldown=1, idle_timeout=2, catch_up="5 seconds")
     state = restarted = elastic.init()
     for rho, panes, partitions in shown:
         measured = replace(stages(rho, panes=panes, partitions=partitions), used_plq=panes, backlog=100 * partitions)
@@ -230,8 +232,8 @@ def test_a_restart_at_any_interval_continues_as_before(shown, every):
 )
 def test_no_bound_is_ever_crossed(wanted, least, span):
     elastic = Elastic(
-        Wants(wanted), most=20, every=1,
-        least_plq=least[0], most_plq=least[0] + span[0], least_wlq=least[1], most_wlq=least[1] + span[1],
+        Wants(wanted), max_workers=20, every=1,
+        min_plq=least[0], max_plq=least[0] + span[0], min_wlq=least[1], max_wlq=least[1] + span[1],
     )  # fmt: skip
     _, decision = after(elastic, [stages(1.0)])
     assert least[0] <= decision.value.plq <= least[0] + span[0]
@@ -240,23 +242,30 @@ def test_no_bound_is_ever_crossed(wanted, least, span):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"most": 1}, "max_workers must be at least 2"),
-    ({"least_plq": 5, "most_plq": 4}, "need 1 <= least_plq <= most_plq <= 10, got 5 and 4"),
-    ({"most_wlq": 11}, "least_wlq <= most_wlq <= 10"),
-    ({"least_plq": 6, "least_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
+    ({"max_workers": 1}, "max_workers must be at least 2"),
+    ({"min_plq": 5, "max_plq": 4}, "need 1 <= min_plq <= max_plq <= 10, got 5 and 4"),
+    ({"max_wlq": 11}, "min_wlq <= max_wlq <= 10"),
+    ({"min_plq": 6, "min_wlq": 5}, "the least of both stages, 6 \\+ 5, exceeds 10"),
     ({"every": 0}, "need every >= 1"),
     ({"every": "-1 second"}, "need every >= 1"),
     ({"catch_up": "0 seconds"}, "catch_up must be longer than 0, got '0 seconds'"),
     ({"catch_up": 5}, "catch_up must be a text such as '10 minutes' or a timedelta, got 5"),
     ({"hysteresis": 1.0}, "0 <= hysteresis < 1"),
-    ({"idle": -1}, "idle >= 0"),
+    ({"idle_timeout": -1}, "idle_timeout >= 0"),
 ])  # fmt: skip
 def test_invalid_settings_are_refused(change, message):
     with pytest.raises(ConfigError, match=message):
-        Elastic(**{"policy": FuzzyPolicy(), "most": 10} | change)
+        Elastic(**{"policy": FuzzyPolicy(), "max_workers": 10} | change)
 
 
 def test_a_snapshot_of_something_else_is_refused():
-    elastic = Elastic(FuzzyPolicy(), most=10)
+    elastic = Elastic(FuzzyPolicy(), max_workers=10)
     with pytest.raises(CheckpointError, match=r"ElasticState in the checkpoint: workers\.plq"):
         elastic.restore({**elastic.snapshot(elastic.init()), "workers": {"plq": "three", "wlq": 1}})
+
+
+def test_a_state_of_version_0_2_is_read():
+    elastic = Elastic(FuzzyPolicy(), max_workers=10)
+    before = elastic.snapshot(replace(elastic.init(), stable=3))
+    before["calm"] = before.pop("stable")
+    assert elastic.restore(before).stable == 3

@@ -23,14 +23,14 @@ from skypane.types import ConfigError
 def test_an_option_makes_the_policy_of_its_name(option: Any, name: str):
     scaling = option.scaling(Workers(3, 40))
     assert scaling.policy.name == name
-    assert scaling.most == 16
+    assert scaling.max_workers == 16
     assert scaling.init().workers == Workers(3, 13), "the start is within the bounds"
 
 
 def test_without_a_bound_both_stages_may_have_the_default_parallelism():
     """On Spark they alternate on the same cores."""
-    assert sp.Fuzzy().scaling(Workers(1, 1), parallelism=8).most == 16
-    assert sp.Fuzzy(most_wlq=20).scaling(Workers(1, 1), parallelism=8).most == 28
+    assert sp.Fuzzy().scaling(Workers(1, 1), parallelism=8).max_workers == 16
+    assert sp.Fuzzy(max_wlq=20).scaling(Workers(1, 1), parallelism=8).max_workers == 28
 
 
 def test_an_option_is_reported_as_it_was_written():
@@ -44,13 +44,13 @@ def test_the_controllers_own_settings_are_passed_on():
 
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: sp.Fuzzy(max_workers=1), "max_workers must be at least 2, one for each stage, got 1"),
-    (lambda: sp.Fuzzy(max_workers=8, least_plq=5, most_plq=4), "need 1 <= least_plq <= most_plq <= 8, got 5 and 4"),
-    (lambda: sp.Fuzzy(max_workers=8, least_plq=5, least_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
+    (lambda: sp.Fuzzy(max_workers=8, min_plq=5, max_plq=4), "need 1 <= min_plq <= max_plq <= 8, got 5 and 4"),
+    (lambda: sp.Fuzzy(max_workers=8, min_plq=5, min_wlq=4), r"the least of both stages, 5 \+ 4, exceeds 8"),
     (lambda: sp.Fuzzy(max_workers=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every=0), "need every >= 1"),
     (lambda: sp.Fuzzy(max_workers=8, every=2.5), "whole numbers, got 2.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=8, every="soon"), "every: cannot read 'soon' as a duration"),
-    (lambda: sp.Fuzzy(max_workers=8, idle=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
+    (lambda: sp.Fuzzy(max_workers=8, idle_timeout=1.5), "whole numbers, got 1.5"),  # type: ignore[arg-type]
     (lambda: sp.Fuzzy(max_workers=float("nan")), "whole numbers, got nan"),  # type: ignore[arg-type]
     (lambda: sp.Model(max_workers=8, latency="0 s"), "latency must be longer than 0"),
     (lambda: sp.Model(max_workers=8, headroom=1.0), "headroom is a share of a worker"),

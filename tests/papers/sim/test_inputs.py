@@ -17,7 +17,7 @@ def steady(seconds: int, *rates: float) -> np.ndarray:
 
 def test_rows_wait_for_what_a_reader_cannot_serve():
     """15 rows/s into a reader of 10 for 10 s: a queue of 2.5 more each tick, 50 at the end, and a wait of 2.5 s on average."""
-    (shown,) = simulate_inputs(Inputs(steady(10, 15.0), None, 10.0, most=1, start=np.array([1])))
+    (shown,) = simulate_inputs(Inputs(steady(10, 15.0), None, 10.0, max_readers=1, start=np.array([1])))
     assert (shown.readers, shown.redirected, shown.buffered) == (1, 0, 0)
     assert shown.latency == pytest.approx(2.5)
     assert shown.latency_most == pytest.approx(4.875)

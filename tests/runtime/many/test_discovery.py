@@ -12,7 +12,8 @@ from skypane.control.admission import MetaData
 from skypane.runtime.spark.sources.many import growing_inputs
 from skypane.runtime.spark.sources.many.discovery import discovered, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import ConfigError
 
 

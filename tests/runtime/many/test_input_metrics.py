@@ -9,7 +9,8 @@ import pytest
 from skypane.metrics import InputMetrics, InputReport
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.input_metrics import from_json, to_json
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 
 
 def grow(folder: Path, **lines: int) -> None:

@@ -18,7 +18,8 @@ from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.kafka import TopicSpec
 from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, KafkaPartition
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 

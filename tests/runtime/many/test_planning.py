@@ -11,7 +11,8 @@ import pytest
 from skypane.runtime.spark.sources.many import growing_inputs
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError
 
 NOTHING = Offsets({})

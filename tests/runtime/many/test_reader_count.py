@@ -11,7 +11,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.inputs_api import readers_text
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
 
@@ -40,7 +41,7 @@ def run(folder: Path, policy: Readers, batches: list[int]) -> list[int]:
 
 
 def test_readers_grow_with_what_comes_and_waits_and_are_given_back_after_it(tmp_path):
-    policy = Readers(most=4, latency="2 seconds", calm=2)
+    policy = Readers(max_readers=4, latency="2 seconds", idle_timeout=2)
     tasks = run(tmp_path, policy, [20] * 8 + [400] * 4 + [20] * 20)
     assert tasks[0] == 4  # nothing is known yet
     assert tasks[7] < 4
@@ -49,13 +50,13 @@ def test_readers_grow_with_what_comes_and_waits_and_are_given_back_after_it(tmp_
 
 
 def test_a_dry_run_leaves_the_readers_as_they_are(tmp_path):
-    assert set(run(tmp_path, Readers(most=4, calm=1, dry_run=True), [20] * 12)) == {4}
+    assert set(run(tmp_path, Readers(max_readers=4, idle_timeout=1, dry_run=True), [20] * 12)) == {4}
 
 
 def test_readers_go_through_an_option(tmp_path):
     schema = StructType([StructField("n", LongType()), StructField("input", StringType())])
     given = {"inputs": json.dumps([str(tmp_path / "a.csv")])}
-    policy = Readers(most=8, latency="1 minute", headroom=0.2)
+    policy = Readers(max_readers=8, latency="1 minute", headroom=0.2)
     reader = ManySource(given | {"readers": readers_text(policy)}).streamReader(schema)
     assert reader.planner.sizing.policy == policy  # type: ignore[attr-defined]
     with pytest.raises(

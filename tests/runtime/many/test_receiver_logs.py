@@ -17,7 +17,8 @@ from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.spark.sources.many import receiver_logs
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange
-from skypane.runtime.spark.sources.many.planning import Offsets, Planner
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 

@@ -42,7 +42,7 @@ def measure(quick: bool, traces: Path | None = None) -> pd.DataFrame:
     for source in STREAMS[1:2] if quick else STREAMS:
         stream = source.stream(OVERLAPPING, QUICK if quick else SECONDS, traces)
         runs = {name: Run(policy=policy).over(stream) for name, policy in POLICIES.items()}
-        runs["fuzzy, idle ones stay"] = Run(policy=FuzzyPolicy(), idle=0).over(stream)
+        runs["fuzzy, idle ones stay"] = Run(policy=FuzzyPolicy(), idle_timeout=0).over(stream)
         promise = float(np.quantile(latencies(runs["fuzzy"]), PROMISE))
         runs[CONSTANT] = best_constant(stream, promise, LANES[3:4] if quick else LANES)
         found += [{"stream": source.name, "policy": name} | capacity(shown) for name, shown in runs.items()]

@@ -57,9 +57,11 @@ def _shown(
     load: str, came: FloatArray, meta: Sequence[MetaData], capacity: float, headroom: float, start: IntArray | None
 ) -> pd.DataFrame:
     """Return a row for each period and strategy; `start`, the nodes at which the streams are first."""
-    static = Inputs(came, None, capacity, most=HIGHEST, start=_even(came.mean(axis=0)), every=EVERY)
+    static = Inputs(came, None, capacity, max_readers=HIGHEST, start=_even(came.mean(axis=0)), every=EVERY)
     setups = {
-        name: Inputs(came, _policy(name, capacity, headroom), capacity, most=NODES, meta=meta, start=start, every=EVERY)
+        name: Inputs(
+            came, _policy(name, capacity, headroom), capacity, max_readers=NODES, meta=meta, start=start, every=EVERY
+        )
         for name in ("DRF-M", "ARD")
     }
     return pd.concat(
@@ -69,7 +71,7 @@ def _shown(
 
 
 def _policy(strategy: str, capacity: float, headroom: float) -> Admission:
-    return Admission(capacity=capacity, most=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
+    return Admission(capacity=capacity, max_readers=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
 
 
 def _even(rates: FloatArray) -> IntArray:

@@ -24,8 +24,8 @@ START = Workers(3, 1)
 THERE = (3, 4, 6, 6)
 SLOW, ACCEPTABLE, OURS = "slow", "acceptable", "acceptable, idle ones go"
 RUNS = {
-    SLOW: Run(PlqAlone(rho_wlq=1.5), start=START, scheduling=None, idle=0),
-    ACCEPTABLE: Run(PlqAlone(), start=START, scheduling=None, idle=0),
+    SLOW: Run(PlqAlone(rho_wlq=1.5), start=START, scheduling=None, idle_timeout=0),
+    ACCEPTABLE: Run(PlqAlone(), start=START, scheduling=None, idle_timeout=0),
     OURS: Run(PlqAlone(), start=START, scheduling=None),
 }
 """By what the window level is taken for. At 80K tuples/s its windows would need some 300 workers of this machine's."""

@@ -40,7 +40,7 @@ def measure(quick: bool) -> pd.DataFrame:
 
 
 def _run(made: SimulatedStream, scheduling: str, ns: int, settled: float) -> dict[str, float]:
-    elastic = Elastic(FuzzyPolicy(), most=60, start=Workers(2, 1))
+    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(2, 1))
     cost = MACHINE.comparing(ns * 1e-9)
     setup = SimulationSetup(made, WINDOWS, cost, PidSplitting(), elastic.start, scheduling, elastic, SAMPLING)
     shown = [sampled for sampled in simulate(setup) if sampled.time > settled]

@@ -23,21 +23,21 @@ from skypane.types import ConfigError, FloatArray, IntArray, micros
 class Inputs:
     """Settings of a simulation.
 
-    rows      (ticks, streams), number of rows that arrive in each tick
-    tick      length of a tick in seconds
-    policy    policy that assigns streams to readers once per period; None: all `most` readers keep their first streams
-    capacity  rows per second that a reader serves
-    most      maximum number of readers
-    meta      meta data of the streams; empty: nothing is known
-    handover  seconds that handing over a stream takes
-    start     first reader of each stream, 1 to `most`; None: the policy decides
-    every     length of a period in seconds
+    rows         (ticks, streams), number of rows that arrive in each tick
+    tick         length of a tick in seconds
+    policy       policy that assigns streams to readers once per period; None: each reader keeps its first streams
+    capacity     rows per second that a reader serves
+    max_readers  maximum number of readers
+    meta         meta data of the streams; empty: nothing is known
+    handover     seconds that handing over a stream takes
+    start        first reader of each stream, 1 to `max_readers`; None: the policy decides
+    every        length of a period in seconds
     """
 
     rows: FloatArray
     policy: Admission | None
     capacity: float
-    most: int = 32
+    max_readers: int = 32
     meta: Sequence[MetaData] = ()
     tick: float = 0.5
     handover: float = 0.5
@@ -106,7 +106,7 @@ def simulate_inputs(setup: Inputs) -> Iterator[Shown]:
             )
         yield Shown(
             time=(period + 1) * setup.every,
-            readers=len(moves.readers) if policy is not None else setup.most,
+            readers=len(moves.readers) if policy is not None else setup.max_readers,
             fewest=fewest_bins(rates.tolist(), setup.capacity),
             redirected=len(moves.redirected),
             buffered=readers.buffered,
@@ -130,7 +130,9 @@ class _Readers:
     def __init__(self, setup: Inputs) -> None:
         self.setup = setup
         self.served = setup.capacity * setup.tick
-        self.queue = np.zeros(setup.most + 1 if setup.policy is None or setup.policy.most else setup.rows.shape[1] + 1)
+        self.queue = np.zeros(
+            setup.max_readers + 1 if setup.policy is None or setup.policy.max_readers else setup.rows.shape[1] + 1
+        )
         self.home = np.zeros(setup.rows.shape[1], np.int64) if setup.start is None else setup.start.copy()
         #: remaining seconds of suspension of each stream, and its rows that wait for its end
         self.suspended = np.zeros(setup.rows.shape[1])

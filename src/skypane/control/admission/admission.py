@@ -74,24 +74,24 @@ class AdmissionState(JsonState):
 class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData], Assignment]):
     """Paper 3's Algorithm 1, once a period.
 
-    capacity    C: rows per second that one reader reads; None: the load of all streams is divided evenly among `most`
-    even        share by which a reader may exceed an even share; with less, streams would move because of noise
-    most        largest number of readers; None: unlimited
-    strategy    PAR, ARI, ARD, DRF or DRF-M
-    every       length of a period
-    ahead       k: number of periods that forecasts look ahead
-    latency     L: bound on the waiting time of a row at a reader
-    accepts     share of C below which a reader takes more streams
-    headroom    share of C that stays free when streams are packed
-    give_back   share of C up to which other readers take the streams of a reader that is removed; None: none is removed
-    smoothing   weight of the newest queue sample in the smoothed queue
-    unknown     share of C that a stream counts for while no stream has a known rate
-    history     number of periods that are kept
+    capacity     C: rows per second of one reader; None: the load of all streams is divided evenly among `max_readers`
+    even         share by which a reader may exceed an even share; with less, streams would move because of noise
+    max_readers  largest number of readers; None: unlimited
+    strategy     PAR, ARI, ARD, DRF or DRF-M
+    every        length of a period
+    ahead        k: number of periods that forecasts look ahead
+    latency      L: bound on the waiting time of a row at a reader
+    accepts      share of C below which a reader takes more streams
+    headroom     share of C that stays free when streams are packed
+    give_back    share of C up to which other readers take the streams of a reader that is removed; None: none is removed
+    smoothing    weight of the newest queue sample in the smoothed queue
+    unknown      share of C that a stream counts for while no stream has a known rate
+    history      number of periods that are kept
     """
 
     capacity: float | None = None
     even: float = 0.05
-    most: int | None = None
+    max_readers: int | None = None
     strategy: str = "DRF-M"
     every: Duration = "10 seconds"
     ahead: int = 3
@@ -109,9 +109,9 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise ConfigError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
-        if self.capacity is None and self.most is None:
+        if self.capacity is None and self.max_readers is None:
             raise ConfigError(
-                "need capacity, the rows per second that one reader reads, or most, the largest number of readers"
+                "need capacity, the rows per second that one reader reads, or max_readers, the largest number of readers"
             )
         if micros(self.every, "every") <= 0:
             raise ConfigError(f"every must be longer than 0, got {self.every!r}")
@@ -225,11 +225,11 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
         return [reader for reader in readers if reader.streams]
 
     def _even_share(self, load: float) -> float:
-        return max(load, 1e-9) / (self.most or 1) * (1 + self.even)
+        return max(load, 1e-9) / (self.max_readers or 1) * (1 + self.even)
 
     def _limits(self, capacity: float) -> ReaderCapacity:
         return ReaderCapacity(
-            capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.most
+            capacity * (1 - self.headroom), micros(self.latency, "latency") / 1e6, self.accepts, self.max_readers
         )
 
 

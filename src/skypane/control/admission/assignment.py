@@ -62,7 +62,7 @@ class _Draft:
 
     def new(self) -> int | None:
         """Add a reader and return its number, or None if there may be no more."""
-        if self.limits.most is not None and len(self.streams) >= self.limits.most:
+        if self.limits.max_readers is not None and len(self.streams) >= self.limits.max_readers:
             return None
         number = next(number for number in count(1) if number not in self.streams)
         self.streams[number] = {}

@@ -10,12 +10,12 @@ would have sufficed for some batches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from skypane.control.sizing import check_sizing, workers_for
 from skypane.policy import Decision, Policy
-from skypane.snapshots import JsonState
+from skypane.snapshots import JsonState, renamed
 from skypane.types import ConfigError, Duration, micros
 
 _APART = 1.25
@@ -45,12 +45,12 @@ class ReadersState(JsonState):
 
     readers        current number of readers
     costs, loads   reader-seconds per row, and rows per reader, of the last batches
-    calm           consecutive batches for which fewer readers would have sufficed
+    surplus        consecutive batches for which fewer readers would have sufficed
     """
 
     readers: int
     costs: tuple[float, ...] = ()
-    calm: int = 0
+    surplus: int = field(default=0, metadata=renamed("calm"))
     loads: tuple[float, ...] = ()
 
     @property
@@ -69,33 +69,33 @@ class ReadersState(JsonState):
 
 @dataclass(frozen=True)
 class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
-    """The fewest readers that keep the latency bound, from 1 to `most`; `most` until a batch has been observed.
+    """The fewest readers that keep the latency bound; `max_readers` until a batch has been observed.
 
-    latency    L, the bound on the waiting time of a row
-    headroom   H, the share of a reader that stays free
-    calm       consecutive batches for which fewer readers must suffice before one is removed
-    history    batches that are kept
-    dry_run    report decisions without applying them
+    latency       L, the bound on the waiting time of a row
+    headroom      H, the share of a reader that stays free
+    idle_timeout  consecutive batches for which fewer readers must suffice before one is removed
+    history       batches that are kept
+    dry_run       report decisions without applying them
     """
 
-    most: int
+    max_readers: int
     latency: Duration = "5 seconds"
     headroom: float = 0.1
-    calm: int = 6
+    idle_timeout: int = 6
     history: int = 32
     dry_run: bool = False
 
     State = ReadersState
 
     def __post_init__(self) -> None:
-        for name in ("most", "calm", "history"):
+        for name in ("max_readers", "idle_timeout", "history"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
         object.__setattr__(self, "latency", micros(self.latency, "latency"))
         check_sizing(self.headroom, self.latency)
 
     def init(self) -> ReadersState:
-        return ReadersState(self.most)
+        return ReadersState(self.max_readers)
 
     def observe(self, state: ReadersState, measured: ReaderBatch) -> ReadersState:
         if measured.rows <= 0 or measured.seconds <= 0:
@@ -109,15 +109,16 @@ class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
         if not state.costs:
             return state, Decision("readers", state.readers, f"no batch measured yet: all {state.readers} readers", {})
         cost, backlog = state.cost, round(known.backlog)
-        wanted = min(workers_for(known.rate, cost, self.headroom, backlog=backlog, latency=self.latency), self.most)
-        calm = state.calm + 1 if wanted < state.readers else 0
-        after = max(wanted, state.readers - (calm >= self.calm))
+        needed = workers_for(known.rate, cost, self.headroom, backlog=backlog, latency=self.latency)
+        wanted = min(needed, self.max_readers)
+        surplus = state.surplus + 1 if wanted < state.readers else 0
+        after = max(wanted, state.readers - (surplus >= self.idle_timeout))
         because = (
             f"{known.rate:.0f} rows/s and {known.backlog:.0f} waiting x {cost * 1e6:.1f} us, bound "
-            f"{micros(self.latency).words} -> {wanted} of {self.most} readers, {state.readers} -> {after}"
+            f"{micros(self.latency).words} -> {wanted} of {self.max_readers} readers, {state.readers} -> {after}"
         )
         if self.dry_run and after != state.readers:
             because, after = f"{because} (dry run: stays)", state.readers
         figures = {"rate": known.rate, "backlog": known.backlog, "cost": cost, "wanted": float(wanted)}
-        again = 0 if after < state.readers else calm
-        return replace(state, readers=after, calm=again), Decision("readers", after, because, figures)
+        again = 0 if after < state.readers else surplus
+        return replace(state, readers=after, surplus=again), Decision("readers", after, because, figures)

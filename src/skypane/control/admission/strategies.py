@@ -50,16 +50,16 @@ class Reader:
 class ReaderCapacity:
     """Limits of a reader.
 
-    capacity   C, rows per second
-    latency    L, the bound on the waiting time of a row, in seconds
-    accepts    share of C below which a reader takes more streams
-    most       largest number of readers; None: unlimited
+    capacity     C, rows per second
+    latency      L, the bound on the waiting time of a row, in seconds
+    accepts      share of C below which a reader takes more streams
+    max_readers  largest number of readers; None: unlimited
     """
 
     capacity: float
     latency: float = 5.0
     accepts: float = 1.0
-    most: int | None = None
+    max_readers: int | None = None
 
     def __post_init__(self) -> None:
         if not self.capacity > 0:
@@ -68,8 +68,8 @@ class ReaderCapacity:
             raise ConfigError(f"latency must be longer than 0, got {self.latency} s")
         if not 0 < self.accepts <= 1:
             raise ConfigError(f"accepts is a share of the capacity, need 0 < accepts <= 1, got {self.accepts}")
-        if self.most is not None and self.most < 1:
-            raise ConfigError(f"most must be at least 1 reader, got {self.most}")
+        if self.max_readers is not None and self.max_readers < 1:
+            raise ConfigError(f"max_readers must be at least 1, got {self.max_readers}")
 
 
 class Strategy(ABC):

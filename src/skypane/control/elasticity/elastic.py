@@ -16,7 +16,7 @@ from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.forecast import Holt, HoltState
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision, Policy
-from skypane.snapshots import JsonState
+from skypane.snapshots import JsonState, renamed
 from skypane.types import ConfigError, micros
 from skypane.wording import count, counted, seconds
 
@@ -31,8 +31,8 @@ class ElasticState(JsonState):
     workers              current numbers of workers
     sums                 sums over this control interval
     backlog              tuples that wait now
-    calm                 control intervals since the last change of workers
-    used_plq, used_wlq   workers that got any work in each of the last `idle` control intervals
+    stable               control intervals since the last change of workers
+    used_plq, used_wlq   workers that got any work in each of the last `idle_timeout` control intervals
     forecast             state of the forecast of the rate
     because              reason of the last decision
     """
@@ -40,7 +40,7 @@ class ElasticState(JsonState):
     workers: Workers
     sums: IntervalSums = field(default_factory=IntervalSums)
     backlog: int = 0
-    calm: int = 0
+    stable: int = field(default=0, metadata=renamed("calm"))
     used_plq: tuple[int, ...] = ()
     used_wlq: tuple[int, ...] = ()
     forecast: HoltState = field(default_factory=HoltState)
@@ -51,15 +51,15 @@ class ElasticState(JsonState):
 class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
     """The second level of adaptation: a policy whose proposals are limited.
 
-    policy    proposes workers from the measurements of a control interval
-    most      N, the largest number of workers of both stages together
-    start     initial workers
-    holt      forecaster of the rate
-    rho_cap   larger utilisation factors count as this value
+    policy       proposes workers from the measurements of a control interval
+    max_workers  N, the largest number of workers of both stages together
+    start        initial workers
+    holt         forecaster of the rate
+    rho_cap      larger utilisation factors count as this value
     """
 
     policy: ScalingPolicy
-    most: int
+    max_workers: int
     start: Workers = field(default_factory=lambda: Workers(1, 1))
     holt: Holt = field(default_factory=Holt)
     rho_cap: float = 10.0
@@ -67,10 +67,10 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
     State = ElasticState
 
     def __post_init__(self) -> None:
-        self.check(self.most)
+        self.check(self.max_workers)
 
     def init(self) -> ElasticState:
-        return ElasticState(self.bounded(self.start, self.most))
+        return ElasticState(self.bounded(self.start, self.max_workers))
 
     def observe(self, state: ElasticState, measured: StageSamples) -> ElasticState:
         return replace(state, backlog=measured.backlog, sums=state.sums.plus(measured, self.rho_cap))
@@ -89,13 +89,16 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
 
     def moved(self, state: ElasticState, workers: Workers) -> ElasticState:
         """Return the state after an external change of workers; raise ConfigError if they are out of bounds."""
-        if self.bounded(workers, self.most) != workers:
-            (low_plq, high_plq), (low_wlq, high_wlq) = self.bounds("plq", self.most), self.bounds("wlq", self.most)
+        if self.bounded(workers, self.max_workers) != workers:
+            (low_plq, high_plq), (low_wlq, high_wlq) = (
+                self.bounds("plq", self.max_workers),
+                self.bounds("wlq", self.max_workers),
+            )
             raise ConfigError(
                 f"PLQ {workers.plq} and WLQ {workers.wlq} workers are out of the bounds of elastic=: PLQ {low_plq} to "
-                f"{high_plq}, WLQ {low_wlq} to {high_wlq}, {self.most} together"
+                f"{high_plq}, WLQ {low_wlq} to {high_wlq}, {self.max_workers} together"
             )
-        return replace(state, workers=workers, sums=IntervalSums(), calm=0, used_plq=(), used_wlq=())
+        return replace(state, workers=workers, sums=IntervalSums(), stable=0, used_plq=(), used_wlq=())
 
     def decide(self, state: ElasticState, known: None = None) -> tuple[ElasticState, Decision[Workers]]:  # noqa: ARG002
         """Return the workers from now on; they change only at the end of a control interval."""
@@ -107,7 +110,7 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
         else:
             forecast = state.forecast
         situation = self._situation(state, forecast)
-        proposal = self.policy.propose(situation, self.most)
+        proposal = self.policy.propose(situation, self.max_workers)
         after, notes = self._made(state, proposal.value)
         if self._waiting(state, situation.cost_plq, state.workers.plq) >= LEAST_SHOWN_BACKLOG:
             notes.insert(0, "1 row waits" if state.backlog == 1 else f"{count(state.backlog)} rows wait")
@@ -120,12 +123,12 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
             **proposal.figures,
         }
         known_figures = {name: value for name, value in figures.items() if math.isfinite(value)}
-        calm = 0 if after != now else state.calm + 1
+        stable = 0 if after != now else state.stable + 1
         state = replace(
             state,
             workers=after,
             sums=IntervalSums(),
-            calm=calm,
+            stable=stable,
             used_plq=self._used(state, "plq"),
             used_wlq=self._used(state, "wlq"),
             forecast=forecast,
@@ -140,10 +143,10 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
             wanted, note = useful(state, wanted)
             notes += note
         plq, wlq = (self._damped(before, after) for before, after in ((now.plq, wanted.plq), (now.wlq, wanted.wlq)))
-        if state.calm < self.cooldown and (plq < now.plq or wlq < now.wlq):
-            notes.append(f"no workers removed for {counted(self.cooldown - state.calm, 'more intervals')}")
+        if state.stable < self.cooldown and (plq < now.plq or wlq < now.wlq):
+            notes.append(f"no workers removed for {counted(self.cooldown - state.stable, 'more intervals')}")
             plq, wlq = max(plq, now.plq), max(wlq, now.wlq)
-        after = self.bounded(Workers(plq, wlq), self.most)
+        after = self.bounded(Workers(plq, wlq), self.max_workers)
         if after != proposed:
             notes.append(f"made PLQ {after.plq}, WLQ {after.wlq}")
         if self.dry_run and after != now:
@@ -159,7 +162,7 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
         return Workers(wanted.plq, max(now, tasks, 1)), [f"the WLQ had {tasks} windows at once, at most"]
 
     def _with_work(self, state: ElasticState, wanted: Workers) -> tuple[Workers, list[str]]:
-        """Add no workers to a stage that has one without work, and remove those that got none for `idle` intervals.
+        """Add no workers to a stage that has one without work, and remove those that got none for `idle_timeout` intervals.
 
         Paper 5's rules use only rho, which is measured over the workers with work: workers without work do not lower
         it, and the rules would add workers forever (docs/control.md, "Workers without work"). PLQ workers may be
@@ -172,19 +175,19 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
             history = self._used(state, stage)
             if not history or used >= now or not keeps_up:
                 continue
-            most = min(now, max(1, *history)) if len(history) >= self.idle else now
-            if getattr(wanted, stage) > most:
-                wanted = replace(wanted, **{stage: most})
+            limit = min(now, max(1, *history)) if len(history) >= self.idle_timeout else now
+            if getattr(wanted, stage) > limit:
+                wanted = replace(wanted, **{stage: limit})
                 notes.append(f"{now - used} of {now} {stage.upper()} workers got no work")
         return wanted, notes
 
     def _used(self, state: ElasticState, stage: str) -> tuple[int, ...]:
         """Return the workers with work in the last control intervals, including the one that ends now."""
         used: int | None = getattr(state.sums, f"used_{stage}")
-        if not self.idle or used is None:
+        if not self.idle_timeout or used is None:
             return ()
         earlier: tuple[int, ...] = getattr(state, f"used_{stage}")
-        return (*earlier, used)[-self.idle :]
+        return (*earlier, used)[-self.idle_timeout :]
 
     def _damped(self, now: int, wanted: int) -> int:
         return now if abs(wanted - now) < self.hysteresis * now else wanted

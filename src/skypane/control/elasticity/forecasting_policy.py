@@ -29,7 +29,7 @@ class ModelPolicy(ScalingPolicy):
     def __post_init__(self) -> None:
         check_sizing(self.headroom, self.latency)
 
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         now, rate, cost = situation.workers, situation.rate, situation.cost_plq
         if rate is None or cost is None:
             because = f"no forecast of the rate or no cost yet: PLQ stays at {now.plq}, WLQ at {now.wlq}"
@@ -40,7 +40,7 @@ class ModelPolicy(ScalingPolicy):
         if situation.cost_wlq is not None and cost > 0:
             capacity = 1 / cost  # tuples per second of a worker close to saturation
             wlq = workers_for(min(plq * capacity, rate / (1 - self.headroom)), situation.cost_wlq, self.headroom)
-        after = fitted(plq, wlq, most)
+        after = fitted(plq, wlq, max_workers)
         because = (
             f"{rate:.0f} tuples/s x {cost * 1e6:.1f} us / {1 - self.headroom:.2f} -> PLQ {now.plq} -> {after.plq}, "
             f"WLQ {now.wlq} -> {after.wlq}"

@@ -23,20 +23,20 @@ class FuzzyPolicy(ScalingPolicy):
     controller: FuzzyController = field(default_factory=FuzzyController)
     name: ClassVar[str] = "fuzzy"
 
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         controller = self.controller
         after, by_rules = (
-            self._after(one, situation, most) for one in (controller, replace(controller, setpoint=None))
+            self._after(one, situation, max_workers) for one in (controller, replace(controller, setpoint=None))
         )
-        found = controller.infer(*self._inputs(situation), np.array(most))
+        found = controller.infer(*self._inputs(situation), np.array(max_workers))
         setpoint = controller.setpoint if after != by_rules else None
         because = explanation(situation, found, after, setpoint)
         return Decision("workers", after, because, figures(found, controller.rules))
 
-    def _after(self, controller: FuzzyController, situation: Situation, most: int) -> Workers:
+    def _after(self, controller: FuzzyController, situation: Situation, max_workers: int) -> Workers:
         now = situation.workers
-        n, m = controller.decide(*self._inputs(situation), now.plq, now.wlq, most)
-        return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), most)
+        n, m = controller.decide(*self._inputs(situation), now.plq, now.wlq, max_workers)
+        return fitted(int(n), now.wlq if math.isnan(situation.rho_wlq) else int(m), max_workers)
 
     def _inputs(self, situation: Situation) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the controller's inputs; a WLQ that was not measured, as no window was due, counts as acceptable."""

@@ -36,7 +36,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
     every: Cadence = "2.5 seconds"
     catch_up: Duration | None = "5 seconds"
     cooldown: int = 1
-    idle: int = 6
+    idle_timeout: int = 6
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -57,11 +57,11 @@ class Elasticity(ScalingLimits, ScalingPolicy):
         """The policy that proposes numbers of workers: an own one, or the option itself if it has propose()."""
         return self
 
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         """Return the proposal of the option's policy; see ScalingPolicy.propose()."""
         if self.policy is self:
             raise NotImplementedError(f"{type(self).__name__} needs a method propose(), or a policy")
-        return self.policy.propose(situation, most)
+        return self.policy.propose(situation, max_workers)
 
     def scaling(self, start: Workers, parallelism: int = 1) -> Elastic:
         """Return the control policy that starts with these workers, cut to the bounds."""
@@ -81,7 +81,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
         if self.max_workers is not None:
             return self.max_workers
         plq, wlq = (max(low, high or 0, parallelism) for low, high in
-                    ((self.least_plq, self.most_plq), (self.least_wlq, self.most_wlq)))  # fmt: skip
+                    ((self.min_plq, self.max_plq), (self.min_wlq, self.max_wlq)))  # fmt: skip
         return plq + wlq
 
 

@@ -39,14 +39,14 @@ class ScalingPolicy(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
-        """Return the proposed workers: at least one in each stage, at most `most` >= 2 together."""
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
+        """Return the proposed workers: at least one in each stage, at most `max_workers` >= 2 together."""
 
 
-def fitted(plq: int, wlq: int, most: int) -> Workers:
-    """Return both stages, reduced in proportion to at most `most` together, with at least one worker each."""
+def fitted(plq: int, wlq: int, max_workers: int) -> Workers:
+    """Return both stages, reduced in proportion to at most `max_workers` together, with at least one worker each."""
     plq, wlq = max(1, plq), max(1, wlq)
-    if plq + wlq > most:
-        plq = min(max(1, most * plq // (plq + wlq)), most - 1)
-        wlq = min(wlq, most - plq)
+    if plq + wlq > max_workers:
+        plq = min(max(1, max_workers * plq // (plq + wlq)), max_workers - 1)
+        wlq = min(wlq, max_workers - plq)
     return Workers(plq, wlq)

@@ -27,9 +27,11 @@ class ThresholdPolicy(ScalingPolicy):
         if not 0 < self.target <= 1 or not 0 <= self.tolerance < 1:
             raise ConfigError(f"need 0 < target <= 1 and 0 <= tolerance < 1, got {self.target} and {self.tolerance}")
 
-    def propose(self, situation: Situation, most: int) -> Decision[Workers]:
+    def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         now = situation.workers
-        after = fitted(self._workers(now.plq, situation.rho_plq), self._workers(now.wlq, situation.rho_wlq), most)
+        after = fitted(
+            self._workers(now.plq, situation.rho_plq), self._workers(now.wlq, situation.rho_wlq), max_workers
+        )
         because = (
             f"rho of {situation.rho_plq:.2f} and {situation.rho_wlq:.2f} against {self.target:.2f} -> "
             f"PLQ {now.plq} -> {after.plq}, WLQ {now.wlq} -> {after.wlq}"

@@ -140,14 +140,16 @@ def in_order(
     return AccumulatedValue(where, InOrderPart(_order(order), names, function, returns))
 
 
-def keep(accumulator: Accumulator, *, where: str | None = None) -> Function:
+def accumulate(accumulator: Accumulator, *, where: str | None = None) -> Function:
     """Result of your own Accumulator."""
     if not isinstance(accumulator, Accumulator):
-        raise ConfigError(f"keep needs an sp.Accumulator, got {accumulator!r}")
+        raise ConfigError(f"accumulate needs an sp.Accumulator, got {accumulator!r}")
     try:
         hash(accumulator)
     except TypeError as error:
-        raise ConfigError(f"keep needs a hashable value such as a frozen dataclass, got {accumulator!r}") from error
+        raise ConfigError(
+            f"accumulate needs a hashable value such as a frozen dataclass, got {accumulator!r}"
+        ) from error
     return AccumulatedValue(where, accumulator)
 
 

@@ -2,7 +2,7 @@
 
 Python's parser reads the text, but Python never evaluates it: a name is a column, a string is a column with an unusual
 name, and a condition is as in where=. A user's own functions and accumulators are named with their module:
-"keep(traffic.QueueEnd(cabs=3))", "in_order(traffic.longest_rise, amount, returns=int64)". The caller resolves such
+"accumulate(traffic.QueueEnd(cabs=3))", "in_order(traffic.longest_rise, amount, returns=int64)". The caller resolves such
 names or refuses them; the resolved object is called where the text calls it.
 """
 

@@ -1,5 +1,6 @@
 """The aggregate functions, one a line; the package, job files, errors and docs/reference.md use this list."""
 
+from skypane.operators.aggregates.constructors import accumulate as accumulate
 from skypane.operators.aggregates.constructors import approx_count_distinct as approx_count_distinct
 from skypane.operators.aggregates.constructors import approx_quantile as approx_quantile
 from skypane.operators.aggregates.constructors import avg as avg
@@ -9,7 +10,6 @@ from skypane.operators.aggregates.constructors import count_distinct as count_di
 from skypane.operators.aggregates.constructors import count_if as count_if
 from skypane.operators.aggregates.constructors import first as first
 from skypane.operators.aggregates.constructors import in_order as in_order
-from skypane.operators.aggregates.constructors import keep as keep
 from skypane.operators.aggregates.constructors import last as last
 from skypane.operators.aggregates.constructors import max as max
 from skypane.operators.aggregates.constructors import max_by as max_by

@@ -58,7 +58,7 @@ class SimulationSetup:
     @property
     def most(self) -> Workers:
         """The largest number of workers of each stage."""
-        return self.workers if self.elastic is None else Workers(self.elastic.most, self.elastic.most)
+        return self.workers if self.elastic is None else Workers(self.elastic.max_workers, self.elastic.max_workers)
 
 
 class SimulationSample(NamedTuple):

@@ -148,7 +148,7 @@ class ControlLoop:
             return state
         same = elastic_name == self.elastic.policy.name
         elastic_state = self.elastic.restore(elastic) if same else self.elastic.init()
-        bounded = self.elastic.bounded(state.workers, self.elastic.most)  # the bounds may have changed
+        bounded = self.elastic.bounded(state.workers, self.elastic.max_workers)  # the bounds may have changed
         if bounded != elastic_state.workers:
             elastic_state = self.elastic.moved(elastic_state, bounded)
         return replace(state, workers=bounded, elastic=elastic_state)

@@ -31,7 +31,7 @@ def inputs(
 
     given             files and patterns: paths, or mappings with path, name, format, header and meta; or the path of a
                       JSON file that lists them, which is read again for every micro-batch
-    readers           the largest number of tasks in a micro-batch; Readers(most=8, latency="5 seconds") uses the fewest
+    readers           the largest number of tasks in a micro-batch; Readers(max_readers=8, latency="5 seconds") uses the fewest
                       that keep the bound on how long a row waits
     rows_per_trigger  the largest number of rows in a micro-batch, shared fairly among the inputs; None: all rows
     input_column      the column that names a row's input

@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from skypane.control.admission import Admission, PeriodObservation
 from skypane.control.admission.readers import Backlog, Readers
@@ -23,6 +22,7 @@ from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
+from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
 from skypane.types import CheckpointError
 
@@ -34,35 +34,6 @@ _EVEN = 0.02
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """How far all inputs are read.
-
-    at     name -> offset; inputs that were removed keep theirs for their return
-    turn   rotates the inputs that get the remainder of an uneven division
-    lost   how often rows to be read no longer existed and were skipped
-    begun  name -> the offset at which the batch that ends here began, for inputs that did not continue where the last
-           batch ended: a new input that begins after 0, or an input of which rows were skipped
-    logs   name -> folder, for receivers' logs with names of their own: a receiver looks up there what was read
-    """
-
-    at: Mapping[str, int]
-    turn: int = 0
-    lost: int = 0
-    begun: Mapping[str, int] = field(default_factory=dict)
-    logs: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, offset: Mapping[str, Any]) -> Offsets:
-        """Return the offsets from an entry of Spark's offset log."""
-        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs")}
-        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more)
-
-    def to_json(self) -> dict[str, Any]:
-        more = {name: dict(values) for name in ("begun", "logs") if (values := getattr(self, name))}
-        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more}
-
-
 class Planner:
     """Plans micro-batches. Its state between batches improves plans but does not affect correctness: it may be lost."""
 
@@ -71,8 +42,8 @@ class Planner:
     ) -> None:
         self.listing = listing
         self.on_loss = on_loss
-        most = readers.most if isinstance(readers, Readers) else readers
-        self.policy = Admission(most=most, strategy="ARI", even=_EVEN)
+        limit = readers.max_readers if isinstance(readers, Readers) else readers
+        self.policy = Admission(max_readers=limit, strategy="ARI", even=_EVEN)
         self.sizing = ReaderCount(readers) if isinstance(readers, Readers) else None
         self.state = self.policy.init()
         #: inputs of the last discovery, by name
@@ -203,8 +174,8 @@ class Planner:
             for name, one in self.found.items()
         )
         readers = sizing.decided(rows, Backlog(sum(self.watch.forecasts.values()), rows + sum(left)))
-        if readers != self.policy.most:
-            self.policy = replace(self.policy, most=readers)
+        if readers != self.policy.max_readers:
+            self.policy = replace(self.policy, max_readers=readers)
             self.state = self.policy.init()
 
     def _range(self, name: str, begin: int, to: int) -> OffsetRange | None:

@@ -23,8 +23,9 @@ from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
 from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import to_json
+from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
-from skypane.runtime.spark.sources.many.planning import ON_LOSS, Offsets, Planner
+from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
 from skypane.types import ConfigError
 

@@ -1,0 +1,36 @@
+"""How far all inputs are read: one entry of Spark's offset log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """How far all inputs are read.
+
+    at     name -> offset; inputs that were removed keep theirs for their return
+    turn   rotates the inputs that get the remainder of an uneven division
+    lost   how often rows to be read no longer existed and were skipped
+    begun  name -> the offset at which the batch that ends here began, for inputs that did not continue where the last
+           batch ended: a new input that begins after 0, or an input of which rows were skipped
+    logs   name -> folder, for receivers' logs with names of their own: a receiver looks up there what was read
+    """
+
+    at: Mapping[str, int]
+    turn: int = 0
+    lost: int = 0
+    begun: Mapping[str, int] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, offset: Mapping[str, Any]) -> Offsets:
+        """Return the offsets from an entry of Spark's offset log."""
+        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs")}
+        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more)
+
+    def to_json(self) -> dict[str, Any]:
+        more = {name: dict(values) for name in ("begun", "logs") if (values := getattr(self, name))}
+        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more}
