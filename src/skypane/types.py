@@ -51,6 +51,9 @@ class Length(int):
 Duration: TypeAlias = "str | timedelta | Length"
 """A duration as users write it: "1 hour 30 minutes", or a timedelta. A bare number is refused, since it has no unit."""
 
+Cadence: TypeAlias = "int | Duration"
+"""A number of micro-batches, or a duration."""
+
 TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks per second of Arrow's time units."""
 

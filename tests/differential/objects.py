@@ -51,7 +51,7 @@ def query(spec: of.Spec, schema: pa.Schema) -> Query:
 
 def policy(wanted: of.Policy) -> Any:
     """Return the progress policy."""
-    lengths = ("delay", "max_ahead", "max_slack", "idle_after")
+    lengths = ("delay", "max_ahead", "max_slack", "max_behind")
     numbers = {
         name: Length(value) if name in lengths and value is not None else value for name, value in wanted.numbers
     }

@@ -69,7 +69,8 @@ def _policy(rng: Rng) -> Policy:
         numbers["max_slack"] = None if rng.random() < 0.5 else int(rng.choice([0, 3, 10]))
     else:
         numbers |= {
-            "idle_after": int(rng.choice([1, 5, 30])),
+            "idle_after": int(rng.choice([1, 2, 5])),
+            "max_behind": None if rng.random() < 0.4 else int(rng.choice([1, 5, 30])),
             "sources": ("a", "b", "c") if rng.random() < 0.3 else (),
         }
     return Policy(word, tuple(numbers.items()), total=False)

@@ -20,7 +20,7 @@ from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.topk import TopK
 from skypane.preference import Score
-from skypane.progress import AqKSlack, KSlack, Watermark
+from skypane.progress import AqKSlack, KSlack, Readiness, Watermark
 from skypane.reporting.grids import GridSpec
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -141,6 +141,8 @@ def test_top_k_takes_the_largest_by_default():
         ({"policy": "kslack"}, KSlack()),
         ({"policy": "kslack", "max_slack": "2 hours", "max_ahead": "1 hour"}, KSlack("2 hours", max_ahead="1 hour")),
         ({"policy": "aqkslack", "max_drop": 0.02}, AqKSlack(0.02)),
+        ({"policy": "readiness", "idle_after": "1 hour"}, Readiness("1 hour")),
+        ({"policy": "readiness", "idle_after": 5, "max_behind": "1 hour"}, Readiness(5, max_behind="1 hour")),
     ],
 )
 def test_the_policies_keep_their_own_defaults(progress, built):

@@ -16,6 +16,7 @@ from skypane.policy import Decision
 from skypane.progress.far_future import HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.progress_policy import ProgressPolicy, ProgressState, Punctuation
+from skypane.types import Micros
 from skypane.windows import Windows
 
 
@@ -42,10 +43,15 @@ def advance(
     state: ProgressState,
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
+    arrived: Micros | None = None,
 ) -> ProgressStep:
-    """Apply `policy` to one batch's panes, including late ones; `sources` counts its rows by source, if known."""
+    """Apply `policy` to one batch's panes, including late ones.
+
+    sources   the batch's rows by source, if known
+    arrived   when the batch arrived, if the policy needs it
+    """
     panes = merged_counts(counts)
-    arrivals = _arrivals(windows, panes, sources or {})
+    arrivals = replace(_arrivals(windows, panes, sources or {}), arrived=arrived)
     after, decision = policy.decide(state, arrivals)
     future = decision.value.future
     limit = future.limit

@@ -81,6 +81,11 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
     needs_source: ClassVar[bool] = False
 
     @property
+    def needs_arrival(self) -> bool:
+        """Whether arrivals must have the time at which their batch arrived."""
+        return False
+
+    @property
     def drop_budget(self) -> float | None:
         """Largest share of rows that may be dropped, or None if the policy has no budget."""
         return None

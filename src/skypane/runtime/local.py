@@ -6,7 +6,7 @@ rows -> gate: pane -> lift -> partial -> [punctuation closes the pane] -> combin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -53,10 +53,13 @@ Event: TypeAlias = "pa.Table | Drain"
 """A batch of rows, or a drain."""
 
 
-def run(plan: Plan, events: Iterable[Event]) -> Iterator[StepOutcome]:
-    """Yield the outcome of each event; each window is answered once, in order, by the event that completes it."""
+def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[StepOutcome]:
+    """Yield the outcome of each event; each window is answered once, in order, by the event that completes it.
+
+    clock   returns when a batch arrives, for policies that need it (ProgressPolicy.needs_arrival)
+    """
     worker: WindowWorker | None = None
-    for step in _steps(plan, events):
+    for step in _steps(plan, events, clock):
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
         answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
         yield StepOutcome(answers, step.rejection, step.totals)
@@ -108,7 +111,7 @@ class _Step:
     totals: RowTotals
 
 
-def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
+def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[_Step]:
     progress = plan.progress.init()
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     ahead: list[PaneRows] = []
@@ -122,7 +125,8 @@ def _steps(plan: Plan, events: Iterable[Event]) -> Iterator[_Step]:
             plan.validate(event.schema)
             read, schema = event.num_rows, schema or event.schema
             entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
-            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources)
+            arrived = None if clock is None else clock()
+            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived)
         rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]

@@ -183,27 +183,36 @@ class _KSlack(_Clock):
 
 
 class _Readiness(_Clock):
-    """The least of the newest times of the sources that are named, or have not been left behind by `idle_after`.
+    """The least of the newest times of the sources that are named, or active: not silent for `idle_after` batches, nor too far behind.
 
     A source whose rows are ahead of what is accepted is as far as the stream is when they come; when they are followed, that shows
-    nothing of it.
+    nothing of it. A drain brings no rows, and does not count as a batch.
     """
 
     def __init__(self, numbers: Mapping[str, Any]) -> None:
         super().__init__(numbers)
         self.sources: dict[str | None, int] = {}
+        self.heard: dict[str | None, int] = {}
+        self.batches = 0
 
     def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del before, rows
         named = self.numbers["sources"]
+        self.batches += bool(came)
         for row in came:
             time = min(row.time, newest)
             self.sources[row.source] = max(self.sources.get(row.source, time), time)
-        since = newest - int(self.numbers["idle_after"])
-        self.sources = {name: time for name, time in self.sources.items() if time >= since or name in named}
+            self.heard[row.source] = self.batches
+        self.sources = {
+            name: time for name, time in self.sources.items() if name in named or self._active(name, newest - time)
+        }
         if any(name not in self.sources for name in named):
             return -math.inf
         return min(self.sources.values(), default=newest)
+
+    def _active(self, name: str | None, behind: int) -> bool:
+        most = self.numbers.get("max_behind", DAY)
+        return self.batches - self.heard[name] < self.numbers["idle_after"] and (most is None or behind <= most)
 
 
 _CLOCKS: Final[Mapping[str, type[_Clock]]] = {"Watermark": _Watermark, "KSlack": _KSlack, "Readiness": _Readiness}

@@ -122,7 +122,7 @@ def _law(rng: Rng, kind: str) -> tuple[str, ...]:
 def _total(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
     """A punctuation so far behind that no row is late; or one that waits for each source."""
     if some.by_sources:
-        return Policy("Readiness", (("idle_after", 10**15), ("sources", ("s0", "s1", "s2")), ("max_ahead", None)))
+        return Policy("Readiness", (("idle_after", 1), ("sources", ("s0", "s1", "s2")), ("max_ahead", None)))
     delay = some.coming.lag + int(rng.choice([0, 0, 1, windows.length]))
     return Policy("Watermark", (("delay", delay), ("max_ahead", None)))
 
@@ -142,7 +142,8 @@ def _policy(rng: Rng, some: rows.Drawn, windows: Windows) -> Policy:
     if word == "Watermark":
         numbers |= {"delay": length, "behind": bool(rng.random() < 0.3)}
     elif word == "Readiness":
-        numbers |= {"idle_after": max(1, length), "sources": ("s0", "s1", "s2") if rng.random() < 0.3 else ()}
+        numbers |= {"idle_after": int(rng.choice([1, 2, 9])), "max_behind": length}
+        numbers |= {"sources": ("s0", "s1", "s2") if rng.random() < 0.3 else ()}
     else:
         numbers |= {"max_slack": None if rng.random() < 0.5 else length}
         numbers |= {"max_drop": float(rng.choice([0.001, 0.05, 0.5]))} if word == "AqKSlack" else {}

@@ -62,17 +62,25 @@ PROGRESS: Final = (
     Mutant(
         "first-is-waited-for",
         "progress/readiness.py",
-        "slack=newest - min(counting.values(), default=newest))",
-        "slack=newest - max(counting.values(), default=newest))",
+        "slack=newest - min(active.values(), default=newest),",
+        "slack=newest - max(active.values(), default=newest),",
         "no source is waited for but the first",
         ("policies", "progress"),
     ),
     Mutant(
         "silent-not-waited-for",
         "progress/readiness.py",
-        "return None if self._silent(measured) else super()",
+        "return None if self._unheard(measured) else super()",
         "return None if not measured.sources else super()",
         "a source that is named and has sent nothing is not waited for",
+        ("policies", "progress"),
+    ),
+    Mutant(
+        "silence-forgotten",
+        "progress/readiness.py",
+        "before.silent.get(name, 0) + passed",
+        "passed",
+        "a silence is as long as its last batch",
         ("policies", "progress"),
     ),
     Mutant(

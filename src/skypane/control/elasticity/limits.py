@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from skypane.control.parallelism import Workers
-from skypane.types import ConfigError, Duration, Length, micros
+from skypane.types import Cadence, ConfigError, Duration, Length, micros
 
 TIMES: Final = (str, timedelta, Length)
 """Types of a duration; a number is a count of intervals."""
-
-Cadence: TypeAlias = "int | Duration"
-"""A number of sampling intervals, or a duration."""
 
 
 @dataclass(frozen=True, kw_only=True)

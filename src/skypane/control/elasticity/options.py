@@ -16,12 +16,12 @@ from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy import PROMPT, FuzzyController
 from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
-from skypane.control.elasticity.limits import TIMES, Cadence, ScalingLimits
+from skypane.control.elasticity.limits import TIMES, ScalingLimits
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision
-from skypane.types import ConfigError, Duration
+from skypane.types import Cadence, ConfigError, Duration
 
 
 @dataclass(frozen=True, kw_only=True)

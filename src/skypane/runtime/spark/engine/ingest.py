@@ -61,7 +61,8 @@ class Ingest:
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
-            step = advance(self.plan.progress, self.plan.windows, state.progress, level.counts, level.sources)
+            policy, windows = self.plan.progress, self.plan.windows
+            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived)
         return level, step
 
     def add(

@@ -19,6 +19,7 @@ from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.types import Micros
 
 
 class ProgramState(Protocol):
@@ -51,6 +52,7 @@ class MicroBatch:
     """One micro-batch, with the decisions made for it before its rows move.
 
     interval   seconds from the start of the batch before to the start of this one; None for the first one
+    arrived    when Spark began the batch, if the progress policy needs it
     """
 
     batch_id: int
@@ -58,6 +60,7 @@ class MicroBatch:
     steering: BatchDecisions
     timer: Timer
     interval: float | None
+    arrived: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import fingerprint
+from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
@@ -38,7 +38,7 @@ from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.spark_schema import spark_schema
-from skypane.types import CheckpointError, SkypaneError
+from skypane.types import CheckpointError, Micros, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -187,7 +187,8 @@ class Engine:
         timer, before = Timer(), self._committed
         requested = self._requested(before.control)
         control, steering = self._control.decide(requested)
-        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer))
+        arrived = None if drain else self._arrived(batch_id - before.drains)
+        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived)
         outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
@@ -217,6 +218,11 @@ class Engine:
     def _interval(self, timer: Timer) -> float | None:
         before, self._began = self._began, timer.began
         return None if before is None else timer.began - before
+
+    def _arrived(self, sparks_batch: int) -> Micros | None:
+        if not self._settings.plan.progress.needs_arrival:
+            return None
+        return spark_files.began(DocumentStore.at(self._settings.checkpoint), sparks_batch)
 
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver

@@ -1,7 +1,7 @@
-"""Check Spark's own files of a checkpoint before Spark reads them.
+"""Spark's own files of a checkpoint: check them before Spark reads them, and read when a batch began.
 
     <checkpoint>/metadata                id of the query
-    <checkpoint>/offsets/<batch>         offset of each source after the batch
+    <checkpoint>/offsets/<batch>         a version; when the batch began; the offset of each source after it
     <checkpoint>/commits/<batch>         marks the batch as committed
     <checkpoint>/sources/<n>/<offset>    file source: the files added by the offset; <offset>.compact: all up to it
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, Micros
 
 _MAGIC = b"crc\0"
 """First bytes of Hadoop's checksum files; then follow the bytes per checksum, and the checksums, four bytes each."""
@@ -39,6 +39,17 @@ def check(checkpoint: DocumentStore) -> None:
         raise _lost(root / "metadata", "is gone")
     _check_batches(root)
     _check_sources(root)
+
+
+def began(checkpoint: DocumentStore, batch: int) -> Micros:
+    """Return when Spark began a batch, by the driver's clock; a replay of the batch has the same time."""
+    name = f"offsets/{batch}"
+    try:
+        with checkpoint.open_input(name) as stream:
+            _, shared, *_ = _documents(stream.read())
+        return Micros(shared["batchTimestampMs"]) * 1_000
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _lost(Path(checkpoint.path(name)), f"cannot be read ({error!r})") from error
 
 
 def _check_file(path: Path) -> None:
