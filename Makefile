@@ -90,9 +90,9 @@ brief: kernels
 quick: kernels
 	@$(PYTEST) $(QUICK) $(ARGS)
 
-# By night, and before a release: what is measured in them wants the machine for itself.
+# By night, and before a release.
 slow: kernels classes
-	@$(BIN)/python -m pytest -m slow --table=test $(ARGS)
+	@$(PYTEST) -m slow --table=test $(ARGS)
 
 anywhere: kernels
 	@$(BIN)/python -m tests.anywhere $(QUICK) $(ARGS)
