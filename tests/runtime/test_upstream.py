@@ -104,3 +104,21 @@ def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
     found = parquet_rows(tmp_path / "out")
     assert sorted(map(repr, found.select(columns).to_pylist())) == sorted(map(repr, wanted.select(columns).to_pylist()))
     assert len(found) > 10
+
+
+def test_a_damaged_state_of_an_operator_of_spark_is_named(spark: SparkSession, tmp_path: Path):
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    write_batches(tmp_path / "in", [batch(0)])
+
+    def run() -> None:
+        handle = job(distinct(read_batches(spark, tmp_path / "in", SCHEMA)), tmp_path).start(trigger="available now")
+        handle.await_termination()
+
+    run()
+    write_batches(tmp_path / "in", [batch(1)], first=1)
+    for delta in (tmp_path / "checkpoint" / "state").rglob("[0-9]*.delta"):
+        content = bytearray(delta.read_bytes())
+        content[len(content) // 2] ^= 1
+        delta.write_bytes(content)
+    with pytest.raises(sp.SkypaneError, match="Spark cannot read the state of its operators before the query"):
+        run()

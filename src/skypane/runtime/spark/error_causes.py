@@ -14,13 +14,16 @@ from skypane.types import SkypaneError
 _RAISED = re.compile(r"(: )?[\w.]+(Error|Exception): ")
 #: Spark's wording around the reason for which a stream has ended
 _ENDED = re.compile(r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: (.*?)( SQLSTATE: \w+)?")
-#: texts in Spark's errors that mean a lack of memory, and the sentences that replace them
-_MEMORY = {
+#: texts in Spark's errors that say too little, and the sentences that replace them
+_SENTENCES = {
     "java.lang.OutOfMemoryError": "Java has not enough memory: give it more (spark.driver.memory, on a cluster "
     "spark.executor.memory), or let a batch have fewer rows",
     "Python worker exited unexpectedly": "a Python worker was ended from outside, most often by the system for lack of "
     "memory: let a batch have fewer rows, run fewer tasks at once, or give the machine more memory (if compiled code "
     "has crashed, the log has a Python trace)",
+    "[CANNOT_LOAD_STATE_STORE": "Spark cannot read the state of its operators before the query, the folder `state` of "
+    "the checkpoint: it is damaged, or a part of it is gone (the log has Spark's reason). Restore the whole checkpoint "
+    "from a copy, or start with a new one",
 }
 #: maximum characters of the line; some libraries put whole documents into one
 _MAX_LENGTH = 2_000
@@ -40,7 +43,7 @@ def cause(error: BaseException) -> str:
         return text
     lines = text.splitlines()
     if isinstance(error, PySparkException | Py4JJavaError):
-        for sign, sentence in _MEMORY.items():
+        for sign, sentence in _SENTENCES.items():
             if sign in text:
                 return sentence
         raised = [line.removeprefix(": ") for line in lines if _RAISED.match(line)]
