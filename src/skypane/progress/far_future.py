@@ -91,18 +91,9 @@ class HeldPanes(JsonState):
     @classmethod
     def of(cls, arrivals: PaneArrivals) -> Self:
         """Return these panes as held panes; panes with the same start are merged."""
-        if not len(arrivals):
-            return cls()
-        first = np.flatnonzero(np.diff(arrivals.pane_start, prepend=arrivals.pane_start[0] - 1))
-        columns = (
-            arrivals.pane_start[first],
-            arrivals.pane_end[first],
-            np.add.reduceat(arrivals.rows, first),
-            np.minimum.reduceat(arrivals.oldest, first),
-            np.maximum.reduceat(arrivals.newest, first),
-        )
-        panes = zip(*(column.tolist() for column in columns), strict=True)
-        return cls(tuple(HeldPane(*pane) for pane in panes))
+        one = arrivals.merged()
+        columns = (one.pane_start, one.pane_end, one.rows, one.oldest, one.newest)
+        return cls(tuple(HeldPane(*pane) for pane in zip(*(column.tolist() for column in columns), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +192,7 @@ class FutureBound:
 def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes) -> FutureDecision:
     """Return the decision if the stream is at `start`, without any counts for or against the held panes."""
     # Panes that occur in both are merged; otherwise one whose rows come in two batches could advance twice as far.
-    both = HeldPanes.of(held.arrivals().union(arrivals)).arrivals()
+    both = held.arrivals().union(arrivals)
     limit = _reach(start, max_ahead, both) + max_ahead
     return FutureDecision(limit, HeldPanes.of(both.only(both.pane_start > limit)), held.within(limit))
 

@@ -96,10 +96,24 @@ class PaneArrivals:
         return replace(self, **chosen)
 
     def union(self, other: PaneArrivals) -> PaneArrivals:
-        """Return the panes of both, common ones twice, with the sources of this batch."""
+        """Return the panes of both, with the sources of this batch."""
         if not len(other):
             return self
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
         }
-        return replace(self, **joined)
+        return replace(self, **joined).merged()
+
+    def merged(self) -> PaneArrivals:
+        """Return the same with one entry for each pane."""
+        if not len(self):
+            return self
+        first = np.flatnonzero(np.diff(self.pane_start, prepend=self.pane_start[0] - 1))
+        return replace(
+            self,
+            pane_start=self.pane_start[first],
+            pane_end=self.pane_end[first],
+            rows=np.add.reduceat(self.rows, first),
+            oldest=np.minimum.reduceat(self.oldest, first),
+            newest=np.maximum.reduceat(self.newest, first),
+        )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from skypane.policy import Decision
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
+from skypane.progress.frontier import Frontier
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.progress_policy import ProgressPolicy, Punctuation
 from skypane.progress.state import Progress
@@ -33,6 +34,8 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     State: ClassVar[type[Progress]] = Progress
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
+    #: Whether tmax is the frontier of the stream (progress/frontier.py), unless max_ahead is None, or the newest time of any row.
+    _follows_frontier: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in self._durations:
@@ -80,14 +83,23 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def _moved(self, state: S, accepted: PaneArrivals) -> S:
         pauses = state.pauses.after(state.newest, state.seen, accepted, self.support)
-        newest = int(accepted.newest.max())
-        newest = newest if state.newest is None else max(state.newest, newest)
+        newest, frontier = self._newest(state, accepted)
         late = accepted.late(state.punctuation)
         seen, dropped = state.seen + accepted.total, state.dropped + late
-        counted = replace(state, newest=newest, seen=seen, dropped=dropped, pauses=pauses)
+        clocks = state.clocks.after(accepted.sources, newest)
+        counted = replace(
+            state, newest=newest, seen=seen, dropped=dropped, pauses=pauses, frontier=frontier, clocks=clocks
+        )
         measured = self._measure(state, counted, accepted)
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
+
+    def _newest(self, state: S, accepted: PaneArrivals) -> tuple[Micros, Frontier]:
+        """Return tmax after a batch, and the frontier."""
+        if self._follows_frontier and self.max_ahead is not None:
+            return state.frontier.after(state.newest, accepted, self.support)
+        newest = int(accepted.newest.max())
+        return (newest if state.newest is None else max(state.newest, newest)), state.frontier
 
     def _punctuation(self, before: S, measured: S) -> Micros | None:  # noqa: ARG002
         """Return the punctuation by the slack, which may be below the current one; None: no punctuation yet."""
@@ -95,7 +107,7 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def explain(self, state: S) -> str:
         """Return the reason for the current punctuation in one line."""
-        return f"{span(state.slack)} behind the newest time"
+        return f"{span(state.slack)} behind the newest time{clocks_off(state)}"
 
     def figures(self, state: S) -> dict[str, float]:  # noqa: ARG002
         """Return the numbers in explain(): rows, shares of rows, or microseconds."""
@@ -116,6 +128,12 @@ def _reached(state: Progress) -> Micros | None:
     if state.newest is None or state.punctuation is None:
         return state.newest
     return max(state.newest, state.punctuation)
+
+
+def clocks_off(state: Progress) -> str:
+    """Return the end of an explanation that names a clock that is off, or nothing."""
+    phrase = str(state.clocks)
+    return f"; {phrase}" if phrase else ""
 
 
 def not_negative(name: str, value: Duration | None) -> None:

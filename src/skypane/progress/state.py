@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skypane.progress.far_future import HeldPanes
+from skypane.progress.frontier import Frontier
 from skypane.progress.pauses import Pauses
+from skypane.progress.source_clocks import SourceClocks
 from skypane.snapshots import ADDED, JsonState, renamed
 from skypane.types import Micros
 
@@ -24,3 +26,7 @@ class Progress(JsonState):
     abandoned: int = field(default=0, metadata=renamed("given_up"))
     #: Pauses of the stream, by which a drain distinguishes a pause from a wrong clock.
     pauses: Pauses = field(default_factory=Pauses, metadata=ADDED)
+    #: The gaps of the stream, by which rows that continue it differ from rows that are ahead.
+    frontier: Frontier = field(default_factory=Frontier, metadata=ADDED)
+    #: The sources whose clocks disagree with the stream, if sources are named.
+    clocks: SourceClocks = field(default_factory=SourceClocks, metadata=ADDED)

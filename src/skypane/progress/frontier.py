@@ -1,0 +1,150 @@
+"""How far a stream has come, whatever a few clocks that are ahead of the others show.
+
+With tmax, the newest time of any row, one clock of a hundred that is an hour ahead moves the punctuation by an hour, and
+the rows of the other clocks are late until they have caught up. So tmax follows rows that continue the stream, and rows
+beyond a gap move it only when the stream has followed them. Until then they are rows of panes that are open for longer.
+
+- The *spacing* of a stream is the longest gap between neighbours among its last rows, ordered by time, without the
+  oldest and the newest eighth. It is measured on both sides of the median, and the smaller value applies: clocks that
+  are ahead or behind make a gap on one side only.
+- tmax advances over gaps of up to `STRETCH` spacings, or of one unit in which times are given, such as a second.
+- It advances over any gap once enough of the last rows are beyond it: three quarters of few rows, an eighth of many. So
+  a stream that pauses continues with the first rows after the pause. A small batch costs little time if it has to be
+  waited for, so it may be careful; a large one may span a pause, or several. If the sources are known, those that have
+  come as far must also have half of the batch's rows: after a pause all have, and clocks that are ahead have not.
+
+The last rows are a batch, or batches, with at least `support` rows. Until `FEW` rows are known, every gap is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
+from skypane.snapshots import JsonState
+from skypane.types import IntArray, Micros
+
+FEW = 8
+STRETCH = 8
+
+
+class RecentPane(NamedTuple):
+    """Oldest and newest time (microseconds) and number of the rows of a pane."""
+
+    oldest: Micros
+    newest: Micros
+    rows: int
+
+
+@dataclass(frozen=True)
+class Frontier(JsonState):
+    """The newest time of a stream, as far as its gaps determine it (microseconds).
+
+    spacing   the spacing of the last complete group of rows; None: there is no group yet
+    recent    oldest and newest time and number of rows of the panes of the incomplete group
+    base      the time of some row, and `unit`, the greatest common divisor of the distances of others to it
+    """
+
+    spacing: Micros | None = None
+    recent: tuple[RecentPane, ...] = ()
+    base: Micros | None = None
+    unit: Micros = 0
+
+    def after(self, newest: Micros | None, arrivals: PaneArrivals, support: int) -> tuple[Micros, Self]:
+        """Return tmax and the frontier after a batch of at least one row, given the tmax before it.
+
+        `support` is the least number of rows by which the stream is judged.
+        """
+        group = _joined(self.recent if arrivals.total < support else (), arrivals)
+        rows = int(group.rows.sum())
+        complete = rows >= support
+        spacing = _spacing(group) if complete or self.spacing is None else self.spacing
+        base = int(arrivals.oldest[0]) if self.base is None else self.base
+        unit = _unit(self.unit, base, arrivals)
+        most = max(STRETCH * spacing, unit) if spacing is not None else 0
+        start = int(group.newest[_pane_at(group, (rows + 1) // 2)]) if newest is None else newest
+        reach = _reach(start, most or None, group if complete else arrivals)
+        if complete:
+            pane = _pane_at(group, rows + 1 - _needed(rows, support))
+            followed = int(group.newest[pane])
+            if followed > reach and _have_come(arrivals.sources, int(group.oldest[pane])):
+                reach = _reach(followed, most or None, group)
+            return reach, replace(self, spacing=spacing, recent=(), base=base, unit=unit)
+        panes = zip(group.oldest.tolist(), group.newest.tolist(), group.rows.tolist(), strict=True)
+        return reach, replace(self, recent=tuple(RecentPane(*pane) for pane in panes), base=base, unit=unit)
+
+
+class _Group(NamedTuple):
+    """Panes in ascending order of their newest time: int64 arrays of equal length."""
+
+    oldest: IntArray
+    newest: IntArray
+    rows: IntArray
+
+
+def _joined(recent: tuple[RecentPane, ...], arrivals: PaneArrivals) -> _Group:
+    if not recent:
+        return _Group(arrivals.oldest, arrivals.newest, arrivals.rows)
+    columns = np.array(recent, np.int64).T
+    oldest, newest, rows = (
+        np.concatenate(pair) for pair in zip(columns, (arrivals.oldest, arrivals.newest, arrivals.rows), strict=True)
+    )
+    order = np.argsort(newest, kind="stable")
+    return _Group(oldest[order], newest[order], rows[order])
+
+
+def _unit(unit: Micros, base: Micros, arrivals: PaneArrivals) -> Micros:
+    """Return the greatest common divisor of `unit` and the distances of the batch's times to `base`."""
+    if unit == 1:
+        return unit
+    last = arrivals.newest.max()  # may be a bound instead of a row's time
+    times = np.concatenate([arrivals.oldest, arrivals.newest])
+    return int(np.gcd.reduce(times[times < last] - base, initial=unit))
+
+
+def _pane_at(group: _Group, rank: int) -> int:
+    """Return the index of the pane that has the row of this rank, from 1 on, in order of time."""
+    return int(np.searchsorted(np.cumsum(group.rows), rank))
+
+
+def _needed(rows: int, support: int) -> int:
+    """Return how many of these rows must be beyond a gap for tmax to cross it."""
+    return max(-(-rows // 8), min(-(-3 * rows // 4), 3 * support // 2), 1)
+
+
+def _have_come(sources: Mapping[str, SourceCount], time: Micros) -> bool:
+    """Return whether sources with half of a batch's rows have reached `time`, or the sources are not known."""
+    rows = sum(source.rows for source in sources.values())
+    return 2 * sum(source.rows for source in sources.values() if source.newest >= time) >= rows
+
+
+def _spacing(group: _Group) -> Micros | None:
+    """Return the spacing of the rows of a group, or None if there are fewer than FEW."""
+    rows = int(group.rows.sum())
+    if rows < FEW:
+        return None
+    low, middle, high = (_pane_at(group, rank) for rank in (rows // 8 + 1, (rows + 1) // 2, rows - rows // 8))
+    return min(_longest(group, low, middle), _longest(group, middle, high))
+
+
+def _longest(group: _Group, first: int, last: int) -> Micros:
+    """Return the longest gap between panes `first` to `last`, or the mean gap of rows within one of them."""
+    panes = slice(first, last + 1)
+    oldest, newest, rows = group.oldest[panes], group.newest[panes], group.rows[panes]
+    between = oldest[1:] - np.maximum.accumulate(newest)[:-1]
+    within = (newest - oldest) // np.maximum(rows - 1, 1)
+    return int(max(between.max(initial=0), within.max(initial=0)))
+
+
+def _reach(start: Micros, most: Micros | None, group: _Group | PaneArrivals) -> Micros:
+    """Return the newest time that is reached from `start` over gaps of at most `most`."""
+    newest = group.newest
+    if most is None or newest[-1] <= start + most:
+        return max(start, int(newest.max()))
+    reached = np.maximum.accumulate(np.append(start, newest))
+    too_far = np.flatnonzero(group.oldest - reached[:-1] > most)
+    return int(reached[too_far[0]]) if len(too_far) else int(reached[-1])

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.progress import PaneArrivals, SourceCount
+from skypane.progress.far_future import SUPPORT
+from skypane.progress.frontier import FEW, STRETCH, Frontier
+from skypane.snapshots import from_json, to_json
+from skypane.windows import Windows
+
+SECOND, HOUR = 1_000_000, 3_600_000_000
+ROW = Windows(1, 1)  # a pane for each microsecond: nothing about the rows is lost
+
+TIMES = st.one_of(st.integers(0, 60), st.integers(0, 3_000))
+STREAMS = st.lists(st.lists(TIMES, min_size=1, max_size=80), min_size=1, max_size=12)
+
+
+def played(stream, windows=ROW):
+    """Return tmax after each batch."""
+    newest, frontier, found = None, Frontier(), []
+    for times in stream:
+        newest, frontier = frontier.after(newest, PaneArrivals.of_times(times, windows), SUPPORT)
+        found.append(newest)
+    return found
+
+
+class Definition:
+    """The same on rows instead of panes."""
+
+    def __init__(self):
+        self.newest = self.spacing = self.base = None
+        self.unit = 0
+        self.group = []
+
+    def after(self, times):
+        self.group = sorted([*(self.group if len(times) < SUPPORT else []), *times])
+        rows = len(self.group)
+        complete = rows >= SUPPORT
+        spacing = self.gaps() if complete or self.spacing is None else self.spacing
+        self.base = min(times) if self.base is None else self.base
+        for time in times:
+            if time < max(times):
+                self.unit = int(np.gcd(self.unit, time - self.base))
+        reach = [] if self.newest is None else [self.newest]
+        if complete or not reach:
+            reach.append(self.group[(rows + 3) // 4 - 1])
+        reach = max(reach)
+        most = float("inf") if spacing is None else max(STRETCH * spacing, self.unit) or float("inf")
+        for time in self.group if complete else sorted(times):
+            if time - reach > most:
+                break
+            reach = max(reach, time)
+        self.newest = reach
+        if complete:
+            self.spacing, self.group = spacing, []
+        return reach
+
+    def gaps(self):
+        rows = len(self.group)
+        if rows < FEW:
+            return None
+        low, middle, high = rows // 8, (rows + 1) // 2 - 1, rows - rows // 8 - 1
+        parts = self.group[low : middle + 1], self.group[middle : high + 1]
+        return min(max((b - a for a, b in pairwise(part)), default=0) for part in parts)
+
+
+@pytest.mark.long
+@given(STREAMS)
+def test_is_the_definition(stream):
+    definition = Definition()
+    assert played(stream) == [definition.after(times) for times in stream]
+
+
+@given(STREAMS)
+def test_a_snapshot_at_every_step_gives_the_same_run(stream):
+    newest, frontier, found = None, Frontier(), []
+    for times in stream:
+        frontier = from_json(Frontier, json.loads(json.dumps(to_json(frontier))))
+        newest, frontier = frontier.after(newest, PaneArrivals.of_times(times, ROW), SUPPORT)
+        found.append(newest)
+    assert found == played(stream)
+
+
+def test_worked_by_hand():
+    # rows a second apart: the spacing is 1 s, and gaps of up to 8 s are crossed
+    steady = [number * SECOND for number in range(SUPPORT)]
+    last = steady[-1]
+    assert played([steady, [last + 8 * SECOND]]) == [last, last + 8 * SECOND]
+    assert played([steady, [last + 9 * SECOND]]) == [last, last]
+    # 9 s ahead and a row between: both are reached, in whatever order they come
+    assert played([steady, [last + 9 * SECOND, last + 4 * SECOND]])[-1] == last + 9 * SECOND
+    # across any gap the stream is followed by 24 rows of 32
+    ahead = [last + HOUR + number * SECOND for number in range(100)]
+    assert played([steady, steady[:9] + ahead[:23]])[-1] == last
+    assert played([steady, steady[:8] + ahead[:24]])[-1] == ahead[23]
+    # the same if rows come one by one
+    assert played([steady, *([time] for time in steady[:9] + ahead[:23])])[-1] == last
+    assert played([steady, *([time] for time in steady[:8] + ahead[:24])])[-1] == ahead[23]
+    # by 48 of 64 to 384, and by an eighth of more
+    many = [number * SECOND // 100 for number in range(700)]
+    for rows, needed in ((64, 48), (384, 48), (800, 100)):
+        assert played([steady, many[: rows - needed + 1] + ahead[: needed - 1]])[-1] == last
+        assert played([steady, many[: rows - needed] + ahead[:needed]])[-1] >= ahead[0]
+
+
+def test_until_a_few_rows_are_known_every_gap_is_short():
+    assert played([[0], [HOUR], [3 * HOUR]]) == [0, HOUR, 3 * HOUR]
+    assert played([[0] * FEW + [HOUR]])[-1] == HOUR  # nothing is known about gaps: all rows have one time
+    assert played([[*range(FEW), HOUR]])[-1] == FEW - 1
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05])
+@pytest.mark.parametrize("batch", [33, 50, 1_000, 5_000])
+@pytest.mark.parametrize("length", ["500 ms", "10 seconds", "10 minutes"])
+def test_clocks_that_are_ahead_move_nothing(share, batch, length):
+    rng = np.random.default_rng(1)
+    time = np.sort(rng.random(50_000) * HOUR).astype(np.int64)
+    ahead = rng.random(len(time)) < share
+    shown = time + np.where(ahead, 2 * HOUR, 0)
+    windows = Windows.of(length)
+    found = played([shown[at : at + batch] for at in range(0, len(shown), batch)], windows)
+    right = [time[: at + batch][~ahead[: at + batch]].max() for at in range(0, len(time), batch)]
+    assert all(newest <= most for newest, most in zip(found, right, strict=True))
+    # and the stream is hardly ever behind
+    behind = np.array(right) - found
+    assert np.median(behind) == 0
+    assert behind.mean() < 0.05 * batch * HOUR / len(time)
+
+
+def counted(times, sources):
+    """Return the arrivals of a batch with its sources."""
+    names = {f"s{number}": times[sources == number] for number in np.unique(sources).tolist()}
+    counts = {name: SourceCount(len(mine), 0, int(mine.max())) for name, mine in names.items()}
+    return replace(PaneArrivals.of_times(times, Windows.of("10 minutes")), sources=counts)
+
+
+def played_with_sources(times, sources, batch):
+    newest, frontier, found = None, Frontier(), []
+    for at in range(0, len(times), batch):
+        part = slice(at, at + batch)
+        newest, frontier = frontier.after(newest, counted(times[part], sources[part]), SUPPORT)
+        found.append(newest)
+    return found
+
+
+@pytest.mark.parametrize("batch", [50, 200, 1_000, 5_000])
+def test_three_clocks_of_ten_move_nothing_if_the_sources_are_known(batch):
+    rng = np.random.default_rng(1)
+    time = np.sort(rng.random(50_000) * HOUR).astype(np.int64)
+    source = rng.integers(0, 10, len(time))
+    shown = time + np.where(source < 3, 2 * HOUR, 0)
+    assert max(played_with_sources(shown, source, batch)) <= HOUR
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_sources_that_pause_together_within_a_batch_are_followed_in_it(share):
+    rng = np.random.default_rng(1)
+    time = np.sort(rng.random(10_000) * HOUR).astype(np.int64)
+    source = rng.integers(0, 10, len(time))
+    time[int(len(time) * (1 - share)) :] += 8 * HOUR
+    assert played_with_sources(time, source, len(time)) == [time.max()]
+
+
+@pytest.mark.parametrize("unit", [1_000, SECOND, 60 * SECOND])
+@pytest.mark.parametrize("rate", [1, 100, 5_000])
+def test_times_in_whole_units_are_followed(unit, rate):
+    rng = np.random.default_rng(1)
+    rows = 40_000
+    time = np.sort(rng.random(rows) * rows / rate * SECOND).astype(np.int64) // unit * unit
+    batches = [time[at : at + 500] for at in range(0, rows, 500)]
+    found = played(batches, Windows.of("10 seconds"))
+    assert found == [batch.max() for batch in batches]
+
+
+@given(st.integers(1, 100), st.integers(1, 10**15))
+def test_a_stream_that_pauses_is_followed_within_two_groups(cut, pause):
+    before = [number * SECOND for number in range(100)]
+    after = [before[-1] + pause + number * SECOND for number in range(2 * SUPPORT + cut)]
+    times = before + after
+    assert played([times[at : at + cut] for at in range(0, len(times), cut)])[-1] >= after[0]
+
+
+def test_a_nightly_pause_does_not_make_an_hour_short():
+    day = [number * SECOND for number in range(5_000)]
+    night = [12 * HOUR + time for time in day]
+    wrong = [*night[:100], night[99] + HOUR]
+    batches = [day[at : at + 100] for at in range(0, 5_000, 100)]
+    assert played([*batches, night[:100], night[100:200], wrong])[-1] == night[199]
