@@ -33,7 +33,7 @@ Cells = dict[tuple[Windows, int, float], Comparison]
 def measured(stream: Stream) -> Cells:
     """Return all cells of a stream."""
     return {
-        (windows, batch, budget): measure(stream.event, windows, batch, AqKSlack(budget), stream.arrival)
+        (windows, batch, budget): measure(stream.event, windows, batch, AqKSlack(budget), stream.arrival, stream.source)
         for windows in stream.windows
         for batch in BATCHES
         if len(stream.event) >= _LEAST_BATCHES * batch

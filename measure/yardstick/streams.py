@@ -6,7 +6,7 @@ Those of DISAGREEING have sources that share no clock, or no position: their lat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,10 @@ class Stream:
     steady: bool = True
     #: the time at which each row arrives (microseconds); None: only the order is known
     arrival: IntArray | None = None
+    #: the number of each row's source, if the sources are known
+    source: IntArray | None = None
+    #: the times at which rows were sent (microseconds), if the clocks may show others
+    sent: IntArray | None = None
 
 
 def recorded(file: Path, stretch: int = 1, rounds: int = 1) -> Stream:
@@ -73,11 +77,14 @@ def streams() -> Iterator[Stream]:
     for off, told in ((366, "a year ahead"), (-366, "a year behind")):
         yield _wrong_clock(off, f"one clock of a hundred {told}")
     yield flights()
-    yield from map(disagreeing, DISAGREEING)
+    for name in DISAGREEING:
+        found = disagreeing(name)
+        yield replace(found, source=None)
+        yield replace(found, name=f"{name}; sources known")
 
 
 def disagreeing(name: str) -> Stream:
-    """Return the stream of DISAGREEING with this name."""
+    """Return the stream of DISAGREEING with this name; its sources are known."""
     made = DISAGREEING[name]
     rng = np.random.default_rng(1)
     rows = made.rate * made.length // SECOND
@@ -88,7 +95,10 @@ def disagreeing(name: str) -> Stream:
     event = made.shown(sent, source)
     order = np.argsort(arrival, kind="stable")
     order = order[arrival[order] <= sent[-1]]
-    return Stream(name, event[order], (Windows.of("10 minutes"),), steady=False, arrival=arrival[order])
+    windows = (Windows.of("10 minutes"),)
+    return Stream(
+        name, event[order], windows, steady=False, arrival=arrival[order], source=source[order], sent=sent[order]
+    )
 
 
 def _as_sent(sent: IntArray, source: IntArray) -> IntArray:  # noqa: ARG001

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
-from skypane.progress import KSlack, ProgressPolicy
+from skypane.progress import KSlack, ProgressPolicy, ProgressState
 from skypane.types import ConfigError, Length
 from skypane.windows import Windows
 
@@ -36,12 +36,19 @@ class Plan:
     def gate(self) -> EntryRules:
         return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
 
+    def rules_after(self, state: ProgressState) -> EntryRules:
+        """Return the rules by which the rows of the batch after this state of the progress policy enter."""
+        return replace(self.gate.after(state.punctuation), clocks=self.progress.clock_rules(state))
+
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError if the query cannot run on rows of `schema`."""
         self.gate.validate(schema)
-        if self.progress.needs_source and self.source is None:
+        if self.source is None and (self.progress.needs_source or self.progress.judges_clocks):
             name = type(self.progress).__name__
-            raise ConfigError(f"{name} needs the newest time of each source: name the column with the source, source=")
+            needed = (
+                "the newest time of each source" if self.progress.needs_source else "the sources, to judge their clocks"
+            )
+            raise ConfigError(f"{name} needs {needed}: name the column with the source, source=")
         self.query.validate(schema)
         return self.output_schema(schema)
 

@@ -141,6 +141,10 @@ def test_top_k_takes_the_largest_by_default():
         ({"policy": "kslack"}, KSlack()),
         ({"policy": "kslack", "max_slack": "2 hours", "max_ahead": "1 hour"}, KSlack("2 hours", max_ahead="1 hour")),
         ({"policy": "aqkslack", "max_drop": 0.02}, AqKSlack(0.02)),
+        (
+            {"policy": "kslack", "clocks": "align", "max_clock_offset": "5 minutes"},
+            KSlack(clocks="align", max_clock_offset="5 minutes"),
+        ),
         ({"policy": "readiness", "idle_after": "1 hour"}, Readiness("1 hour")),
         ({"policy": "readiness", "idle_after": 5, "max_behind": "1 hour"}, Readiness(5, max_behind="1 hour")),
     ],

@@ -44,14 +44,16 @@ def advance(
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
     arrived: Micros | None = None,
+    shown: Mapping[str, Micros] | None = None,
 ) -> ProgressStep:
     """Apply `policy` to one batch's panes, including late ones.
 
     sources   the batch's rows by source, if known
     arrived   when the batch arrived, if the policy needs it
+    shown     newest time by the source's own clock, of sources whose clocks are off (PaneArrivals.shown)
     """
     panes = merged_counts(counts)
-    arrivals = replace(_arrivals(windows, panes, sources or {}), arrived=arrived)
+    arrivals = replace(_arrivals(windows, panes, sources or {}), shown=shown or {}, arrived=arrived)
     after, decision = policy.decide(state, arrivals)
     future = decision.value.future
     limit = future.limit

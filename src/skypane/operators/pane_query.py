@@ -9,11 +9,12 @@ from functools import reduce
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
-from skypane.operators.entry.pane_counts import PaneCount, merged_sources
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources, merged_times
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
 from skypane.progress.pane_arrivals import SourceCount
+from skypane.types import Micros
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels are fastest on whole panes, and memory is the limit."""
@@ -42,6 +43,8 @@ class LiftResult:
     rejection: Rejection
     #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount]
+    #: newest times by the clocks of the sources whose clocks are off
+    shown: Mapping[str, Micros]
 
 
 def no_clock() -> float:
@@ -77,6 +80,7 @@ class PaneQuery:
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
+        self._shown: list[Mapping[str, Micros]] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
         """Add rows to the buffer, and lift them when it is full."""
@@ -98,6 +102,7 @@ class PaneQuery:
             partials=tuple(self._merged(self._partials.pop(pane)) for pane in sorted(self._partials)),
             rejection=Rejection().merge(*self._rejections),
             sources=merged_sources(self._sources),
+            shown=merged_times(self._shown),
         )
 
     def _lift(self) -> None:
@@ -118,6 +123,7 @@ class PaneQuery:
                 self._largest = max(self._largest, step_bytes(one.partial for one in partials))
         self._rejections.append(entry.rejection)
         self._sources.append(entry.sources)
+        self._shown.append(entry.shown)
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:

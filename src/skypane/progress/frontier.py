@@ -6,7 +6,8 @@ beyond a gap move it only when the stream has followed them. Until then they are
 
 - The *spacing* of a stream is the longest gap between neighbours among its last rows, ordered by time, without the
   oldest and the newest eighth. It is measured on both sides of the median, and the smaller value applies: clocks that
-  are ahead or behind make a gap on one side only.
+  are ahead or behind make a gap on one side only. If the sources are known, some may be ahead and others behind, which
+  have an eighth of few rows each by chance: then it is measured without the oldest and the newest quarter.
 - tmax advances over gaps of up to `STRETCH` spacings, or of one unit in which times are given, such as a second.
 - It advances over any gap once enough of the last rows are beyond it: three quarters of few rows, an eighth of many. So
   a stream that pauses continues with the first rows after the pause. A small batch costs little time if it has to be
@@ -30,6 +31,7 @@ from skypane.types import IntArray, Micros
 
 FEW = 8
 STRETCH = 8
+_EDGE, _EDGE_OF_SOURCES = 8, 4
 
 
 class RecentPane(NamedTuple):
@@ -62,7 +64,8 @@ class Frontier(JsonState):
         group = _joined(self.recent if arrivals.total < support else (), arrivals)
         rows = int(group.rows.sum())
         complete = rows >= support
-        spacing = _spacing(group) if complete or self.spacing is None else self.spacing
+        edge = _EDGE_OF_SOURCES if arrivals.sources else _EDGE
+        spacing = _spacing(group, edge) if complete or self.spacing is None else self.spacing
         base = int(arrivals.oldest[0]) if self.base is None else self.base
         unit = _unit(self.unit, base, arrivals)
         most = max(STRETCH * spacing, unit) if spacing is not None else 0
@@ -122,12 +125,12 @@ def _have_come(sources: Mapping[str, SourceCount], time: Micros) -> bool:
     return 2 * sum(source.rows for source in sources.values() if source.newest >= time) >= rows
 
 
-def _spacing(group: _Group) -> Micros | None:
-    """Return the spacing of the rows of a group, or None if there are fewer than FEW."""
+def _spacing(group: _Group, edge: int) -> Micros | None:
+    """Return the spacing of the rows of a group without the oldest and newest 1/`edge`; None: fewer rows than FEW."""
     rows = int(group.rows.sum())
     if rows < FEW:
         return None
-    low, middle, high = (_pane_at(group, rank) for rank in (rows // 8 + 1, (rows + 1) // 2, rows - rows // 8))
+    low, middle, high = (_pane_at(group, rank) for rank in (rows // edge + 1, (rows + 1) // 2, rows - rows // edge))
     return min(_longest(group, low, middle), _longest(group, middle, high))
 
 

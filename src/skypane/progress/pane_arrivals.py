@@ -42,6 +42,8 @@ class PaneArrivals:
     newest: IntArray
     #: The same rows by source, if the job names a source column; rows in the far future are included.
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
+    #: Newest time by the source's own clock, of the sources whose rows were corrected or quarantined by ClockRules.
+    shown: Mapping[str, Micros] = field(default_factory=dict)
     #: When the batch arrived, by a clock that a replay of the batch reads again; None if the policy does not need it.
     arrived: Micros | None = None
 

@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 
 from skypane.progress.kslack import KSlack
-from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.progress_policy import ProgressPolicy
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
@@ -42,12 +42,23 @@ class BatchedStream:
     arrived: IntArray | None = None
 
     @classmethod
-    def of(cls, event: IntArray, windows: Windows, batch: int, arrival: IntArray | None = None) -> Self:
-        """Return the stream of `event`, times in the order of `arrival`; the last batch may be smaller."""
+    def of(
+        cls,
+        event: IntArray,
+        windows: Windows,
+        batch: int,
+        arrival: IntArray | None = None,
+        source: IntArray | None = None,
+    ) -> Self:
+        """Return the stream of `event`, times in the order of `arrival`; the last batch may be smaller.
+
+        source   the number of each row's source, if the sources are known
+        """
         if batch < 1:
             raise ConfigError(f"a batch needs at least 1 row, got {batch}")
         last = np.minimum(np.arange(batch, len(event) + batch, batch), len(event)) - 1
         arrived = None if arrival is None else arrival[last]
+        sources = [{}] * len(last) if source is None else _sources(event, source, batch)
         step, pane = np.arange(len(event)) // batch, windows.panes_at(event)
         order = np.lexsort((event, pane, step))
         step, pane, event = step[order], pane[order], event[order]
@@ -57,7 +68,10 @@ class BatchedStream:
         end, oldest, newest = windows.pane_end(pane[first]), event[first], event[first + rows - 1]
         cuts = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
         parts = (slice(*bounds) for bounds in pairwise(cuts))
-        arrivals = [PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part]) for part in parts]
+        arrivals = [
+            PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part], known)
+            for part, known in zip(parts, sources, strict=True)
+        ]
         return cls(windows, batch, arrivals, step, end, rows, arrived)
 
 
@@ -176,16 +190,23 @@ class Comparison:
 
 
 def measure(
-    event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy, arrival: IntArray | None = None
+    event: IntArray,
+    windows: Windows,
+    batch: int,
+    policy: ProgressPolicy,
+    arrival: IntArray | None = None,
+    source: IntArray | None = None,
 ) -> Comparison:
     """Return the comparison for a policy with a budget on `event`, times in the order of `arrival` (microseconds).
+
+    source   the number of each row's source, if the sources are known; K-slack, with which the policy is compared, knows them too
 
     Windows that end before the first arrival are not scored.
     """
     budget = policy.drop_budget
     if budget is None:
         raise ConfigError(f"policy must have a drop budget, got {type(policy).__name__}; use AqKSlack(max_drop=...)")
-    cut = BatchedStream.of(event, windows, batch, arrival)
+    cut = BatchedStream.of(event, windows, batch, arrival, source)
     tested, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
     start, judged = _warm(tested, patient, windows, budget)
@@ -208,6 +229,18 @@ def measure(
         judged=judged,
         because=tested.because,
     )
+
+
+def _sources(event: IntArray, source: IntArray, batch: int) -> list[dict[str, SourceCount]]:
+    """Return the counts by source of each batch; no row is counted as late, which decides nothing."""
+    found = []
+    for at in range(0, len(event), batch):
+        numbers, place, rows = np.unique(source[at : at + batch], return_inverse=True, return_counts=True)
+        newest = np.full(len(numbers), _NOT_YET)
+        np.maximum.at(newest, place, event[at : at + batch])
+        counts = zip(numbers.tolist(), rows.tolist(), newest.tolist(), strict=True)
+        found.append({f"source {number}": SourceCount(n, 0, last) for number, n, last in counts})
+    return found
 
 
 def best_fixed(cut: BatchedStream, run: PolicyRun, start: int) -> Micros:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from skypane.policy import Decision
+from skypane.progress.clock_offsets import CLOCKS, MINUTE, ClockOffsets, ClockRules, Clocks
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
 from skypane.progress.frontier import Frontier
 from skypane.progress.pane_arrivals import PaneArrivals
@@ -16,6 +18,8 @@ from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import span
 
 S = TypeVar("S", bound=Progress)
+
+_DONE: Final[Mapping[Clocks, str]] = {"accept": "accepted", "align": "corrected", "quarantine": "quarantined"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,21 +36,42 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
     #: After how many rows of a stream that continues without them held rows are quarantined.
     patience: int = PATIENCE
 
+    #: The treatment of rows of a source whose clock is off: "accept" them, "align" their times, or "quarantine" them.
+    clocks: Clocks = "accept"
+    #: How far a clock may be ahead of the stream, or behind it, and still be right; offsets within it are not corrected.
+    max_clock_offset: Duration = MINUTE
+
     State: ClassVar[type[Progress]] = Progress
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
     #: Whether tmax is the frontier of the stream (progress/frontier.py), unless max_ahead is None, or the newest time of any row.
     _follows_frontier: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in self._durations:
+        for name in (*self._durations, "max_clock_offset"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, micros(value, name))
         self._bound()  # raises ConfigError on invalid values
+        if self.clocks not in CLOCKS:
+            raise ConfigError(f"clocks must be one of {', '.join(CLOCKS)}, got {self.clocks!r}")
+        if micros(self.max_clock_offset) <= 0:
+            raise ConfigError(
+                f"max_clock_offset must be longer than 0, got {micros(self.max_clock_offset)} microseconds"
+            )
 
     def _bound(self) -> FutureBound:
         max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
         return FutureBound(max_ahead, self.support, self.patience)
+
+    @property
+    def judges_clocks(self) -> bool:
+        """Whether rows of sources whose clocks are off are corrected or quarantined."""
+        return self.clocks != "accept"
+
+    def clock_rules(self, state: S) -> ClockRules | None:
+        """Return the treatment of rows of sources whose clocks are off, in the batch after `state`; None: nothing."""
+        learned = state.offsets.learned if self.judges_clocks else {}
+        return ClockRules(learned, align=self.clocks == "align") if learned else None
 
     def init(self) -> S:
         """Return the state before the first batch."""
@@ -78,21 +103,34 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
             state = replace(state, held=future.held, abandoned=state.abandoned + future.abandoned.rows)
         if len(accepted):
             state = self._moved(state, accepted)
+        elif accepted.shown and state.newest is not None:  # only rows of clocks that are off: they may be right by now
+            state = replace(state, offsets=self._offsets(state, accepted, state.newest))
         punctuation = Punctuation(state.punctuation, future)
-        return state, Decision("progress", punctuation, self.explain(state), self.figures(state))
+        because = f"{self.explain(state)}{state.offsets.phrase(_DONE[self.clocks]) if self.judges_clocks else ''}"
+        return state, Decision("progress", punctuation, because, self.figures(state) | state.offsets.figures())
 
     def _moved(self, state: S, accepted: PaneArrivals) -> S:
         pauses = state.pauses.after(state.newest, state.seen, accepted, self.support)
         newest, frontier = self._newest(state, accepted)
         late = accepted.late(state.punctuation)
         seen, dropped = state.seen + accepted.total, state.dropped + late
-        clocks = state.clocks.after(accepted.sources, newest)
+        offsets = self._offsets(state, accepted, newest)
         counted = replace(
-            state, newest=newest, seen=seen, dropped=dropped, pauses=pauses, frontier=frontier, clocks=clocks
+            state,
+            newest=newest,
+            seen=seen,
+            dropped=dropped,
+            pauses=pauses,
+            frontier=frontier,
+            clocks=state.clocks.after(accepted.sources, newest).without(offsets.learned if self.judges_clocks else ()),
+            offsets=offsets,
         )
         measured = self._measure(state, counted, accepted)
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
+
+    def _offsets(self, state: S, accepted: PaneArrivals, newest: Micros) -> ClockOffsets:
+        return state.offsets.after(accepted, newest, micros(self.max_clock_offset))
 
     def _newest(self, state: S, accepted: PaneArrivals) -> tuple[Micros, Frontier]:
         """Return tmax after a batch, and the frontier."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -57,6 +57,12 @@ class SourceClocks(JsonState):
             ranked = sorted(off, key=lambda name: (-off[name].batches, -abs(off[name].nearest), name))
             off = {name: off[name] for name in ranked[:MOST]}
         return type(self)(off)
+
+    def without(self, names: Collection[str]) -> Self:
+        """Return the sources that are off, without those of these names."""
+        if self.off.keys().isdisjoint(names):
+            return self
+        return type(self)({name: offset for name, offset in self.off.items() if name not in names})
 
     def __str__(self) -> str:
         """Return the source that is farthest off in one phrase: "the clock of meter 17 is about 1 h ahead", else ""."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skypane.progress.clock_offsets import ClockOffsets
 from skypane.progress.far_future import HeldPanes
 from skypane.progress.frontier import Frontier
 from skypane.progress.pauses import Pauses
@@ -30,3 +31,5 @@ class Progress(JsonState):
     frontier: Frontier = field(default_factory=Frontier, metadata=ADDED)
     #: The sources whose clocks disagree with the stream, if sources are named.
     clocks: SourceClocks = field(default_factory=SourceClocks, metadata=ADDED)
+    #: The sources whose clocks are off, and by how much.
+    offsets: ClockOffsets = field(default_factory=ClockOffsets, metadata=ADDED)

@@ -124,9 +124,9 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
         else:
             plan.validate(event.schema)
             read, schema = event.num_rows, schema or event.schema
-            entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
+            entry = replace(plan.rules_after(progress), keep=True).split(event)
             arrived = None if clock is None else clock()
-            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived)
+            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived, entry.shown)
         rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]

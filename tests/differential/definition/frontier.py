@@ -44,7 +44,11 @@ class Frontier:
         self._measure_unit(batch)
         number = sum(chunk.rows for chunk in self._group)
         whole = number >= self._support
-        spacing = self._gaps(number) if whole or self._spacing is None else self._spacing
+        spacing = (
+            self._gaps(number, 4 if came and came[0].source is not None else 8)
+            if whole or self._spacing is None
+            else self._spacing
+        )
         start = self._at((number + 1) // 2).newest if self.newest is None else self.newest
         self.newest = self._crossed(start, spacing, self._group if whole else batch)
         if whole:
@@ -66,12 +70,12 @@ class Frontier:
         """Return the chunk that has the row of a rank, from 1 on, in order of the chunks."""
         return [chunk for chunk in self._group for _ in range(chunk.rows)][rank - 1]
 
-    def _gaps(self, number: int) -> int | None:
+    def _gaps(self, number: int, part: int) -> int | None:
         """Return the longest gap of one half of the inner rows, of the half in which it is shorter; None: too few rows."""
         if number < FEW:
             return None
         places = [place for place, chunk in enumerate(self._group) for _ in range(chunk.rows)]
-        edge = number // 8
+        edge = number // part
         low, middle, high = places[edge], places[(number + 1) // 2 - 1], places[number - edge - 1]
         return min(self._longest(low, middle), self._longest(middle, high))
 

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.operators.entry.clocks_off import ClocksOff
 from skypane.operators.entry.pane_counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
-from skypane.operators.entry.reject_reasons import FUTURE, LATE, RejectReasons, is_null
+from skypane.operators.entry.reject_reasons import AHEAD, BEHIND, FUTURE, LATE, RejectReasons, is_null
 from skypane.operators.entry.rejected import Rejection
+from skypane.progress.clock_offsets import ClockRules
 from skypane.progress.pane_arrivals import SourceCount
 from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
@@ -28,6 +30,8 @@ class Entry:
     rejection: Rejection
     #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
+    #: newest times by the clocks of the sources whose clocks are off; quarantined rows are included
+    shown: Mapping[str, Micros] = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
@@ -43,6 +47,8 @@ class EntryRules:
     required    columns in which null and NaN are rejected; infinities are ordered and may enter
     source      the column that names a row's source, for counts by source, or None
     first_open  rows of older panes are late; None: no row is late
+    clocks      the treatment of rows of sources whose clocks are off; None: nothing. All else is judged by corrected
+                times, which usable and rejected rows have from here on
     limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
     keep        whether to return the rejected rows too, with their reason in an added column
     """
@@ -52,6 +58,7 @@ class EntryRules:
     required: tuple[str, ...]
     source: str | None = None
     first_open: int | None = None
+    clocks: ClockRules | None = None
     limit: Micros | None = None
     keep: bool = False
 
@@ -75,12 +82,19 @@ class EntryRules:
     def split(self, rows: pa.Table) -> Entry:
         """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
+        off = (
+            None if self.clocks is None or self.source is None else ClocksOff.of(rows.column(self.source), self.clocks)
+        )
+        rows, shown = self._aligned(rows, off)
         times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
         reasons = RejectReasons(rows.num_rows)
         reasons.add(f"null {self.time}", null_time)
         reasons.add(f"absurd {self.time}", absurd_time)
         reasons.add_unrankable(rows, self.required)
+        if off is not None and self.clocks is not None and not self.clocks.align:
+            reasons.add(AHEAD, off.offsets > 0)
+            reasons.add(BEHIND, off.offsets < 0)
         if self.first_open is not None:
             reasons.add(LATE, panes < self.first_open)
         if self.limit is not None:
@@ -101,7 +115,16 @@ class EntryRules:
                 rows=(reasons.rejected(rows),) if self.keep else (),
             ),
             sources=sources,
+            shown=shown,
         )
+
+    def _aligned(self, rows: pa.Table, off: ClocksOff | None) -> tuple[pa.Table, Mapping[str, Micros]]:
+        """Return the rows with corrected times, if clocks are aligned, and the newest times that clocks showed."""
+        if off is None or self.clocks is None:
+            return rows, {}
+        times, nulls, absurd = _times(rows.column(self.time))
+        invalid = nulls if absurd is None else absurd if nulls is None else nulls | absurd
+        return off.corrected(rows, self.time) if self.clocks.align else rows, off.shown(times, invalid)
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

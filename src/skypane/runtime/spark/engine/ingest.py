@@ -56,13 +56,13 @@ class Ingest:
 
     def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift the batch's rows, and advance the punctuation."""
-        gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
+        gate = replace(self.plan.rules_after(state.progress), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             policy, windows = self.plan.progress, self.plan.windows
-            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived)
+            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived, level.shown)
         return level, step
 
     def add(
@@ -110,7 +110,8 @@ class Ingest:
         if not self.keep_rejected:
             return (), fresh
         if step.held:
-            gate = replace(self.plan.gate, limit=step.decision.value.future.limit, keep=True)
+            limit = step.decision.value.future.limit
+            gate = replace(self.plan.rules_after(state.progress), limit=limit, keep=True)
             fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.transfer)
         still = () if step.abandoned or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh

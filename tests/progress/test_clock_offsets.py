@@ -1,0 +1,168 @@
+"""Clocks that are off: learned as the words say, forgotten when refuted, in bounded state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.differential.definition.clocks import Clocks
+
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
+from skypane.progress.clock_offsets import MOST, ClockOffsets
+from skypane.snapshots import from_json, to_json
+from skypane.types import ConfigError
+from skypane.windows import Windows
+
+SECOND, HOUR = 1_000_000, 3_600_000_000
+MINUTE = 60 * SECOND
+BOUND = MINUTE
+
+
+def batch(shown, corrected=()):
+    """A batch with a row of each source; those in `corrected` have entered with other times."""
+    sources = {name: SourceCount(1, 0, time) for name, time in shown.items() if name not in corrected}
+    return replace(PaneArrivals.none(), sources=sources, shown={name: shown[name] for name in corrected})
+
+
+def played(batches, bound=BOUND):
+    offsets = ClockOffsets()
+    for newest, shown in batches:
+        offsets = offsets.after(batch(shown), newest, bound)
+    return offsets
+
+
+def steady(number, **off):
+    """A batch each minute, with a source for each of `off`, which shows a time that is off by so much."""
+    return [(minute * MINUTE, {name: minute * MINUTE + by for name, by in off.items()}) for minute in range(number)]
+
+
+def test_worked_by_hand():
+    assert played(steady(11, a=HOUR, b=0)).learned == {}
+    assert played(steady(12, a=HOUR, b=0)).learned == {"a": HOUR}
+    assert played(steady(12, a=-HOUR, b=MINUTE)).learned == {"a": -HOUR}, "b is within the bound"
+
+
+def test_late_rows_do_not_hide_a_clock():
+    late = [(newest, {"a": shown["a"] - (newest // MINUTE % 4) * HOUR}) for newest, shown in steady(12, a=HOUR)]
+    assert played(late).learned == {"a": HOUR}
+
+
+def test_a_source_that_catches_up_is_not_off():
+    catching = [(newest, {"a": newest - HOUR + newest // 5}) for newest, _ in steady(120, a=0)]
+    assert played(catching).learned == {}
+
+
+def test_a_clock_that_drifts_is_followed():
+    drifting = [(newest, {"a": newest + HOUR + newest // 1_000}) for newest, _ in steady(6_000, a=0)]
+    assert abs(played(drifting).learned["a"] - HOUR - 6 * MINUTE) <= MINUTE
+
+
+def test_a_clock_that_is_right_again_is_accepted_after_two_batches():
+    right = [(newest, {"a": newest}) for newest, _ in steady(14, a=0)[12:]]
+    assert played([*steady(12, a=HOUR), right[0]]).learned == {"a": HOUR}
+    assert played([*steady(12, a=HOUR), *right]) == ClockOffsets()
+
+
+def test_a_source_that_leaves_and_comes_back_has_its_clock_still():
+    gone: list[tuple[int, dict[str, int]]] = [(newest, {}) for newest, _ in steady(500, a=0)[12:]]
+    back = [(500 * MINUTE, {"a": 500 * MINUTE + HOUR})]
+    assert played([*steady(12, a=HOUR), *gone, *back]).learned == {"a": HOUR}
+
+
+def test_the_clock_of_a_source_that_is_left_alone_is_accepted():
+    """When all others have gone, the stream stands still, while the clock of the one that is left moves on."""
+    alone = [(11 * MINUTE, {"a": minute * MINUTE + HOUR}) for minute in range(12, 17)]
+    assert played([*steady(12, a=HOUR), *alone]).learned == {}
+
+
+@given(st.integers(0, 10**9))
+def test_is_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    bound = int(rng.choice([1, 5, 60])) * SECOND
+    offsets, clocks, newest = ClockOffsets(), Clocks(bound), 0
+    off: dict[str, int] = {}
+    for _ in range(int(rng.integers(1, 80))):
+        newest += int(rng.choice([0, bound // 2, bound, 5 * bound]))
+        if rng.random() < 0.1 or not off:
+            off = {name: int(rng.choice([0, 0, 1, -2, 3, -50, 400]) * bound) for name in "abcd"}
+        late = rng.exponential(bound / 3, 4) * (rng.random(4) < 0.5)
+        there = [name for name in "abcd" if rng.random() < 0.8]
+        shown = {name: newest + off[name] - int(late["abcd".index(name)]) for name in there}
+        offsets = offsets.after(batch(shown, corrected=offsets.learned.keys() & set(there)), newest, bound)
+        clocks.take(shown, newest)
+        assert offsets.learned == clocks.offsets()
+        offsets = from_json(ClockOffsets, json.loads(json.dumps(to_json(offsets))))
+
+
+@pytest.mark.parametrize("rows", [50, 400, 1_500])
+@pytest.mark.parametrize("policy", [KSlack(), AqKSlack(0.01)], ids=lambda policy: type(policy).__name__)
+def test_the_offset_is_the_same_for_any_batches(policy, rows):
+    rng = np.random.default_rng(3)
+    n = 40_000
+    time, source = np.sort(rng.integers(0, 8 * HOUR, n)), rng.integers(0, 20, n)
+    arrival = time + rng.exponential(5 * SECOND, n).astype(np.int64)
+    order = np.argsort(arrival, kind="stable")
+    shown = (time + np.where(source == 7, HOUR, 0) - np.where(source == 11, 2 * HOUR, 0))[order]
+    source = source[order]
+    state = policy.init()
+    for first, last in pairwise(range(0, n + 1, rows)):
+        part, names = shown[first:last], source[first:last]
+        sources = {
+            f"s{name}": SourceCount(int((names == name).sum()), 0, int(part[names == name].max()))
+            for name in np.unique(names).tolist()
+        }
+        arrivals = replace(PaneArrivals.of_times(part, Windows.of("1 minute")), sources=sources)
+        state = policy.restore(json.loads(json.dumps(policy.snapshot(policy.decide(state, arrivals)[0]))))
+    learned = state.offsets.learned
+    assert learned.keys() == {"s7", "s11"}
+    assert abs(learned["s7"] - HOUR) < MINUTE
+    assert abs(learned["s11"] + 2 * HOUR) < MINUTE
+
+
+def test_the_state_is_bounded_and_keeps_what_is_learned():
+    few = [f"s{number}" for number in range(20)]
+    offsets = played(steady(12, **dict.fromkeys(few, HOUR)))
+    many = {f"t{number}": 12 * MINUTE + 9 * HOUR for number in range(10_000)}
+    offsets = offsets.after(batch(many), 12 * MINUTE, BOUND)
+    assert len(offsets.clocks) == MOST
+    assert offsets.learned.keys() == set(few)
+
+
+def test_clocks_that_were_not_heard_for_longest_make_room():
+    old, new = ([f"{letter}{number}" for number in range(MOST)] for letter in "on")
+    offsets = played(steady(12, **dict.fromkeys(old, HOUR)))
+    assert len(offsets.learned) == MOST
+    for newest, shown in steady(40, **dict.fromkeys(new, HOUR))[12:]:
+        offsets = offsets.after(batch(shown), newest, BOUND)
+    assert len(offsets.clocks) == MOST
+    assert any(name.startswith("n") for name in offsets.learned)
+
+
+@pytest.mark.parametrize(("clocks", "done"), [("align", "corrected"), ("quarantine", "quarantined")])
+def test_the_reason_names_the_clock_and_what_is_done(clocks, done):
+    policy = KSlack(clocks=clocks)
+    state = policy.init()
+    for newest, shown in steady(13, a=-2 * HOUR, b=0, c=0):
+        arrivals = PaneArrivals.of_times([newest - 1, newest], Windows.of("1 minute"))
+        rules = policy.clock_rules(state)
+        sources = batch(shown, corrected={"a"} if rules else ())
+        state, decision = policy.decide(state, replace(arrivals, sources=sources.sources, shown=sources.shown))
+    assert rules is not None
+    assert rules.offsets == {"a": -2 * HOUR}
+    assert rules.align == (clocks == "align")
+    assert f"the clock of a is about 2 h behind, its rows are {done}" in decision.because
+    assert decision.because.count("clock") == 1
+    assert (decision.figures["clocks_off"], decision.figures["farthest_clock"]) == (1, -2 * HOUR)
+    assert KSlack().clock_rules(state) is None
+
+
+def test_invalid_arguments_are_named():
+    with pytest.raises(ConfigError, match=r"clocks must be one of accept, align, quarantine, got 'repair'"):
+        KSlack(clocks="repair")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="max_clock_offset must be longer than 0, got 0"):
+        AqKSlack(0.01, max_clock_offset="0 seconds")

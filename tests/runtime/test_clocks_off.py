@@ -1,0 +1,245 @@
+"""Clocks that are off: their rows are corrected or quarantined, in one process and on Spark, over restarts and replays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from tests.differential.definition.clocks import Clocks
+from tests.rows import Bag, multiset
+from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.operators.advance import advance
+from skypane.operators.fronts import ContinuousSkyline
+from skypane.plan import ContinuousPlan, Plan
+from skypane.progress.slack_policy import SlackPolicy
+from skypane.runtime import local
+from skypane.types import ConfigError, micros
+from skypane.windows import Windows
+
+SECOND, MINUTE, HOUR = 1_000_000, 60_000_000, 3_600_000_000
+UTC = pa.timestamp("us", "UTC")
+NAMES = np.array(["north", "east", "south", "west", "mill", "lake", "hill", "farm", "port", "wood"])
+WINDOWS = Windows(10 * MINUTE, 5 * MINUTE)
+ROWS = 40
+ACTIONS = ["align", "quarantine"]
+
+
+def stream(
+    seed: int, off: dict[int, int], *, minutes: int = 40, rows: int = ROWS, kind: pa.DataType = UTC
+) -> list[pa.Table]:
+    """Return a batch for each minute; the clocks of the sources `off` are ahead by so much (microseconds)."""
+    rng = np.random.default_rng(seed)
+    return [_batch(rng, minute, rows, off, kind) for minute in range(minutes)]
+
+
+def _batch(rng: np.random.Generator, minute: int, rows: int, off: dict[int, int], kind: pa.DataType) -> pa.Table:
+    source = rng.integers(0, len(NAMES), rows)
+    times = minute * MINUTE + rng.integers(0, MINUTE, rows) - rng.exponential(10 * SECOND, rows).astype(np.int64)
+    shown = times + np.array([off.get(number, 0) for number in range(len(NAMES))])[source]
+    names: list[str | None] = NAMES[source].tolist()
+    if 4 in off:  # the source without a name has a clock, too
+        names = [None if name == "mill" else name for name in names]
+    return pa.table(
+        {
+            "id": pa.array(minute * rows + np.arange(rows)),
+            "ts": pa.array(shown, pa.timestamp("us", getattr(kind, "tz", None))).cast(kind, safe=False),
+            "source": pa.array(names, pa.string()),
+            "x": pa.array(rng.integers(0, 9, rows).astype(np.float64)),
+        }
+    )
+
+
+def times_of(rows: pa.Table) -> list[int]:
+    column: list[int] = (
+        rows.column("ts").cast(pa.timestamp("us", rows.schema.field("ts").type.tz)).cast("int64").to_pylist()
+    )
+    return column
+
+
+def corrected(plan: Plan, batches: list[pa.Table]) -> list[tuple[pa.Table, pa.Table]]:
+    """Return each batch as the definition has it enter, and the rows that it keeps out."""
+    given = cast("SlackPolicy[Any]", plan.progress)
+    policy = replace(given, clocks="accept")
+    judged, state = replace(plan, progress=policy), policy.init()
+    clocks = Clocks(micros(given.max_clock_offset))
+    found = []
+    for rows in batches:
+        offsets, names, times = clocks.offsets(), list(map(str, rows.column("source").to_pylist())), times_of(rows)
+        by = [offsets.get(name, 0) for name in names]
+        usable, out = rows, rows.slice(0, 0)
+        if given.clocks == "align":
+            right = pa.array([time - one for time, one in zip(times, by, strict=True)], pa.int64())
+            kind = rows.schema.field("ts").type
+            usable = rows.set_column(1, "ts", right.cast(pa.timestamp("us", kind.tz)).cast(kind, safe=False))
+        else:
+            usable = rows.filter(pa.array([one == 0 for one in by]))
+            out = rows.filter(pa.array([one != 0 for one in by]))
+        found.append((usable, out))
+        entry = judged.rules_after(state).split(usable)
+        state = advance(policy, judged.windows, state, entry.counts, entry.sources).state
+        shown: dict[str, int] = {}
+        for name, time in zip(names, times, strict=True):
+            shown[name] = max(time, shown.get(name, time))
+        assert state.newest is not None
+        clocks.take(shown, state.newest)
+    return found
+
+
+def answered(outcomes: list[local.StepOutcome]) -> list[list[tuple[int, Any]]]:
+    return [[(answer.window, multiset(answer.rows)) for answer in outcome.answers] for outcome in outcomes]
+
+
+@given(
+    st.integers(0, 10**9),
+    st.dictionaries(
+        st.integers(0, 4),
+        st.sampled_from([HOUR, -HOUR, 9 * MINUTE, -3 * MINUTE, 30 * SECOND, 9_000 * HOUR]),
+        max_size=2,
+    ),
+    st.sampled_from(ACTIONS),
+    st.sampled_from([sp.KSlack(), sp.AqKSlack(0.05), sp.Watermark("2 minutes"), sp.Readiness(5)]),
+    st.sampled_from([UTC, pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.timestamp("ns"), pa.timestamp("s")]),
+)
+def test_is_the_definition(seed: int, off: dict[int, int], clocks: Any, policy: Any, kind: pa.DataType):
+    """What enters is what would have entered if the rows had come with other times, or not at all."""
+    plan = Plan(Bag(("x",)), WINDOWS, "ts", replace(policy, clocks=clocks), "source")
+    batches = stream(seed, off, kind=kind)
+    entered = corrected(plan, batches)
+    found = list(local.run(plan, [*batches, local.Drain()]))
+    accepted = replace(plan, progress=policy)
+    wanted = list(local.run(accepted, [*(rows for rows, _ in entered), local.Drain()]))
+    assert answered(found) == answered(wanted)
+    out = [Counter(rows.column("id").to_pylist()) for _, rows in entered]
+    for outcome, like, kept_out in zip(found[:-1], wanted[:-1], out, strict=True):
+        assert ids(outcome.rejection) == ids(like.rejection) + kept_out
+    totals, like_totals = found[-1].totals, wanted[-1].totals
+    assert totals.quarantined == like_totals.quarantined + sum(map(len, out))
+    assert (totals.late, totals.answered) == (like_totals.late, like_totals.answered)
+
+
+def ids(rejection: Any) -> Counter[int]:
+    return Counter(number for table in rejection.rows for number in table.column("id").to_pylist())
+
+
+def test_a_clock_an_hour_ahead_is_corrected():
+    """From the thirteenth batch on, each row of the source is answered within a few seconds of its minute."""
+    plan = Plan(Bag(()), Windows(MINUTE, MINUTE), "ts", sp.KSlack(clocks="align"), "source")
+    batches = stream(1, {2: HOUR})
+    answers = {answer.window: answer.rows for answer in local.answers(plan, [*batches, local.Drain()])}
+    hour, right = 60, 0
+    for window, rows in answers.items():
+        if 14 <= window < 39:
+            sent = Counter(number // ROWS for number in rows.column("id").to_pylist())
+            assert set(sent) <= {window - 1, window, window + 1, window + 2}
+            right += rows.column("source").to_pylist().count("south")
+        assert window < 13 + hour, "no row shows the hour ahead after the thirteenth batch"
+    assert right > 50
+
+
+@pytest.mark.parametrize("clocks", ACTIONS)
+def test_rows_without_a_time_stay_without_one(clocks: Any):
+    batches = stream(1, {2: HOUR}, minutes=14)
+    last = batches[-1]
+    none = pa.array([None] * last.num_rows, UTC)
+    batches[-1] = last.set_column(1, "ts", none)
+    plan = Plan(Bag(()), WINDOWS, "ts", sp.KSlack(clocks=clocks), "source")
+    assert list(local.run(plan, batches))[-1].rejection.reasons == {"null ts": last.num_rows}
+
+
+@pytest.mark.parametrize("ticks", [-(2**63), 2**63 - 1, 2**63 - 2])
+def test_a_time_at_the_bound_of_its_type_does_not_overflow(ticks: int):
+    kind = pa.timestamp("ns")
+    for off in (HOUR, -HOUR):
+        batches = stream(1, {2: off}, minutes=14, kind=kind)
+        last = batches[-1].set_column(1, "ts", pa.array([ticks] * ROWS, pa.int64()).cast(kind))
+        plan = Plan(Bag(()), WINDOWS, "ts", sp.KSlack(clocks="align", max_ahead=None), "source")
+        outcome = list(local.run(plan, [*batches[:-1], last]))[-1]
+        outcome.totals.check()
+
+
+def test_a_policy_that_judges_clocks_needs_the_sources():
+    plan = Plan(Bag(()), WINDOWS, "ts", sp.AqKSlack(0.01, clocks="align"))
+    with pytest.raises(
+        ConfigError, match=r"AqKSlack needs the sources, to judge their clocks: name the column .* source="
+    ):
+        plan.validate(stream(1, {})[0].schema)
+
+
+def job(spark: SparkSession, folder: Path, policy: sp.ProgressPolicy, schema: pa.Schema) -> sp.Job:
+    return sp.stream(
+        read_batches(spark, folder / "in", schema),
+        sp.Skyline(sp.low("x") * sp.high("id")),
+        time="ts",
+        window="10 minutes",
+        slide="5 minutes",
+        progress=policy,
+        source="source",
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+        late=folder / "late",
+    )
+
+
+@pytest.mark.parametrize("clocks", ACTIONS)
+def test_spark_agrees_over_restarts_and_a_batch_that_comes_again(clocks: Any, spark: SparkSession, tmp_path: Path):
+    policy = sp.KSlack(max_slack="1 minute", clocks=clocks, patience=30)
+    batches = stream(5, {2: HOUR, 3: -20 * MINUTE}, minutes=18)
+    # A row of a clock that is corrected, and yet a year ahead: it is held, and then discarded.
+    last = batches[14]
+    year = pa.array([365 * 24 * HOUR, *([0] * (ROWS - 1))], pa.int64())
+    far = pc.add(last.column("ts").cast("int64"), year).cast(UTC)
+    batches[14] = last.set_column(1, "ts", far).set_column(
+        2, "source", pa.array(["south", *last.column("source").to_pylist()[1:]])
+    )
+    plan = Plan(sp.Skyline(sp.low("x") * sp.high("id")), WINDOWS, "ts", policy, "source")
+    metrics = []
+    for first, end in ((0, 13), (13, 15), (15, 18)):
+        write_batches(tmp_path / "in", batches[first:end], first=first)
+        metrics += finish(job(spark, tmp_path, policy, batches[0].schema))
+        for path in (
+            tmp_path / "checkpoint" / "commits" / str(end - 1),
+            tmp_path / "checkpoint" / "commits" / f".{end - 1}.crc",
+        ):
+            path.unlink()  # Spark brings the last batch again
+    outcomes = list(local.run(plan, batches))
+    found = parquet_rows(tmp_path / "out")
+    columns = ["window_start", "id", "ts"]
+    wanted = pa.concat_tables(answer.rows for outcome in outcomes for answer in outcome.answers)
+    assert Counter(map(str, found.select(columns).to_pylist())) == Counter(map(str, wanted.select(columns).to_pylist()))
+    rejected = pa.concat_tables(table for outcome in outcomes for table in outcome.rejection.rows)
+    late = parquet_rows(tmp_path / "late")
+    columns = ["id", "ts", "reason"]
+    assert Counter(map(str, late.select(columns).to_pylist())) == Counter(
+        map(str, rejected.select(columns).to_pylist())
+    )
+    reasons = set(late.column("reason").to_pylist())
+    assert reasons >= ({"late", "future"} if clocks == "align" else {"clock ahead", "clock behind"})
+    assert [batch.totals for batch in metrics] == [outcome.totals.to_json() for outcome in outcomes]
+    done = "corrected" if clocks == "align" else "quarantined"
+    decision = metrics[-1].decision("progress")
+    assert decision is not None
+    assert f"the clock of south is about 1 h ahead, its rows are {done}, and those of 1 more" in decision.because
+
+
+def test_a_continuous_skyline_sees_corrected_times():
+    query = ContinuousSkyline(sp.low("x") * sp.high("id"), "ts", 10 * MINUTE)
+    batches = stream(4, {2: HOUR})
+    plan = ContinuousPlan(query, Windows(MINUTE, MINUTE), "ts", sp.KSlack(clocks="align"), "source")
+    entered = [rows for rows, _ in corrected(plan, batches)]
+    accepted = replace(plan, progress=sp.KSlack())
+    found, wanted = (
+        [outcome.rows for outcome in local.run_continuous(one, events) if outcome.rows is not None]
+        for one, events in ((plan, batches), (accepted, entered))
+    )
+    assert pa.concat_tables(found).equals(pa.concat_tables(wanted))
