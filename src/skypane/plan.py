@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,8 @@ from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
-from skypane.progress import KSlack, ProgressPolicy, ProgressState
+from skypane.progress import ProgressPolicy, ProgressState
+from skypane.progress.default_policy import DEFAULT
 from skypane.types import ConfigError, Length
 from skypane.windows import Windows
 
@@ -29,7 +30,7 @@ class Plan:
     query: Query
     windows: Windows
     time: str
-    progress: ProgressPolicy = field(default_factory=KSlack)
+    progress: ProgressPolicy = DEFAULT
     source: str | None = None
 
     @cached_property

@@ -207,7 +207,8 @@ def stream(
 
     The others are optional:
     slide        distance between the starts of consecutive windows; defaults to the window's length
-    progress     policy that decides when a pane is complete: KSlack(), the default, AqKSlack(0.01), Watermark("1 hour")
+    progress     policy that decides when a pane is complete: AqKSlack(max_drop=0.01), the default, which drops at most 1 %
+                 of the rows as late; KSlack() waits for every row; Watermark("1 hour") waits for a fixed time
     source       column that names a row's source; late rows are counted by it
     late         sink of late and quarantined rows, with their reason; without one they are only counted
     elastic      policy that changes the numbers of workers while the query runs: Fuzzy(), Model(latency="2 s"),

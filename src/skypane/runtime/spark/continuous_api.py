@@ -56,8 +56,8 @@ def continuous_skyline(
     front        folder that always holds the whole current front, or a sink that receives it when a batch changes it
     every        span of event time whose updates are emitted together, when the punctuation has passed its end;
                  defaults to one second or a tenth of the window, whichever is less
-    progress     policy that decides when a span of time is complete: KSlack(), the default, AqKSlack(0.01),
-                 Watermark("1 hour")
+    progress     policy that decides when a span of time is complete: AqKSlack(max_drop=0.01), the default, which drops
+                 at most 1 % of the rows as late; KSlack() waits for every row; Watermark("1 hour") waits for a fixed time
     source       column that names a row's source; late rows are counted by it
     late         sink of late and quarantined rows, with their reason; without one they are only counted
     workers      WorkerOptions(plq_workers=4, wlq_workers=2): numbers of workers, and the exchange of rows between them
