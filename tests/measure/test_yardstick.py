@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from measure.yardstick import cells as yardstick
 from measure.yardstick import streams
+from measure.yardstick.clocks import scored
 
 from skypane.progress import AqKSlack, Watermark
+from skypane.progress.clock_offsets import CLOCKS
 from skypane.progress.policy_yardstick import BatchedStream, PolicyRun, measure, window_ends
 from skypane.windows import Windows
 
@@ -30,10 +32,30 @@ def test_flights_keep_a_budget_of_a_thousandth_in_batches_of_days(window: str):
     assert found.chosen <= found.budget
 
 
-#: In large batches the newest time follows so many clocks, and rows are lost until the slack has grown.
+#: In large batches the newest time follows so many clocks, unless the sources are known, and rows are lost until the slack has grown.
 MANY_CLOCKS = "three clocks of ten an hour ahead"
 #: A tenth of the rows come a day late, and the budget is a hundredth: from the second upload on, all windows wait for it.
 UPLOADS = "one source of ten uploads at night"
+
+
+@pytest.mark.parametrize("batch", [200, 1_000])
+def test_three_clocks_of_ten_cost_nothing_if_the_sources_are_known(batch: int):
+    stream = streams.disagreeing(MANY_CLOCKS)
+    found = measure(stream.event, stream.windows[0], batch, AqKSlack(0.01), stream.arrival, stream.source)
+    mean, p99 = found.ratios
+    assert mean <= 1.2
+    assert p99 <= 1.5
+    assert found.dropped <= found.budget / 5
+
+
+def test_a_clock_that_is_corrected_delays_no_window_and_its_rows_are_in_the_right_one():
+    stream = streams.disagreeing("one clock of 50 two hours behind")
+    accepted, aligned, without = (scored(stream, FEW, AqKSlack(0.01, clocks=clocks)) for clocks in CLOCKS)
+    assert accepted.wrong > 0.019
+    assert max(aligned.wrong, without.wrong) < 0.002
+    assert (accepted.kept_out, aligned.kept_out) == (0, 0)
+    assert without.kept_out > 0.017
+    assert max(aligned.latency, without.latency) < accepted.latency / 10
 
 
 @pytest.mark.long
