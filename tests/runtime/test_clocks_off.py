@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from tests.differential.definition.clocks import Clocks
 from tests.rows import Bag, multiset
 from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
@@ -96,7 +97,7 @@ def corrected(plan: Plan, batches: list[pa.Table]) -> list[tuple[pa.Table, pa.Ta
     return found
 
 
-def answered(outcomes: list[local.StepOutcome]) -> list[list[tuple[int, Any]]]:
+def answered(outcomes: list[local.StepOutcome]) -> list[list[tuple[Any, ...]]]:
     return [[(answer.window, multiset(answer.rows)) for answer in outcome.answers] for outcome in outcomes]
 
 
@@ -230,6 +231,59 @@ def test_spark_agrees_over_restarts_and_a_batch_that_comes_again(clocks: Any, sp
     decision = metrics[-1].decision("progress")
     assert decision is not None
     assert f"the clock of south is about 1 h ahead, its rows are {done}, and those of 1 more" in decision.because
+
+
+class FailingSink:
+    """A sink that fails once in a batch, and keeps the ids of the rows that it receives by batch."""
+
+    def __init__(self, fails_in: int) -> None:
+        self._fails_in: int | None = fails_in
+        self.received: dict[int, list[tuple[Any, ...]]] = {}
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        if batch_id == self._fails_in:
+            self._fails_in = None
+            raise OSError("the disk is full")
+        self.received[batch_id] = [tuple(row) for row in rows.select("id", sf.unix_micros("ts")).collect()]
+
+
+def test_a_batch_that_is_computed_again_has_the_same_offsets(spark: SparkSession, tmp_path: Path):
+    """The batch after the one in which the offset is learned fails, and is computed again by the next start."""
+    policy = sp.KSlack(clocks="align")
+    batches = stream(7, {2: HOUR}, minutes=16)
+    write_batches(tmp_path / "in", batches)
+    sink = FailingSink(fails_in=13)
+    plan = Plan(Bag(("x",)), WINDOWS, "ts", policy, "source")
+
+    def started() -> sp.Job:
+        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+        answers: dict[str, Any] = {"output": sink, "checkpoint": tmp_path / "checkpoint"}
+        return sp.stream(
+            rows,
+            plan.query,
+            time="ts",
+            window="10 minutes",
+            slide="5 minutes",
+            progress=policy,
+            source="source",
+            **answers,
+        )
+
+    with pytest.raises(sp.SkypaneError, match="the disk is full"):
+        finish(started())
+    finish(started())
+    wanted = {
+        number: Counter(
+            pair
+            for answer in outcome.answers
+            for pair in zip(answer.rows["id"].to_pylist(), times_of(answer.rows), strict=True)
+        )
+        for number, outcome in enumerate(local.run(plan, batches))
+    }
+    assert 13 in sink.received
+    assert {number: Counter(rows) for number, rows in sink.received.items() if rows} == {
+        number: rows for number, rows in wanted.items() if rows
+    }
 
 
 def test_a_continuous_skyline_sees_corrected_times():

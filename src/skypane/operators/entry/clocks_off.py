@@ -48,8 +48,9 @@ class ClocksOff(NamedTuple):
         at = rows.schema.get_field_index(time)
         column = rows.column(at)
         ticks: IntArray = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
-        by = self.offsets // _SECOND * TICKS_PER_SECOND[column.type.unit]
+        per_second = TICKS_PER_SECOND[column.type.unit]
         least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+        by = np.clip(self.offsets // _SECOND, -(most // per_second), most // per_second) * per_second
         right = np.clip(ticks, least + np.maximum(by, 0), most + np.minimum(by, 0)) - by
         mask = pc.is_null(column).to_numpy() if column.null_count else None
         return rows.set_column(at, rows.schema.field(at), pa.array(right, mask=mask).cast(column.type))
