@@ -99,6 +99,13 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
             ) from error
 
 
+def peek(
+    parts: Sequence[OffsetRange], columns: pa.Schema, time: str
+) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
+    """Yield the rows of ranges with the column `time` only: others would be read from the whole row group."""
+    return read(parts, pa.schema([columns.field(time)]))
+
+
 def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[tuple[int, pa.Table]]:
     """Yield rows [start, end) of a file as stored, with their offsets; only row groups that hold them are read."""
     with pq.ParquetFile(path) as file:

@@ -1,6 +1,7 @@
 """Plan micro-batches in the driver: how far each input is read, and by which task.
 
-A batch's budget of rows is shared fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
+A batch's budget of rows is shared in step by event time (control/admission/alignment.py), where event times of waiting
+rows can be estimated (event_times.py), else fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
 Algorithm 1 assigns inputs to them. Two things differ from the paper: the rows of each input are known before they are
 read, and an input moves to another task at no cost, since the task only receives its offset. So the assignment needs no
 forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts with the fastest inputs, which are
@@ -20,6 +21,7 @@ from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
+from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
@@ -38,10 +40,16 @@ class Planner:
     """Plans micro-batches. Its state between batches improves plans but does not affect correctness: it may be lost."""
 
     def __init__(
-        self, listing: Callable[[], Sequence[InputSpec]], readers: int | Readers, on_loss: str = "fail"
+        self,
+        listing: Callable[[], Sequence[InputSpec]],
+        readers: int | Readers,
+        on_loss: str = "fail",
+        times: EventTimes | None = None,
     ) -> None:
         self.listing = listing
         self.on_loss = on_loss
+        #: estimates event times of waiting rows; None: inputs are read regardless of event time
+        self.times = times
         limit = readers.max_readers if isinstance(readers, Readers) else readers
         self.policy = Admission(max_readers=limit, strategy="ARI", even=_EVEN)
         self.sizing = ReaderCount(readers) if isinstance(readers, Readers) else None
@@ -130,16 +138,25 @@ class Planner:
         return begins, lost
 
     def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, turn: int) -> dict[str, int]:
-        """Return where the inputs' fair shares of the rows end; backlogs are estimated from the size of rows."""
+        """Return where the inputs' shares of the rows end; backlogs are estimated from the size of rows."""
         wanted = {name: math.ceil((last - begins[name]) / self._per_row(self.found[name].input, begins[name]))
                   for name, last in lasts.items()}  # fmt: skip
         ends = {}
-        for name, share in fair_shares(wanted, rows, turn).items():
+        for name, share in self._shares(begins, lasts, wanted, rows, turn).items():
             ends[name], read = self.found[name].input.after(begins[name], share, lasts[name])
             if read:
                 length = (ends[name] - begins[name]) / read
                 self.per_row[name] = (self.per_row.get(name, length) + length) / 2
         return ends
+
+    def _shares(
+        self, begins: Mapping[str, int], lasts: Mapping[str, int], wanted: Mapping[str, int], rows: int, turn: int
+    ) -> dict[str, int]:
+        """Return the rows of each input; event times matter only where some rows have to wait."""
+        if self.times is None or sum(wanted.values()) <= rows:
+            return fair_shares(wanted, rows, turn)
+        waiting = {name: Waiting(self.found[name].input, begins[name], lasts[name], wanted[name]) for name in wanted}
+        return self.times.shares(waiting, rows, turn)
 
     def _per_row(self, one: Input, start: int) -> float:
         if one.name not in self.per_row:
