@@ -44,14 +44,16 @@ def advance(
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
     arrived: Micros | None = None,
+    waiting_since: Micros | None = None,
 ) -> ProgressStep:
     """Apply `policy` to one batch's panes, including late ones.
 
-    sources   the batch's rows by source, if known
-    arrived   when the batch arrived, if the policy needs it
+    sources         the batch's rows by source, if known
+    arrived         when the batch arrived, if the policy needs it
+    waiting_since   event time since which rows wait at the inputs, if the policy needs it and the source knows it
     """
     panes = merged_counts(counts)
-    arrivals = replace(_arrivals(windows, panes, sources or {}), arrived=arrived)
+    arrivals = replace(_arrivals(windows, panes, sources or {}), arrived=arrived, waiting_since=waiting_since)
     after, decision = policy.decide(state, arrivals)
     future = decision.value.future
     limit = future.limit

@@ -99,6 +99,7 @@ def test_estimates_are_extended_to_the_first_and_the_last_row():
     assert ahead.extended(41) == TimesAhead((0, 10, 20, 30, 40), (0, 100, 200, 210, 220))
     assert ahead.extended(31) == TimesAhead((0, 10, 20, 30), (0, 100, 200, 210))
     assert TimesAhead.of({10: 100}).extended(41) == TimesAhead((0,), (100,))
+    assert [ahead.extended(41).at(row) for row in (0, 5, 20, 25, 40, 41)] == [0, 50, 200, 205, 220, 220]
 
 
 @given(

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import skypane as sp
+from skypane.progress.progress_policy import ProgressPolicy
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sources.many.inputs_api import inputs
 
@@ -17,7 +18,7 @@ POLICY = sp.Watermark("3 minutes")
 
 
 def catch_up(
-    spark: SparkSession, folder: Path, *, align: bool = True, progress: object = POLICY, rows: int = 600
+    spark: SparkSession, folder: Path, *, align: bool = True, progress: ProgressPolicy = POLICY, rows: int = 600
 ) -> sp.Job:
     """Return the job: the best three rows of each minute, in batches that are far smaller than the backlog."""
     read = inputs(spark, folder / "inputs.json", "ts timestamp, price double", rows_per_trigger=rows, align=align)

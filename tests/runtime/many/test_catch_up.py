@@ -102,3 +102,22 @@ def test_a_backlog_of_topics_is_read_in_step_over_a_restart(spark, tmp_path, kaf
         late[align] = seen[-1].totals["late"] / len(rows)
     assert late[True] < 0.01
     assert late[False] > 0.1
+
+
+@pytest.mark.slow
+def test_a_slack_does_not_learn_from_an_input_that_is_behind(spark, tmp_path):
+    """An input joins whose rows are an hour older than the stream: they are dropped, and counted apart."""
+    rows = backlog(3_000)
+    old = rows.set_column(0, "ts", pa.array(rows["ts"].cast(pa.int64()).to_numpy() - 3600 * SECOND, rows["ts"].type))
+    (tmp_path / "now.csv").write_bytes(b"\n".join([*csv(rows), b""]))
+    (tmp_path / "inputs.json").write_text(json.dumps([f"{tmp_path}/*.csv"]))
+    finish(catch_up(spark, tmp_path, progress=sp.AqKSlack(0.01)))
+    (tmp_path / "old.csv").write_bytes(b"\n".join([*csv(old), b""]))
+    *between, last = finish(catch_up(spark, tmp_path, progress=sp.AqKSlack(0.01)))
+    assert len(between) == 4
+    decision = last.decision("progress")
+    assert decision is not None
+    assert decision.figures["longest"] < 120 * SECOND
+    assert last.unavoidable_rows is not None
+    assert last.dropped_rows - 30 <= last.unavoidable_rows <= last.dropped_rows
+    assert last.dropped_rows > 2_900

@@ -152,6 +152,27 @@ def test_an_input_that_joins_with_older_rows_is_read_until_it_is_level(tmp_path)
     assert all(seen[-1][name] == pytest.approx(500, abs=20) for name in ("now", "old"))
 
 
+def test_the_offset_records_since_when_rows_wait_and_metrics_show_for_how_long(tmp_path):
+    plan = planner(listed([csv(tmp_path, "a", range(0, 1000 * SECOND, SECOND)),
+                           csv(tmp_path, "b", range(100 * SECOND, 1000 * SECOND, SECOND))]))  # fmt: skip
+    first = plan.latest(Offsets({}), 100)
+    assert first.waiting == {"ts": pytest.approx(0, abs=2 * SECOND)}
+    shown = {one.input: one.waiting for one in plan.seen(0.0)}
+    assert shown == {"a": pytest.approx(899, abs=2), "b": pytest.approx(899, abs=2)}
+    second = plan.latest(first, 100)
+    assert second.waiting == {"ts": pytest.approx(100 * SECOND, abs=5 * SECOND)}
+    assert Offsets.of(second.to_json()) == second
+    last = plan.latest(second, 5000)
+    assert last.waiting == {"ts": pytest.approx(150 * SECOND, abs=5 * SECOND)}, "the last batch of a backlog, too"
+    assert {one.waiting for one in plan.seen(1.0)} == {None}
+    assert (first.more, second.more, last.more) == (True, True, False)
+    with (tmp_path / "a.csv").open("ab") as file:
+        file.write(lines([2000 * SECOND], "csv"))
+    after = planner(plan.listing()).latest(Offsets.of(last.to_json()), 5000)
+    assert after.waiting == {}
+    assert not {"waiting", "more"} & after.to_json().keys()
+
+
 @pytest.mark.parametrize("by", [3600 * SECOND, -3600 * SECOND, 10_000 * BATCHES * SECOND])
 def test_every_row_is_read_once_whatever_a_clock_shows(tmp_path, by: int):
     """And one whose clock is farther ahead than many batches gets some rows in every batch."""

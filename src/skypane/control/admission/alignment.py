@@ -54,6 +54,13 @@ class TimesAhead:
         length, passed = self.rows[next_] - self.rows[near], self.times[next_] - self.times[near]
         return self.times[near] + (row - self.rows[near]) * passed // length
 
+    def at(self, row: int) -> Micros:
+        """Return the event time at a position from 0 on; the last estimate holds for all rows beyond it."""
+        after = bisect_right(self.rows, row)
+        if after == len(self.rows):
+            return self.times[-1]
+        return self._beyond(after - 1, after, row)
+
     def until(self, time: Micros) -> int | None:
         """Return how many rows come up to `time`, which includes the rows at it; None: all rows that wait."""
         at = bisect_right(self.times, time)

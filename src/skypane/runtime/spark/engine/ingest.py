@@ -62,7 +62,9 @@ class Ingest:
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             policy, windows = self.plan.progress, self.plan.windows
-            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived)
+            step = advance(
+                policy, windows, state.progress, level.counts, level.sources, batch.arrived, batch.waiting_since
+            )
         return level, step
 
     def add(

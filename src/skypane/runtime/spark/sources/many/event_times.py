@@ -1,8 +1,9 @@
 """Estimates of the event times of rows that wait at inputs, from a few rows that the planner reads ahead of a batch.
 
-Three places of each input are sampled: its next row, the row where an even share of the batch would end, and the one
-where the batch would end if it were read alone. The estimate of a place is the median of the times of a few rows there,
-since rows may be out of order. A sample depends only on the input, so another driver makes the same estimates.
+Four places of each input are sampled: its next row, the row where an even share of the batch would end, the one where
+the batch would end if it were read alone, and its last rows. The estimate of a place is the median of the times of a
+few rows there, since rows may be out of order. A sample depends only on the input, so another driver makes the same
+estimates.
 """
 
 from __future__ import annotations
@@ -40,8 +41,14 @@ class Waiting(NamedTuple):
     rows: int
 
     def offset(self, row: int) -> int:
-        """Return about where the row lies that has `row` waiting rows before it."""
-        return self.start + (self.last - self.start) * row // max(self.rows, 1)
+        """Return about where the row lies that has `row` waiting rows before it.
+
+        The last rows are counted from the end, so that their place remains the same while others are read.
+        """
+        length, rows = self.last - self.start, max(self.rows, 1)
+        if row and 0 < self.rows - row <= ROWS:
+            return max(self.start, self.last - (self.rows - row) * (length // rows))
+        return self.start + length * row // rows
 
 
 def time_column(columns: pa.Schema, named: str | None) -> str | None:
@@ -79,6 +86,11 @@ class EventTimes:
         self.time = time
         #: (name, offset) -> sample there, None if it shows no time
         self.known: dict[tuple[str, int], Sample | None] = {}
+        #: the times ahead of each input, and its share, in the last batch, if it was sampled
+        self.ahead: dict[str, TimesAhead] = {}
+        self.read: dict[str, int] = {}
+        #: whether the last batch could not take all rows
+        self.more = False
 
     def shares(self, waiting: Mapping[str, Waiting], budget: int, turn: int) -> dict[str, int]:
         """Return the rows that a batch of `budget` rows reads of each input.
@@ -99,7 +111,32 @@ class EventTimes:
                 break
             places = {name: rows | {ends.get(name, 0)} for name, rows in places.items()}
         self.known = {place: one for place, one in self.known.items() if place in at and one is not None}
+        self.ahead, self.read, self.more = ahead, shares, sum(wanted.values()) > budget
         return shares
+
+    def all_read(self) -> None:
+        """Record that a batch takes all waiting rows, as the one before it did."""
+        self.known, self.ahead, self.read, self.more = {}, {}, {}, False
+
+    def waiting_since(self) -> dict[str, Micros]:
+        """Return the event time of the oldest next row of an input before the last batch, by column; {} if unknown."""
+        if not self.ahead or self._per_second is None:
+            return {}
+        return {self.time: min(ahead.times[0] for ahead in self.ahead.values())}
+
+    def seconds_left(self) -> dict[str, float]:
+        """Return the seconds of event time that wait at each input after the last batch, where they are known."""
+        per = self._per_second
+        if per is None:
+            return {}
+        return {
+            name: round((ahead.times[-1] - ahead.at(self.read[name])) / per, 3) for name, ahead in self.ahead.items()
+        }
+
+    @property
+    def _per_second(self) -> int | None:
+        kind = self.columns.field(self.time).type
+        return 1_000_000 if pa.types.is_timestamp(kind) and kind.unit == "us" else None
 
     def _ahead(self, one: Waiting, rows: Iterable[int]) -> TimesAhead | None:
         """Return the times ahead of an input by the samples at `rows`; None if they show none."""
@@ -146,7 +183,7 @@ def _places(waiting: Mapping[str, Waiting], budget: int) -> dict[str, set[int]]:
     places: dict[str, set[int]] = {}
     for name, one in sorted(waiting.items(), key=lambda item: (-item[1].rows, item[0])):
         last = max(one.rows - ROWS, 0)
-        places[name] = {0, min(even, last), min(budget, last)}
+        places[name] = {0, min(even, last), min(budget, last), last}
         if sum(map(len, places.values())) >= MOST:
             break
     return places

@@ -119,6 +119,8 @@ def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[t
                     if first < last:
                         yield at + first, pa.Table.from_batches([batch.slice(first, last - first)])
                     at += len(batch)
+                    if at >= end:
+                        return
             begin = after
     if begin < end:
         raise EOFError(f"it has {begin:,} rows")

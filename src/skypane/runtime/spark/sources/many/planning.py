@@ -98,25 +98,27 @@ class Planner:
             if one.last > (place := after.at.get(name, one.first)):
                 self._per_row(one.input, place)
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
-        return self.watch.table(self.found, self.per_row, before.at, after.at, readers)
+        waiting = {} if self.times is None else self.times.seconds_left()
+        return self.watch.table(self.found, self.per_row, before.at, after.at, readers, waiting)
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         self.found = discovered(self.listing(), start.at)
         begins, lost = self._begins(start)
         lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))
                  for name, one in self.found.items()}  # fmt: skip
-        waiting = {name: last for name, last in lasts.items() if last > begins[name]}
+        longer = {name: last for name, last in lasts.items() if last > begins[name]}
         if rows is None:
-            ends = {name: self.found[name].input.complete(begins[name], last) for name, last in waiting.items()}
+            ends = {name: self.found[name].input.complete(begins[name], last) for name, last in longer.items()}
         else:
-            ends = self._shared(begins, waiting, rows, start.turn)
+            ends = self._shared(begins, longer, rows, start)
         moved = {name: end for name, end in (begins | ends).items() if end != start.at.get(name, 0)}
         if not moved:
             return start
         begun = {name: begins[name] for name in moved if begins[name] != start.at.get(name, 0)}
-        return Offsets(
-            {**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs)
-        )
+        end = Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs))
+        if self.times is None or rows is None:
+            return end
+        return replace(end, waiting=self.times.waiting_since(), more=self.times.more)
 
     def _logs(self, before: Mapping[str, str]) -> dict[str, str]:
         """Return the folders of logs with names of their own; a renamed log is listed under its new name only."""
@@ -137,12 +139,12 @@ class Planner:
                 begins[name], lost = one.first, lost + 1
         return begins, lost
 
-    def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, turn: int) -> dict[str, int]:
+    def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, start: Offsets) -> dict[str, int]:
         """Return where the inputs' shares of the rows end; backlogs are estimated from the size of rows."""
         wanted = {name: math.ceil((last - begins[name]) / self._per_row(self.found[name].input, begins[name]))
                   for name, last in lasts.items()}  # fmt: skip
         ends = {}
-        for name, share in self._shares(begins, lasts, wanted, rows, turn).items():
+        for name, share in self._shares(begins, lasts, wanted, rows, start).items():
             ends[name], read = self.found[name].input.after(begins[name], share, lasts[name])
             if read:
                 length = (ends[name] - begins[name]) / read
@@ -150,13 +152,16 @@ class Planner:
         return ends
 
     def _shares(
-        self, begins: Mapping[str, int], lasts: Mapping[str, int], wanted: Mapping[str, int], rows: int, turn: int
+        self, begins: Mapping[str, int], lasts: Mapping[str, int], wanted: Mapping[str, int], rows: int, start: Offsets
     ) -> dict[str, int]:
-        """Return the rows of each input; event times matter only where some rows have to wait."""
-        if self.times is None or sum(wanted.values()) <= rows:
-            return fair_shares(wanted, rows, turn)
+        """Return the rows of each input; event times matter only in a batch that leaves rows, and in the one after it."""
+        if self.times is None:
+            return fair_shares(wanted, rows, start.turn)
+        if sum(wanted.values()) <= rows and not start.more:
+            self.times.all_read()
+            return fair_shares(wanted, rows, start.turn)
         waiting = {name: Waiting(self.found[name].input, begins[name], lasts[name], wanted[name]) for name in wanted}
-        return self.times.shares(waiting, rows, turn)
+        return self.times.shares(waiting, rows, start.turn)
 
     def _per_row(self, one: Input, start: int) -> float:
         if one.name not in self.per_row:
