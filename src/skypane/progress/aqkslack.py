@@ -12,7 +12,7 @@ from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.recent_lateness import RecentDistances
 from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Micros, micros
+from skypane.types import ConfigError, Duration, Length, Micros, micros
 from skypane.wording import count, percent, span
 
 #: Half-lives of the two memories, in rows that may be dropped: the long memory suits a steady stream, the short one a
@@ -146,15 +146,16 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     def _longest(self, before: AdaptiveProgress, arrivals: PaneArrivals, newest: Micros) -> tuple[Micros, bool]:
         """Return the longest delay seen, and whether an input was behind by more than that.
 
-        The delays of a batch then count from where that input was, since the rest is due to the order of reading.
+        Delays of more than half its lag then count from where that input was, since the rest is due to the order of
+        reading. Shorter ones are those of the other inputs: if its clock is behind, the policy must learn from them.
         """
-        delay = largest_delay(newest, arrivals, self.max_slack)
-        if arrivals.waiting_since is not None:
-            lag = newest - arrivals.waiting_since
-            own = max(before.longest, largest_delay(arrivals.waiting_since, arrivals, self.max_slack))
+        since, most = arrivals.waiting_since, self.max_slack
+        if since is not None and (lag := newest - since) > before.longest:
+            half = Length(lag // 2 if most is None else min(lag // 2, micros(most)))
+            own = max(before.longest, largest_delay(since, arrivals, most), largest_delay(newest, arrivals, half))
             if lag > own:
                 return own, True
-        return max(before.longest, delay), False
+        return max(before.longest, largest_delay(newest, arrivals, most)), False
 
     def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""
