@@ -12,6 +12,9 @@ from skypane.snapshots import fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
 
+WAITING = "waiting"
+"""The key of a source's offset under which it records since when rows wait: column of event time -> microseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputMetrics:
@@ -22,6 +25,7 @@ class InputMetrics:
     forecast  rate forecast for the next second
     lag       available rows that are in no batch yet
     offset    how far the input is read, in its own units
+    waiting   seconds of event time from the next row to the last available one; None: unknown, or the lag is 0
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     """
 
@@ -32,6 +36,7 @@ class InputMetrics:
     lag: int
     offset: int
     state: str
+    waiting: float | None = None
 
     def snapshot(self) -> list[Any]:
         """Return the values without their names, for each line of Spark's offset log."""
@@ -134,6 +139,9 @@ class BatchMetrics:
     totals: dict[str, int] = field(default_factory=dict)
     #: of a query with many inputs: metrics of each, taken when an earlier batch was planned, a few seconds ago at most
     inputs: tuple[InputMetrics, ...] = ()
+    #: of dropped_rows those that no delay could have saved, which were later than any row before them, or whose input was
+    #: behind; None if the policy does not count them
+    unavoidable_rows: int | None = None
 
     @property
     def drop_ratio(self) -> float:

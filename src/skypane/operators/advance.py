@@ -45,15 +45,18 @@ def advance(
     sources: Mapping[str, SourceCount] | None = None,
     arrived: Micros | None = None,
     shown: Mapping[str, Micros] | None = None,
+    waiting_since: Micros | None = None,
 ) -> ProgressStep:
     """Apply `policy` to one batch's panes, including late ones.
 
-    sources   the batch's rows by source, if known
-    arrived   when the batch arrived, if the policy needs it
-    shown     newest time by the source's own clock, of sources whose clocks are off (PaneArrivals.shown)
+    sources         the batch's rows by source, if known
+    arrived         when the batch arrived, if the policy needs it
+    shown           newest time by the source's own clock, of sources whose clocks are off (PaneArrivals.shown)
+    waiting_since   event time since which rows wait at the inputs, if the policy needs it and the source knows it
     """
     panes = merged_counts(counts)
-    arrivals = replace(_arrivals(windows, panes, sources or {}), shown=shown or {}, arrived=arrived)
+    counted = _arrivals(windows, panes, sources or {})
+    arrivals = replace(counted, shown=shown or {}, arrived=arrived, waiting_since=waiting_since)
     after, decision = policy.decide(state, arrivals)
     future = decision.value.future
     limit = future.limit

@@ -12,7 +12,7 @@ from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.recent_lateness import RecentDistances
 from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Micros, micros
+from skypane.types import ConfigError, Duration, Length, Micros, micros
 from skypane.wording import count, percent, span
 
 #: Half-lives of the two memories, in rows that may be dropped: the long memory suits a steady stream, the short one a
@@ -99,6 +99,11 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         """Largest share of rows that may be dropped."""
         return self.max_drop
 
+    @property
+    def needs_backlog(self) -> bool:
+        """Rows that are late because their input was behind are judged apart."""
+        return True
+
     def restore(self, snapshot: Any) -> AdaptiveProgress:
         """Return the state that snapshot() wrote; a longest delay above this policy's `max_slack` is cut to it."""
         state: AdaptiveProgress = super().restore(snapshot)
@@ -108,7 +113,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         newest = counted.newest
         if newest is None or before.newest is None or before.since is None or before.patient is None:
             return replace(counted, since=newest, patient=newest)
-        longest = max(before.longest, largest_delay(before.newest, arrivals, self.max_slack))
+        longest, behind = self._longest(before, arrivals, before.newest)
         pane = int((arrivals.pane_end - arrivals.pane_start).max())
         cycle = max(arrivals.total, before.long.rows_in(pane + before.slack))
         longest_cycle = before.long.rows_in(pane + before.longest)
@@ -116,8 +121,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         relevant, drops = arrivals, Drops(late - unavoidable, unavoidable)
         # Rows that K-slack would have dropped are left out, since no slack could have saved them: a source that was
         # silent for an hour and sends it all at once is not worth waiting for, unless it happens again or continues for
-        # half an hour. If most rows of the batch are late then, they are a backlog, and all of them are left out.
-        if newest - before.patient < _LASTING * longest:
+        # half an hour. If most rows of the batch are late then, they are a backlog, and all of them are left out. While an
+        # input is known to be behind, such rows are left out for as long as it is.
+        if behind or newest - before.patient < _LASTING * longest:
             backlog = 2 * late > arrivals.total
             closed = before.punctuation if backlog and before.punctuation is not None else before.patient
             relevant = arrivals.only(arrivals.pane_end > closed)
@@ -136,6 +142,20 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             lagging=_lagging(arrivals),
         )
         return self._adapted(measured, newest - before.since, pane, cycle)
+
+    def _longest(self, before: AdaptiveProgress, arrivals: PaneArrivals, newest: Micros) -> tuple[Micros, bool]:
+        """Return the longest delay seen, and whether an input was behind by more than that.
+
+        Delays of more than half its lag then count from where that input was, since the rest is due to the order of
+        reading. Shorter ones are those of the other inputs: if its clock is behind, the policy must learn from them.
+        """
+        since, most = arrivals.waiting_since, self.max_slack
+        if since is not None and (lag := newest - since) > before.longest:
+            half = Length(lag // 2 if most is None else min(lag // 2, micros(most)))
+            own = max(before.longest, largest_delay(since, arrivals, most), largest_delay(newest, arrivals, half))
+            if lag > own:
+                return own, True
+        return max(before.longest, largest_delay(newest, arrivals, most)), False
 
     def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""

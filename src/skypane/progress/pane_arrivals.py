@@ -46,6 +46,9 @@ class PaneArrivals:
     shown: Mapping[str, Micros] = field(default_factory=dict)
     #: When the batch arrived, by a clock that a replay of the batch reads again; None if the policy does not need it.
     arrived: Micros | None = None
+    #: Event time of the next row of the input that was farthest behind when the batch was planned, if the batch or the
+    #: one before it left rows; None: it did not, or the source does not estimate it.
+    waiting_since: Micros | None = None
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}

@@ -96,6 +96,11 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
         return None
 
     @property
+    def needs_backlog(self) -> bool:
+        """Whether arrivals should have the event time since which rows wait at the inputs (PaneArrivals.waiting_since)."""
+        return False
+
+    @property
     def drop_budget(self) -> float | None:
         """Largest share of rows that may be dropped, or None if the policy has no budget."""
         return None

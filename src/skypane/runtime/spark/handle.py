@@ -180,7 +180,8 @@ class StreamHandle:
         """Return the status of each of many inputs after the last finished batch, one row per input.
 
         Columns: input, reader, rate and forecast (rows per second), lag (rows), offset (in the input's units), state
-        (read, silent, behind, gone). Empty before the first batch is finished, and for a query without sp.inputs.
+        (read, silent, behind, gone), waiting (seconds of event time that the lag spans, if known). Empty before the
+        first batch is finished, and for a query without sp.inputs.
         """
         with java_there(self._spark):
             return self._inputs.table()

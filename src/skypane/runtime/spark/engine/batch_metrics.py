@@ -48,6 +48,7 @@ def batch_metrics(
         held_rows=step.state.held.rows,
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
+        unavoidable_rows=getattr(step.state, "unavoidable", None),
         totals=after.totals.to_json(),
         drop_budget=plan.progress.drop_budget,
         open_panes=len(after.open.panes),

@@ -62,7 +62,16 @@ class Ingest:
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
         with batch.timer("progress"):
             policy, windows = self.plan.progress, self.plan.windows
-            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived, level.shown)
+            step = advance(
+                policy,
+                windows,
+                state.progress,
+                level.counts,
+                level.sources,
+                batch.arrived,
+                level.shown,
+                batch.waiting_since,
+            )
         return level, step
 
     def add(

@@ -51,8 +51,9 @@ S_run = TypeVar("S_run", bound=ProgramState)
 class MicroBatch:
     """One micro-batch, with the decisions made for it before its rows move.
 
-    interval   seconds from the start of the batch before to the start of this one; None for the first one
-    arrived    when Spark began the batch, if the progress policy needs it
+    interval        seconds from the start of the batch before to the start of this one; None for the first one
+    arrived         when Spark began the batch, if the progress policy needs it
+    waiting_since   event time since which rows wait at the inputs, if the progress policy needs it and the source knows it
     """
 
     batch_id: int
@@ -61,6 +62,7 @@ class MicroBatch:
     timer: Timer
     interval: float | None
     arrived: Micros | None = None
+    waiting_since: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,8 @@ class Engine:
         requested = self._requested(before.control)
         control, steering = self._control.decide(requested)
         arrived = None if drain else self._arrived(batch_id - before.drains)
-        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived)
+        since = None if drain else self._waiting_since(batch_id - before.drains)
+        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived, since)
         outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
@@ -223,6 +224,12 @@ class Engine:
         if not self._settings.plan.progress.needs_arrival:
             return None
         return spark_files.began(DocumentStore.at(self._settings.checkpoint), sparks_batch)
+
+    def _waiting_since(self, sparks_batch: int) -> Micros | None:
+        if not self._settings.plan.progress.needs_backlog:
+            return None
+        store = DocumentStore.at(self._settings.checkpoint)
+        return spark_files.waiting_since(store, sparks_batch, self._settings.plan.time)
 
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
