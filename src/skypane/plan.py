@@ -76,6 +76,20 @@ class Plan:
             "progress": self.progress.describe(),
         }
 
+    def definition(self, schema: pa.Schema) -> dict[str, Any]:
+        """Return what identifies the query over rows of `schema` in a checkpoint: describe(), and the columns.
+
+        Of a policy it has only the kind, because the numbers of a policy may change.
+        """
+        plan = self.describe()
+        if "policy" in plan["progress"]:
+            plan["progress"] = {"policy": plan["progress"]["policy"]}
+        return {
+            **plan,
+            "columns": {field.name: str(field.type) for field in schema},
+            "column order": schema.names,
+        }
+
 
 @dataclass(frozen=True)
 class ContinuousPlan(Plan):

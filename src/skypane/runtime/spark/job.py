@@ -19,6 +19,7 @@ from skypane.control.splitting import splitting
 from skypane.control.worker_options import WorkerOptions
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
+from skypane.operators.changes.comparison import QueryChange
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
@@ -27,6 +28,8 @@ from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.query_changes import changes_of
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
@@ -101,6 +104,17 @@ class Job:
             ("checkpoint", self.settings.checkpoint),
         ]
 
+    def changes(self) -> QueryChange:
+        """Return how the query differs from that of its checkpoint, and what a start would make of it; write nothing.
+
+        Three tuples of sentences: `kept`, differences that hold from the next window on; `begins`, those that begin at
+        a stated window; and `refused`, those with which start() raises CheckpointError. All are empty for the same
+        query, and for a new checkpoint. A driver that runs on the checkpoint is not disturbed.
+        Raises CheckpointError if the definition or the newest manifest is damaged.
+        """
+        store = DocumentStore.at(self.settings.checkpoint).child("skypane")
+        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema)
+
     def start(
         self,
         *,
@@ -108,7 +122,7 @@ class Job:
         trigger: str | None = None,
         name: str | None = None,
     ) -> StreamHandle:
-        """Start the query, or resume it from its checkpoint.
+        """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
 
         on_batch  called with the metrics of every committed batch, including drains
         trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts

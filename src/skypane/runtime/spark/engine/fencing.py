@@ -11,6 +11,7 @@ from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.ownership import Ownership
+from skypane.runtime.spark.engine.query_changes import changes_of
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
@@ -21,8 +22,8 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings) -> None:
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
-    definition = _definition(settings)
     with _usable("checkpoint", store.root):
+        definition = _definition(settings, store, ledger)
         spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
@@ -30,7 +31,9 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings) -> None:
         last, noted = ledger.latest(), QueryDefinition.free_of(store).get("places", {})
         locations = _claim_locations(settings, query, last, noted, owned)
         # Noted only now: the checkpoint must not refer to a location that could not be claimed.
-        replace(definition, free={**definition.free, "places": locations}).settle(store, owned)
+        replace(definition, free={**definition.free, "places": locations}).settle(
+            store, owned, -1 if last is None else last.batch_id
+        )
         owned.check()  # another driver may have started while the sinks were opened
 
 
@@ -87,14 +90,15 @@ def _usable(role: str, location: str) -> Iterator[None]:
         ) from error
 
 
-def _definition(settings: JobSettings) -> QueryDefinition:
-    """Return the fixed and the free part of the query's definition; the numbers of a policy are in the free part."""
-    plan = settings.plan.describe()
-    progress = plan["progress"]
-    columns = {
-        "columns": {field.name: str(field.type) for field in settings.schema},
-        "column order": settings.schema.names,
-    }
-    if "policy" in progress:
-        plan["progress"] = {"policy": progress["policy"]}
-    return QueryDefinition({**plan, **columns}, {"progress": progress})
+def _definition(settings: JobSettings, store: DocumentStore, ledger: Ledger) -> QueryDefinition:
+    """Return the query's definition, and the earlier one from which it may continue.
+
+    The numbers of a policy are in the free part.
+    """
+    plan = settings.plan
+    change = changes_of(store, ledger, plan, settings.schema)
+    return QueryDefinition(
+        plan.definition(settings.schema),
+        {"progress": plan.describe()["progress"]},
+        change.recorded if change and not change.refused else None,
+    )
