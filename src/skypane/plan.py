@@ -79,7 +79,7 @@ class Plan:
     def definition(self, schema: pa.Schema) -> dict[str, Any]:
         """Return what identifies the query over rows of `schema` in a checkpoint: describe(), and the columns.
 
-        Of a policy it has only the kind, because the numbers of a policy may change.
+        It has only the kind of a policy, whose numbers may change.
         """
         plan = self.describe()
         if "policy" in plan["progress"]:

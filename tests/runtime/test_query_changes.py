@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import SCHEMA, WINDOWS, Task, job_of
-from tests.runtime.streams import finish, late_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, finish, late_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query
+from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.windows import Windows
 
-BATCHES = late_rows(5, batches=8)
+BATCHES = late_rows(5, batches=11, rows=25)
 HALF = 4
 """Batches of the query before."""
 
 Answers = dict[Any, Counter[str]]
 
 
-class Killed(BaseException):
+class Killed(Exception):  # noqa: N818 - what happened, not an error
     """Ends a start at an exact place, as a kill does: nothing after it is written."""
 
 
@@ -43,7 +47,11 @@ def answers(folder: Path) -> Answers:
 
 def defined(query: Query, batches: list[pa.Table], schema: pa.Schema = SCHEMA) -> Answers:
     plan = Plan(query, WINDOWS, "ts", sp.KSlack())
-    tables = [answer.rows for answer in local.answers(plan, [batch.select(schema.names) for batch in batches])]
+    return by_window(local.answers(plan, [batch.select(schema.names) for batch in batches]))
+
+
+def by_window(answered: Iterable[WindowAnswer]) -> Answers:
+    tables = [answer.rows for answer in answered]
     return {
         table["window_start"][0].as_py(): Counter(map(repr, table.to_pylist())) for table in tables if table.num_rows
     }
@@ -58,10 +66,13 @@ def listed(folder: Path) -> dict[str, int]:
 def before(spark: SparkSession, tmp_path: Path) -> Callable[[Query], Task]:
     """Return a function that runs a query over the first batches, and returns its task."""
 
-    def run(query: Query, **options: Any) -> Task:
+    def run(query: Query, *, drain: bool = False) -> Task:
         task = Task(str(tmp_path), late=False)
         write_batches(tmp_path / "in", BATCHES[:HALF])
-        finish(job_of(spark, task, query, **options))
+        handle = job_of(spark, task, query).start(trigger="available now")
+        handle.await_termination()
+        if drain:
+            handle.drain()
         write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
         return task
 
@@ -82,8 +93,8 @@ CHANGES: dict[str, tuple[Query, Query]] = {
 PLACES = ["after the definition", "while partials are converted", "before the sink", "before the commit"]
 
 
-def killed_at(place: str, patch: pytest.MonkeyPatch) -> None:
-    """Let the next start end at `place`."""
+def killed(place: str, job: sp.Job, patch: pytest.MonkeyPatch, **options: Any) -> None:
+    """Start a job that ends at `place`, after which nothing is written."""
 
     def end(*_: Any, **__: Any) -> Any:
         raise Killed
@@ -91,11 +102,14 @@ def killed_at(place: str, patch: pytest.MonkeyPatch) -> None:
     module = "skypane.runtime.spark.engine"
     targets = {
         "after the definition": f"{module}.shell.CommittedState.restored",
-        "while partials are converted": f"{module}.shell.rewritten",
+        "while partials are converted": "skypane.operators.changes.comparison.converted",
         "before the sink": f"{module}.shell.Engine._deliver",
         "before the commit": f"{module}.ledger.Ledger.commit",
     }
-    patch.setattr(targets[place], end)
+    with patch.context() as once:
+        once.setattr(targets[place], end)
+        with pytest.raises((Killed, sp.SkypaneError)):
+            finish(job, **options)
 
 
 def go_on(
@@ -105,9 +119,7 @@ def go_on(
     out = Path(task.folder) / "out"
     there, job = {*answers(out)}, job_of(spark, task, new)
     if place is not None:
-        with patch.context() as once, pytest.raises((Killed, sp.SkypaneError)):
-            killed_at(place, once)
-            finish(job_of(spark, task, new))
+        killed(place, job_of(spark, task, new), patch)
         assert job.changes(), "the earlier query has committed the last batch"
     assert not job.changes().begins
     assert not job.changes().refused
@@ -171,9 +183,7 @@ def test_a_change_can_be_taken_back_and_made_again_before_its_first_batch(
     old, new = aggregate(), aggregate(most=sp.max("price"))
     task = before(old)
     for query in (new, aggregate(least=sp.min("price"))):
-        with monkeypatch.context() as patch, pytest.raises(sp.SkypaneError):
-            killed_at("before the commit", patch)
-            finish(job_of(spark, task, query))
+        killed("before the commit", job_of(spark, task, query), monkeypatch)
     assert not job_of(spark, task, old).changes()
     finish(job_of(spark, task, old))
     assert answers(Path(task.folder) / "out") == defined(old, BATCHES)
@@ -216,3 +226,50 @@ def test_what_cannot_be_kept_is_refused_and_fences_nobody(before: Callable[..., 
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
         job.start()
     assert listed(Path(task.folder) / "checkpoint") == files
+
+
+ANOTHER = sp.TopK(2, "price", "sensor")
+"""A query that cannot continue from the state of an aggregate, over other windows and by another policy."""
+
+
+def another(spark: SparkSession, task: Task) -> sp.Job:
+    windows: dict[str, Any] = {"window": "30 s", "slide": None, "progress": sp.Watermark("30 s")}
+    return job_of(spark, task, ANOTHER, output=f"{task.folder}/another", **windows)
+
+
+def test_another_query_begins_at_the_offsets_of_a_drained_one(
+    before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    task = before(aggregate(), drain=True)
+    folder = Path(task.folder)
+    answered = answers(folder / "out")
+    assert sum(sum(rows.values()) for rows in answered.values())
+    assert len(another(spark, task).changes().refused) > 3
+    with pytest.raises(sp.CheckpointError, match="belongs to another query"):
+        another(spark, task).start()
+    (text,) = another(spark, task).changes("at_offsets").begins
+    end = max(answered) + timedelta(microseconds=WINDOWS.length)
+    first = datetime.fromtimestamp(-(-int(end.timestamp()) // 30) * 30, UTC)
+    assert f"the first window of the new one is {first:%Y-%m-%d %H:%M} to" in text
+    killed("before the sink", another(spark, task), monkeypatch, begin="at_offsets")
+    killed("before the commit", another(spark, task), monkeypatch, begin="at_offsets")
+    finish(another(spark, task), begin="at_offsets")
+    assert not another(spark, task).changes()
+    after = [batch.filter(pc.field("ts") >= pa.scalar(first)) for batch in BATCHES[HALF:]]
+    plan = Plan(ANOTHER, Windows(30 * SECOND, 30 * SECOND), "ts", sp.Watermark("30 s"))
+    assert answers(folder / "another") == by_window(local.answers(plan, after))
+    assert answers(folder / "out") == answered
+    finish(another(spark, task), begin="at_offsets")
+    assert answers(folder / "another") == by_window(local.answers(plan, after))
+
+
+def test_a_query_with_open_panes_is_drained_before_another_begins(before: Callable[..., Task], spark: SparkSession):
+    task = before(aggregate())
+    change = another(spark, task).changes("at_offsets")
+    assert change.refused[-1].endswith(
+        "answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
+    )
+    with pytest.raises(sp.CheckpointError, match="belongs to another query"):
+        another(spark, task).start(begin="at_offsets")
+    with pytest.raises(sp.ConfigError, match="begin must be 'at_offsets' or None, got 'offsets'"):
+        another(spark, task).start(begin="offsets")  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from skypane.operators.advance import advance
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.wide_states import DistinctPart
 from skypane.operators.changes.comparison import OpenWindows, QueryChange, compare
-from skypane.operators.changes.window_phases import PhasedWindows, left_of
+from skypane.operators.changes.window_phases import Phase, PhasedWindows, left_of
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
@@ -26,6 +27,7 @@ from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime import local
+from skypane.snapshots import from_json, to_json
 from skypane.windows import Windows
 
 SCHEMA = pa.schema(
@@ -339,7 +341,7 @@ def test_what_the_panes_do_not_hold_is_refused_with_the_reason(before: Query, af
     assert any(reason in line for line in change.refused), change.refused
 
 
-def test_a_function_with_code_of_ones_own_may_be_added_and_removed():
+def test_a_function_with_user_defined_code_may_be_added_and_removed():
     own, other = sp.in_order(only_the_first, "text", returns=pa.string(), order="n"), sp.count()
     run = Run(Plan(sp.Aggregate("key", own=own, rows=other), Windows(10, 10), "time"), SCHEMA)
     assert run.change_to(sp.Aggregate("key", own=own), SCHEMA).kept == ("'rows' is removed",)
@@ -351,7 +353,7 @@ def only_the_first(rows: pa.Table) -> Any:
     return rows.column(0)[0].as_py()
 
 
-def test_a_state_of_ones_own_is_refused_if_its_code_is_gone():
+def test_a_user_defined_state_is_refused_if_its_code_is_gone():
     """The engine cannot read how wide such a state is."""
     own = sp.accumulate(Longest("text"))
     run = Run(Plan(sp.Aggregate("key", rows=sp.count()), Windows(10, 10), "time"), SCHEMA)
@@ -393,3 +395,16 @@ def test_the_stated_window_leaves_out_what_is_held_far_ahead():
         ),
     )
     assert [(phase.begin, phase.unknown) for phase in change.phases] == [(0, ("most",)), (365 * 1440, ("most",))]
+
+
+def test_windows_with_phases_travel_to_workers():
+    windows = PhasedWindows(sp.Aggregate("key", rows=sp.count()), Windows(10, 10), "UTC", (PHASE,))
+    assert pickle.loads(pickle.dumps(windows)) == windows
+
+
+def test_phases_are_kept_in_a_checkpoint():
+    kept = json.loads(json.dumps(to_json((PHASE,))))
+    assert from_json(tuple[Phase, ...], kept) == (PHASE,)
+
+
+PHASE = Phase(3, 7, ("rows",), AnswerFilter("rows > 1", 2, "rows"))

@@ -34,7 +34,7 @@ _FILTER = ("having", "top", "rank_by")
 
 @dataclass(frozen=True)
 class OpenWindows:
-    """What is open when a query changes: panes that hold rows, those of them that are held, and phases under way."""
+    """The open panes of a query that changes, those of them that are held, and the phases that have windows left."""
 
     windows: Windows
     panes: frozenset[int] = frozenset()
@@ -58,6 +58,13 @@ class OpenWindows:
 
 
 @dataclass(frozen=True)
+class NewStart:
+    """The first window of a query that begins without a state; None: no window was answered before."""
+
+    first: int | None
+
+
+@dataclass(frozen=True)
 class QueryChange:
     """The differences between two queries, in words, and what becomes of the state.
 
@@ -71,6 +78,7 @@ class QueryChange:
     phases   the windows that are answered in part
     recorded the definition before
     converts whether the partials of the open panes have to be converted by partial()
+    start    the first window of a query that continues from no state
     """
 
     kept: tuple[str, ...] = ()
@@ -82,6 +90,7 @@ class QueryChange:
     phases: tuple[Phase, ...] = ()
     recorded: Mapping[str, Any] = field(default_factory=dict)
     converts: bool = False
+    start: NewStart | None = None
 
     def __bool__(self) -> bool:
         """Return whether anything differs."""

@@ -29,7 +29,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.query_changes import changes_of
+from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
@@ -104,8 +104,10 @@ class Job:
             ("checkpoint", self.settings.checkpoint),
         ]
 
-    def changes(self) -> QueryChange:
+    def changes(self, begin: Begin | None = None) -> QueryChange:
         """Return how the query differs from that of its checkpoint, and what a start would make of it; write nothing.
+
+        begin     as of start()
 
         Three tuples of sentences: `kept`, differences that hold from the next window on; `begins`, those that begin at
         a stated window; and `refused`, those with which start() raises CheckpointError. All are empty for the same
@@ -113,7 +115,8 @@ class Job:
         Raises CheckpointError if the definition or the newest manifest is damaged.
         """
         store = DocumentStore.at(self.settings.checkpoint).child("skypane")
-        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema)
+        check_begin(begin)
+        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema, begin)
 
     def start(
         self,
@@ -121,6 +124,7 @@ class Job:
         on_batch: Callable[[BatchMetrics], None] | None = None,
         trigger: str | None = None,
         name: str | None = None,
+        begin: Begin | None = None,
     ) -> StreamHandle:
         """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
 
@@ -128,23 +132,31 @@ class Job:
         trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts
                   each batch as soon as the one before is done
         name      name of the query in Spark
+        begin     "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot continue,
+                  begin where that one has stopped reading; it must have been drained. The first window begins where
+                  its last one has ended, or at the next slide; rows before it are late. None: such a query is refused
 
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
         and SkypaneError if Spark cannot write to the checkpoint.
         """
+        check_begin(begin)
         when = None if trigger is None else _trigger(trigger)
         with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
-            return self._started(on_batch, when, name)
+            return self._started(on_batch, when, name, begin)
 
     def _started(
-        self, on_batch: Callable[[BatchMetrics], None] | None, when: dict[str, Any] | None, name: str | None
+        self,
+        on_batch: Callable[[BatchMetrics], None] | None,
+        when: dict[str, Any] | None,
+        name: str | None,
+        begin: Begin | None,
     ) -> StreamHandle:
         spark = self.rows.sparkSession
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs = InputStatus()
-        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when))
+        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when), begin=begin)
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         checkpoint = Location.of(self.settings.checkpoint)
