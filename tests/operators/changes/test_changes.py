@@ -399,7 +399,7 @@ def test_the_stated_window_leaves_out_what_is_held_far_ahead():
 
 def test_windows_with_phases_travel_to_workers():
     windows = PhasedWindows(sp.Aggregate("key", rows=sp.count()), Windows(10, 10), "UTC", (PHASE,))
-    assert pickle.loads(pickle.dumps(windows)) == windows
+    assert pickle.loads(pickle.dumps(windows)) == windows  # noqa: S301 - its own
 
 
 def test_phases_are_kept_in_a_checkpoint():
