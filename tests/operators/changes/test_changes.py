@@ -370,6 +370,16 @@ class Longest(DistinctPart):
     recorded = "longest"
 
 
+def test_columns_that_only_rejected_rows_have_may_come_and_go():
+    query = sp.Aggregate("key", rows=sp.count())
+    less = pa.schema([SCHEMA.field(name) for name in ("text", "key", "time")])
+    run = Run(Plan(query, Windows(10, 10), "time"), SCHEMA)
+    assert run.change_to(query, less).kept == ("column 'x' is no longer read", "column 'n' is no longer read")
+    assert run.change_to(query, SCHEMA).lines[0] == ("kept", "column 'x' is added to rejected rows")
+    assert run.change_to(query, pa.schema(list(SCHEMA)[::-1])), "without words, the order differs"
+    assert not run.change_to(query, pa.schema(list(SCHEMA)[::-1])).refused
+
+
 def test_columns_in_another_order_or_of_another_type_are_refused():
     run = Run(Plan(sp.TopK(2, "n"), Windows(10, 10), "time"), SCHEMA)
     assert (

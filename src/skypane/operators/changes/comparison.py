@@ -93,8 +93,8 @@ class QueryChange:
     start: NewStart | None = None
 
     def __bool__(self) -> bool:
-        """Return whether anything differs."""
-        return bool(self.kept or self.begins or self.refused)
+        """Return whether the definitions differ, even if only in what needs no words, such as the order of columns."""
+        return bool(self.recorded)
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -183,8 +183,11 @@ def _columns(before: Mapping[str, Any], after: Mapping[str, Any], query: Query, 
             )
     added, dropped = [name for name in order_now if name not in there], [name for name in order if name not in now]
     reordered = [name for name in order if name in now] != [name for name in order_now if name in there]
-    if isinstance(query, Aggregate):
-        return  # an aggregate reads columns by name, and its functions are compared
+    if isinstance(query, Aggregate):  # it reads columns by name, and its functions are compared
+        read = {*query.reads(pa.schema([(name, pa.null()) for name in order_now]))}
+        notes.kept.extend(f"column {name!r} is added to rejected rows" for name in added if name not in read)
+        notes.kept.extend(f"column {name!r} is no longer read" for name in dropped)
+        return
     if reordered:
         notes.refused.append(
             f"column order was {order!r}, is {order_now!r}: ties are broken column by column; restore the order"

@@ -16,7 +16,6 @@ import pyarrow as pa
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import Query
 from skypane.operators.window_query import Ask, P, WindowAnswer, WindowQuery, WindowWorker
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError
@@ -57,8 +56,8 @@ def holding(windows: Windows, panes: Collection[int], next_window: int | None) -
 
 
 @dataclass(frozen=True)
-class PartlyKnown(Query):
-    """An aggregate in a phase: values of `unknown` functions are null, and `choice` filters the rows."""
+class PartlyKnown:
+    """An aggregate in a phase, a Query for the windows of this phase alone: values of `unknown` functions are null, and `choice` filters the rows."""
 
     aggregate: Aggregate
     unknown: tuple[str, ...]
