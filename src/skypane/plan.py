@@ -84,6 +84,20 @@ class Plan:
             "progress": self.progress.describe(),
         }
 
+    def definition(self, schema: pa.Schema) -> dict[str, Any]:
+        """Return what identifies the query over rows of `schema` in a checkpoint: describe(), and the columns.
+
+        It has only the kind of a policy, whose numbers may change.
+        """
+        plan = self.describe()
+        if "policy" in plan["progress"]:
+            plan["progress"] = {"policy": plan["progress"]["policy"]}
+        return {
+            **plan,
+            "columns": {field.name: str(field.type) for field in schema},
+            "column order": schema.names,
+        }
+
 
 @dataclass(frozen=True)
 class ContinuousPlan(Plan):

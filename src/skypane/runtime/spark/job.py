@@ -19,6 +19,7 @@ from skypane.control.splitting import splitting
 from skypane.control.worker_options import WorkerOptions
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
+from skypane.operators.changes.comparison import QueryChange
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
@@ -27,6 +28,8 @@ from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
@@ -101,36 +104,59 @@ class Job:
             ("checkpoint", self.settings.checkpoint),
         ]
 
+    def changes(self, begin: Begin | None = None) -> QueryChange:
+        """Return how the query differs from that of its checkpoint, and what a start would make of it; write nothing.
+
+        begin     as of start()
+
+        Three tuples of sentences: `kept`, differences that hold from the next window on; `begins`, those that begin at
+        a stated window; and `refused`, those with which start() raises CheckpointError. All are empty for the same
+        query, and for a new checkpoint. A driver that runs on the checkpoint is not disturbed.
+        Raises CheckpointError if the definition or the newest manifest is damaged.
+        """
+        store = DocumentStore.at(self.settings.checkpoint).child("skypane")
+        check_begin(begin)
+        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema, begin)
+
     def start(
         self,
         *,
         on_batch: Callable[[BatchMetrics], None] | None = None,
         trigger: str | None = None,
         name: str | None = None,
+        begin: Begin | None = None,
     ) -> StreamHandle:
-        """Start the query, or resume it from its checkpoint.
+        """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
 
         on_batch  called with the metrics of every committed batch, including drains
         trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts
                   each batch as soon as the one before is done
         name      name of the query in Spark
+        begin     "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot continue,
+                  begin where that one has stopped reading; it must have been drained. The first window begins where
+                  its last one has ended, or at the next slide; rows before it are late. None: such a query is refused
 
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
         and SkypaneError if Spark cannot write to the checkpoint.
         """
+        check_begin(begin)
         when = None if trigger is None else _trigger(trigger)
         with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
-            return self._started(on_batch, when, name)
+            return self._started(on_batch, when, name, begin)
 
     def _started(
-        self, on_batch: Callable[[BatchMetrics], None] | None, when: dict[str, Any] | None, name: str | None
+        self,
+        on_batch: Callable[[BatchMetrics], None] | None,
+        when: dict[str, Any] | None,
+        name: str | None,
+        begin: Begin | None,
     ) -> StreamHandle:
         spark = self.rows.sparkSession
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs = InputStatus()
-        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when))
+        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when), begin=begin)
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         checkpoint = Location.of(self.settings.checkpoint)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skypane.operators.advance import ProgressStep, advance
+from skypane.operators.changes.window_phases import left_of
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -107,7 +108,8 @@ class Ingest:
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
         account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
-        after = WindowState(step.state, still, account=account)
+        phases = left_of(state.phases, still.next_window)
+        after = WindowState(step.state, still, account=account, phases=phases)
         after.totals.check()
         return after
 

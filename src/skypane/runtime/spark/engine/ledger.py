@@ -66,12 +66,12 @@ class Ledger:
         The query keeps this name as long as its checkpoint exists. Raises CheckpointError, before anything is changed,
         if the checkpoint's definition differs, is damaged or missing, or if the newest manifest is damaged.
         """
-        definition.check(self._root, begun=bool(self._batches))
+        definition.check(self._root, self._last)
         self.latest()
         self._store.make()
         self._ownership = Ownership.take(self._root)
         self._batches = self._listed()
-        return definition.settle(self._root, self._ownership)
+        return definition.settle(self._root, self._ownership, self._last)
 
     @property
     def ownership(self) -> Ownership:
@@ -104,7 +104,7 @@ class Ledger:
     def drain_begun(self) -> bool:
         """Whether a drain was begun but not committed."""
         try:
-            return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._batches[-1] if self._batches else -1))
+            return bool(self._root.read_json(_DRAIN)["batch_id"] > self._last)
         except FileNotFoundError:
             return False
         except (ValueError, KeyError, TypeError) as error:
@@ -116,6 +116,11 @@ class Ledger:
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""
         return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
+
+    @property
+    def _last(self) -> int:
+        """The newest batch with a manifest; -1 if there is none."""
+        return self._batches[-1] if self._batches else -1
 
     def _listed(self) -> list[int]:
         """Return the batches that have a manifest; other files, such as an editor's backup, are ignored."""

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
+from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine.committed_state import CommittedState
@@ -36,7 +37,9 @@ from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
+from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
 from skypane.runtime.spark.engine.timer import Timer
+from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
 
@@ -55,11 +58,13 @@ class Engine:
         on_batch: Callable[[BatchMetrics], None] | None = None,
         inputs: Callable[[], InputReport] = InputReport,
         pace: float = 0.0,
+        begin: Begin | None = None,
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
         inputs   returns the current report of a source of many inputs
         pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
+        begin    where the query begins if it cannot continue from the state of the checkpoint
         """
         self._settings = settings
         self._pace = pace
@@ -71,14 +76,21 @@ class Engine:
         )
         self._control = ControlLoop.of(settings, workers)
         self.ledger = Ledger(self._store)
-        fence(self.ledger, self._store, settings)
+        fence(self.ledger, self._store, settings, begin)
         ownership = self.ledger.ownership
         self._program = program_of(
             settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
         )
         with ownership.in_charge():
-            self._committed = CommittedState.restored(self._program, self._control, self.ledger.latest())
+            change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin)
+            if change.refused:  # the earlier query has gone on since the change was checked
+                raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
+            latest = beginning(change, self.ledger.latest(), settings.plan)
+            self._committed = CommittedState.restored(self._program, self._control, latest)
             tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
+            #: the files of the earlier query, from which this one continues; unneeded after the first commit
+            self._earlier: frozenset[str] = frozenset()
+            self._change_query(change)
         #: the workers requested by scale() since the last batch began
         self._request: Workers | None = None
         self._began: float | None = None
@@ -201,7 +213,8 @@ class Engine:
             measured = replace(outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized)
             control = requested if drain else self._control.observe(control, measured)
             after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
-            if kept := sorted(outcome.written & outcome.state.files):
+            fresh = outcome.written | (before.state.files if self._earlier else frozenset())
+            if kept := sorted(fresh & outcome.state.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
         decisions = (*outcome.metrics.decisions, *report.decisions)
@@ -210,6 +223,14 @@ class Engine:
         self._committed = after
         self._remove_unneeded(before, outcome)
         return metrics
+
+    def _change_query(self, change: QueryChange) -> None:
+        """Turn the committed state of an earlier query into that of this one; the next commit makes it permanent."""
+        before = self._committed
+        if not change or not isinstance(before.state, WindowState):
+            return
+        state = rewritten(change, before.state, self._partials, before.batch_id + 1)
+        self._earlier, self._committed = before.state.files - state.files, replace(before, state=state)
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the control state with the workers requested by scale(), if any."""
@@ -243,7 +264,8 @@ class Engine:
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
-        ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
+        unneeded, self._earlier = before.state.files | outcome.written | self._earlier, frozenset()
+        ownership.remove(self._partials, unneeded - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)
         if outcome.answers.store == self._answers:
             ownership.remove(self._answers, outcome.answers.files)

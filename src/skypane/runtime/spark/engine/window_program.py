@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.operators.advance import ProgressStep, drained
+from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
@@ -44,6 +45,7 @@ class WindowedProgram:
         self._staged = staged
         self._window_query = plan.window_query(intake.schema)
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
+        self._phases: tuple[Phase, ...] = ()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
         self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
@@ -72,7 +74,9 @@ class WindowedProgram:
             empty = panes.empty_by(step.state.punctuation, due)
             after = self._intake.after(level, step, state, due, panes.retire(step.state.punctuation))
             workers = batch.steering.workers.wlq
-            keys = wlq.largest_partial(due) if self._divisible else 0
+            self._enter(state.phases)
+            ranked = any(phase.choice.top is not None for phase in state.phases)
+            keys = wlq.largest_partial(due) if self._divisible and not ranked else 0
             windows = DueWindows(
                 windows=len(due),
                 row_count=wlq.distinct_row_count(due),
@@ -111,6 +115,14 @@ class WindowedProgram:
             metrics=replace(metrics, empty_windows=empty),
             measured=measured,
         )
+
+    def _enter(self, phases: tuple[Phase, ...]) -> None:
+        """Answer the windows of these phases as they are, and all others by the plan's query."""
+        if phases == self._phases:
+            return
+        query, self._phases = self._plan.window_query(self._intake.schema), phases
+        self._window_query = query if not phases else PhasedWindows(query.query, query.windows, query.zone, phases)
+        self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
 
     def _answer(
         self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from skypane.operators.changes.window_phases import Phase
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.plan import Plan
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.partials import PartialReference
+from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
 
 
@@ -19,12 +21,14 @@ class WindowState:
     """The state of the progress policy, the partials of the open panes, the held rows, and the account of all rows.
 
     ahead   the held rows as they were read, for the late sink; empty without one
+    phases  the windows that an aggregate whose functions have changed answers in part
     """
 
     progress: ProgressState
     open: OpenPanes[PartialReference]
     ahead: tuple[PartialReference, ...] = ()
     account: RowAccount = field(default_factory=RowAccount)
+    phases: tuple[Phase, ...] = ()
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -43,7 +47,8 @@ class WindowState:
         state, saved = plan.progress.restore(progress), operator.get("account")
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
-        return cls(state, open_panes, ahead, account)
+        phases = from_json(tuple[Phase, ...], operator.get("phases", []))
+        return cls(state, open_panes, ahead, account, phases)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
@@ -53,6 +58,7 @@ class WindowState:
             "next_window": self.open.next_window,
             "ahead": [ref.snapshot() for ref in self.ahead],
             "account": self.account.snapshot(),
+            **({"phases": to_json(self.phases)} if self.phases else {}),
         }
 
     @property

@@ -1,0 +1,144 @@
+"""A query that changes on a checkpoint: the change is shown before anything happens, and made by the first batch.
+
+    shown      changes_of(): the recorded query and the new one are compared; nothing is written
+    recorded   the start writes the new definition, and beside it the one before, with its last batch
+    converted  rewritten(): the partials of the open panes are written again, to files that no manifest names yet
+    made       the manifest of the first batch names them; the definition before no longer counts
+
+A kill before the last step leaves the manifest of the earlier query with its partials, so the next start, of the new
+query or of the earlier one, begins from them again.
+
+A query that cannot continue may begin at the offsets of the earlier one, if that was drained: all rows that it has read
+are then answered or rejected, so the new query needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import pyarrow as pa
+
+from skypane.operators.changes.comparison import NewStart, OpenWindows, QueryChange, compare
+from skypane.operators.changes.passed_rows import with_columns
+from skypane.plan import ContinuousPlan, Plan
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.late_rows import schema_of
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
+from skypane.runtime.spark.engine.query_definition import QueryDefinition, as_read
+from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.types import ConfigError, Micros
+from skypane.wording import counted, stamp
+
+Begin: TypeAlias = Literal["at_offsets"]
+
+REWRITTEN = 99_998
+"""Task number, in a file's name, of partials that were converted when the query changed."""
+
+_DRAIN = "a drain of the earlier query was begun: start that query once, which finishes it"
+
+
+def changes_of(
+    store: DocumentStore, ledger: Ledger, plan: Plan, schema: pa.Schema, begin: Begin | None = None
+) -> QueryChange:
+    """Return the change from the query of the last committed batch to `plan` over rows of `schema`; write nothing.
+
+    begin   where a query begins that cannot continue from the state of the earlier one
+
+    Raises CheckpointError if the definition or the newest manifest is damaged.
+    """
+    manifest = ledger.latest()
+    recorded = QueryDefinition.recorded(store, -1 if manifest is None else manifest.batch_id)
+    wanted = as_read(plan.definition(schema))
+    if recorded is None or recorded == wanted:
+        return QueryChange()
+    change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
+    if manifest is not None and not change.refused:
+        state = WindowState.restored(plan, manifest.progress, manifest.operator)
+        change = compare(recorded, wanted, plan.query, schema, _opened(plan, state))
+    if ledger.drain_begun:
+        return replace(change, refused=(*change.refused, _DRAIN))
+    if change.refused and begin is not None and manifest is not None:
+        return _without_state(change, manifest, plan)
+    return change
+
+
+def check_begin(begin: object) -> None:
+    """Raise ConfigError unless `begin` is None or a known beginning."""
+    if begin is not None and begin not in get_args(Begin):
+        raise ConfigError(f"begin must be 'at_offsets' or None, got {begin!r}")
+
+
+def _without_state(change: QueryChange, manifest: Manifest, plan: Plan) -> QueryChange:
+    """Return the change to a query that begins at the offsets of the earlier one."""
+    panes, held = manifest.operator.get("panes"), manifest.operator.get("ahead")
+    if panes is None or isinstance(plan, ContinuousPlan):
+        return replace(change, refused=(*change.refused, _FRONT))
+    if panes or held:
+        return replace(change, refused=(*change.refused, f"{counted(len(panes), 'panes')} {_OPEN}"))
+    end = manifest.metrics["punctuation"]
+    first = None if end is None else -((plan.windows.offset - end) // plan.windows.slide)
+    begins = (f"the query is another one, and begins at the offsets of the earlier one{_from(plan, end, first)}",)
+    return QueryChange(begins=begins, query=plan.query, recorded=change.recorded, start=NewStart(first))
+
+
+def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
+    if first is None:
+        return ""
+    begin, after = plan.windows.bounds(first)
+    return (
+        f", which has answered all windows to {stamp(end)}; the first window of the new one is {stamp(begin)} to "
+        f"{stamp(after)}, and rows before it are late"
+    )
+
+
+_FRONT = "a continuous skyline cannot begin at offsets, or be replaced there: use another checkpoint"
+_OPEN = (
+    "of the earlier query hold rows that have been read: answer them by a drain of that query, with drain() or "
+    "`skypane run JOB --drain`"
+)
+
+
+def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan) -> Manifest | None:
+    """Return the manifest from which the new query's state is restored: the newest one, or that of a new beginning."""
+    if change.start is None or manifest is None:
+        return manifest
+    state, first = WindowState.initial(plan), change.start.first
+    if first is not None:
+        progress = plan.progress.close(state.progress, plan.windows.bounds(first)[0])
+        state = replace(state, progress=progress, open=replace(state.open, next_window=first))
+    return replace(manifest, progress=plan.progress.snapshot(state.progress), operator=state.snapshot())
+
+
+def _opened(plan: Plan, state: WindowState) -> OpenWindows:
+    return OpenWindows(
+        plan.windows,
+        frozenset(state.open.panes),
+        frozenset(plan.windows.pane_at(pane.start) for pane in state.progress.held.panes),
+        state.open.next_window,
+        state.phases,
+    )
+
+
+def rewritten(change: QueryChange, state: WindowState, store: DocumentStore, batch_id: int) -> WindowState:
+    """Return the state as that of the new query; its partials are written to files of batch `batch_id`."""
+    state = replace(state, phases=change.phases)
+    if not change.converts or change.start is not None:
+        return state
+    panes = {pane: _written(store, batch_id, refs, change.partial) for pane, refs in state.open.panes.items()}
+    rejected = schema_of(change.schema)
+    ahead = _written(store, batch_id, state.ahead, lambda rows: with_columns(rows, rejected)) if state.ahead else ()
+    return replace(state, open=replace(state.open, panes=panes), ahead=ahead)
+
+
+def _written(
+    store: DocumentStore,
+    batch_id: int,
+    refs: Iterable[PartialReference],
+    convert: Callable[[pa.Table], pa.Table],
+) -> tuple[PartialReference, ...]:
+    read = PartialReader(store)
+    return tuple(partials.write(store, attempt_name(batch_id, REWRITTEN), (convert(read(ref)) for ref in refs)))
