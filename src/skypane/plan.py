@@ -32,6 +32,11 @@ class Plan:
     progress: ProgressPolicy = field(default_factory=KSlack)
     source: str | None = None
 
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The query, as the only one."""
+        return (self.query,)
+
     @cached_property
     def gate(self) -> EntryRules:
         return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
@@ -61,6 +66,11 @@ class Plan:
     def windows_in_words(self) -> str:
         """The windows and their time column, in words."""
         return f"{Length(self.windows.length).words} of {self.time}, every {Length(self.windows.slide).words}"
+
+    @property
+    def in_words(self) -> list[tuple[str, str]]:
+        """The query and its windows, in words."""
+        return [("query", str(self.query)), ("windows", self.windows_in_words)]
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""

@@ -75,16 +75,7 @@ class EntryRules:
     def split(self, rows: pa.Table) -> Entry:
         """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
-        times, null_time, absurd_time = _times(rows.column(self.time))
-        panes = self.windows.panes_at(times)
-        reasons = RejectReasons(rows.num_rows)
-        reasons.add(f"null {self.time}", null_time)
-        reasons.add(f"absurd {self.time}", absurd_time)
-        reasons.add_unrankable(rows, self.required)
-        if self.first_open is not None:
-            reasons.add(LATE, panes < self.first_open)
-        if self.limit is not None:
-            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
+        times, panes, reasons = self._judged(rows)
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
@@ -102,6 +93,24 @@ class EntryRules:
             ),
             sources=sources,
         )
+
+    def reasons(self, rows: pa.Table) -> RejectReasons:
+        """Return the reasons for which rows may not enter."""
+        return self._judged(rows.combine_chunks())[2]
+
+    def _judged(self, rows: pa.Table) -> tuple[IntArray, IntArray, RejectReasons]:
+        """Return the time and the pane of each row, and the reasons for which rows may not enter."""
+        times, null_time, absurd_time = _times(rows.column(self.time))
+        panes = self.windows.panes_at(times)
+        reasons = RejectReasons(rows.num_rows)
+        reasons.add(f"null {self.time}", null_time)
+        reasons.add(f"absurd {self.time}", absurd_time)
+        reasons.add_unrankable(rows, self.required)
+        if self.first_open is not None:
+            reasons.add(LATE, panes < self.first_open)
+        if self.limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
+        return times, panes, reasons
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

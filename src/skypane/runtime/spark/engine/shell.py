@@ -73,9 +73,7 @@ class Engine:
         self.ledger = Ledger(self._store)
         fence(self.ledger, self._store, settings)
         ownership = self.ledger.ownership
-        self._program = program_of(
-            settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
-        )
+        self._program = program_of(settings, self._store, self._staged)
         with ownership.in_charge():
             self._committed = CommittedState.restored(self._program, self._control, self.ledger.latest())
             tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
@@ -227,16 +225,19 @@ class Engine:
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
-        sinks = self._settings.sinks
-        sinks.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
-        if sinks.late is not None and outcome.rejected is not None:
-            sinks.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
-        if sinks.front is not None and outcome.current is not None:
-            sinks.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
+        sinks = self._settings.sinks.by_role
+        for role, sent in outcome.by_role.items():
+            if role in sinks:
+                sinks[role].write(rows.sparkSession, replace(sent, driver=driver), batch_id)
+
+    def _staged(self, role: str) -> DocumentStore:
+        """Return the folder to which workers write the answers for a sink."""
+        return self._settings.sinks.by_role[role].stage(self.ledger.ownership.driver) or self._answers
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
         ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)
-        if outcome.answers.store == self._answers:
-            ownership.remove(self._answers, outcome.answers.files)
+        for sent in outcome.by_role.values():
+            if sent.store == self._answers:
+                ownership.remove(self._answers, sent.files)
