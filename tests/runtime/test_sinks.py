@@ -162,6 +162,20 @@ def test_files_that_a_reader_may_have_read_stay_when_a_batch_is_repeated(
         assert [path for path in (Path(folder) / STAGE).rglob("*") if path.is_file()] == []
 
 
+def test_files_of_workers_become_one_where_a_reader_needs_whole_batches(tmp_path: Path):
+    out = Directory(str(tmp_path), one_file=True)
+    out.open(QueryStart("q"))
+    out.write(NO_SPARK, staged(out, [ONE, TWO, THREE]), 1)
+    assert visible(tmp_path) == ["part-000000000001-00000.parquet"]
+    assert pq.read_table(tmp_path / visible(tmp_path)[0]) == pa.concat_tables([ONE, TWO, THREE])
+    before = files_of(tmp_path)
+    out.write(NO_SPARK, staged(out, [TWO, ONE, THREE]), 1)
+    assert files_of(tmp_path) == before
+    assert [path for path in (tmp_path / STAGE).rglob("*") if path.is_file()] == []
+    with pytest.raises(ConfigError, match="one_file must be True or False"):
+        Directory(str(tmp_path), one_file="yes")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_text_file_stays_when_its_rows_come_again_in_another_order(tmp_path: Path, kind: Format):
     out = opened(tmp_path, kind)

@@ -22,6 +22,7 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
+from skypane.control.exchange import Exchange, ExchangeState
 from skypane.operators.entry.reject_reasons import LATE, REASON
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
@@ -152,8 +153,12 @@ def test_a_stopped_stream_continues(spark: SparkSession, tmp_path: Path):
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
 
 
-def test_workers_and_exchange_apply_to_all(spark: SparkSession, tmp_path: Path):
+@pytest.mark.parametrize("splitting", ["PB_RR", "AS_PID"])
+def test_workers_and_exchange_apply_to_all(
+    splitting: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """With an exchange, by the panes of the query with the shortest ones, and windows on workers, answers are the same."""
+    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     tables = batches(7)
     write_batches(tmp_path / "in", tables, files=3)
     rows = read_batches(spark, tmp_path / "in", tables[0].schema, files=3)
@@ -165,14 +170,16 @@ def test_workers_and_exchange_apply_to_all(spark: SparkSession, tmp_path: Path):
         source="sensor",
         checkpoint=tmp_path / "checkpoint",
         output=tmp_path / "out",
-        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2),
+        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2)),
     )
-    costs = replace(job.settings.costs, exchange=0.0, exchange_per_row=0.0, job=0.0, window=1.0, shard_per_row=0.0)
+    costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
     seen = finish(replace(job, settings=replace(job.settings, costs=costs)))
     for name in ASKED:
         found = windows_of(parquet_rows(tmp_path / "out" / name).sort_by("window_start"))
         assert found == as_alone(name, tables), name
+    assert {metrics.exchange for metrics in seen} == {True}
     assert {"spark", "threads"} & {metrics.wlq_where for metrics in seen}
+    assert any(metrics.decision("workers") for metrics in seen), "the elastic policy sees the seconds of all queries"
 
 
 def test_a_changed_query_is_refused_by_name(spark: SparkSession, tmp_path: Path):

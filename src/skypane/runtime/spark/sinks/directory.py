@@ -36,8 +36,10 @@ class Directory(Sink):
     read a file as soon as it is there. (If a batch comes with other rows, because Spark has lost its record of it, it
     replaces its files.)
 
-    path    a path, absolute or relative to the working folder, or a URI
-    format  "parquet", "csv" or "json"
+    path      a path, absolute or relative to the working folder, or a URI
+    format    "parquet", "csv" or "json"
+    one_file  one file for each micro-batch, also if several workers answer its windows: a reader of the files in order
+              of their times gets whole batches, and windows in order (csv and json are always so)
     """
 
     job_formats: ClassVar[tuple[str, ...]] = get_args(Format)
@@ -45,11 +47,14 @@ class Directory(Sink):
     path: str
     format: Format = "parquet"
     _: KW_ONLY
+    one_file: bool = False
     holds: str = ANSWERS
 
     def __post_init__(self) -> None:
         if self.format not in self.job_formats:
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
+        if not isinstance(self.one_file, bool):
+            raise ConfigError(f"one_file must be True or False, got {self.one_file!r}")
 
     @cached_property
     def store(self) -> DocumentStore:
@@ -85,6 +90,8 @@ class Directory(Sink):
             return
         if answers.store is None or self.format != "parquet":
             files = self._written(stage, prefix, answers)
+        elif self.one_file and len(answers.files) > 1:
+            files = self._joined(stage, prefix, answers)
         else:
             files = answers.files
         stage.sync(*files)
@@ -125,11 +132,19 @@ class Directory(Sink):
         return True
 
     def _missing_of_text(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> pa.Table | None:
-        """Return no rows if the file of a batch, which has all of them or is not there, has these; else None."""
+        """Return no rows if the file of a batch, which is the only one, has these rows; else None."""
         (draft,) = self._written(stage, prefix, answers) or ("",)
         same = bool(draft) and same_lines(stage.read(draft), self.store.read(self._name(prefix, 0)))
         stage.remove([draft] if draft else ())
         return answers.schema.empty_table() if same else None
+
+    def _joined(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> tuple[str, ...]:
+        """Write the files of workers as one, in their order; only one of them is in memory at a time."""
+        name = f"{prefix}-driver.{self.format}"
+        tables = (stage.read_parquet(part, answers.schema) for part in answers.files)
+        stage.write_parquet(name, answers.schema, tables)
+        stage.remove(answers.files)
+        return (name,)
 
     def _written(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> tuple[str, ...]:
         if not answers.row_count:
