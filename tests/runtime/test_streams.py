@@ -153,15 +153,16 @@ def test_a_stopped_stream_continues(spark: SparkSession, tmp_path: Path):
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
 
 
-@pytest.mark.parametrize("splitting", ["PB_RR", "AS_PID"])
+@pytest.mark.parametrize(("splitting", "folder"), [("PB_RR", True), ("AS_PID", False)])
 def test_workers_and_exchange_apply_to_all(
-    splitting: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    splitting: str, folder: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """With an exchange, by the panes of the query with the shortest ones, and windows on workers, answers are the same."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     tables = batches(7)
     write_batches(tmp_path / "in", tables, files=3)
     rows = read_batches(spark, tmp_path / "in", tables[0].schema, files=3)
+    memories = {name: sp.Memory() for name in ASKED}
     job = sp.streams(
         rows,
         ASKED,
@@ -169,14 +170,15 @@ def test_workers_and_exchange_apply_to_all(
         window=WINDOWS,
         source="sensor",
         checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out",
+        output=tmp_path / "out" if folder else memories,
         workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2)),
     )
     costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
     seen = finish(replace(job, settings=replace(job.settings, costs=costs)))
     for name in ASKED:
-        found = windows_of(parquet_rows(tmp_path / "out" / name).sort_by("window_start"))
-        assert found == as_alone(name, tables), name
+        rows_of = parquet_rows(tmp_path / "out" / name) if folder else memories[name].table()
+        assert windows_of(rows_of.sort_by("window_start")) == as_alone(name, tables), name
+    assert not [*(tmp_path / "checkpoint" / "skypane" / "answers").iterdir()]
     assert {metrics.exchange for metrics in seen} == {True}
     assert {"spark", "threads"} & {metrics.wlq_where for metrics in seen}
     assert any(metrics.decision("workers") for metrics in seen), "the elastic policy sees the seconds of all queries"
@@ -219,6 +221,8 @@ def test_outputs_cannot_be_swapped(spark: SparkSession, tmp_path: Path):
         ({"output": {"best": "a"}}, "no sink for 'first', 'load', 'sums'"),
         ({"output": {**dict.fromkeys(ASKED, "a"), "bst": "b"}}, "did you mean 'best'"),
         ({"output": dict.fromkeys(ASKED, "same")}, "must be two folders"),
+        ({"output": dict.fromkeys(ASKED, sp.Memory())}, "one sink for 'best' and 'first'"),
+        ({"output": dict.fromkeys(ASKED, print)}, "one sink for 'best' and 'first'"),
         ({"window": {"best": "10 s"}}, "none for the query 'first', 'load', 'sums'"),
         ({"window": "10 s", "slide": {"lod": "5 s"}}, "did you mean 'load'"),
         ({"time": None, "output": None}, "time= and output= are needed"),

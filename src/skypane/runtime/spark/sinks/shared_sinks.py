@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Self
 
 import pyarrow as pa
@@ -64,6 +65,7 @@ def _by_name(output: object, names: Collection[str]) -> Mapping[str, object]:
         missing = [name for name in names if name not in output]
         if missing:
             raise ConfigError(f"output has no sink for {', '.join(map(repr, missing))}: give each query one")
+        _check_own(output)
         return output
     folder = Directory(os.fspath(output)) if isinstance(output, (str, os.PathLike)) else output
     if not isinstance(folder, Directory):
@@ -72,3 +74,12 @@ def _by_name(output: object, names: Collection[str]) -> Mapping[str, object]:
             f"{{{', '.join(f'{name!r}: ...' for name in names)}}}, got {output!r}"
         )
     return {name: replace(folder, path=str(folder.store.place.child(name))) for name in names}
+
+
+def _check_own(outputs: Mapping[str, object]) -> None:
+    """Raise ConfigError if two queries have one sink, which knows a batch by its number: both have the same."""
+    for (name, sink_of_one), (other, sink_of_other) in combinations(outputs.items(), 2):
+        if sink_of_one is sink_of_other and not isinstance(sink_of_one, (str, os.PathLike)):
+            raise ConfigError(
+                f"output has one sink for {name!r} and {other!r}, {sink_of_one!r}: give each query one of its own"
+            )
