@@ -69,6 +69,39 @@ class InputReport:
         return any(decision.what == "readers" for decision in self.decisions)
 
 
+@dataclass(frozen=True, slots=True)
+class QueryMetrics:
+    """Metrics of one of several queries in a micro-batch; each field is as that of BatchMetrics, for this query alone."""
+
+    late_rows: int
+    quarantined: dict[str, int]
+    late_by_source: dict[str, int]
+    punctuation: Micros | None
+    newest: Micros | None
+    slack: Micros | None
+    seen_rows: int
+    dropped_rows: int
+    open_panes: int
+    open_rows: int
+    open_bytes: int
+    windows: int
+    window_rows: int
+    empty_windows: int
+    latest_window: dict[str, int] | None
+    held_rows: int
+    wlq_where: str
+    totals: dict[str, int]
+    #: the decisions on the punctuation and on where the windows were answered
+    decisions: tuple[Decision[Any], ...]
+
+    @classmethod
+    def of(cls, metrics: BatchMetrics) -> Self:
+        """Return the metrics of a query from those of a batch in which it was the only one."""
+        values = {name: getattr(metrics, name) for name in cls.__slots__}
+        own = tuple(decision for decision in metrics.decisions if decision.what in {"progress", "placement"})
+        return cls(**values | {"decisions": own})
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
     """Metrics of one micro-batch: event times in microseconds, durations in seconds, counts in rows unless noted."""
@@ -142,6 +175,9 @@ class BatchMetrics:
     #: of dropped_rows those that no delay could have saved, which were later than any row before them, or whose input was
     #: behind; None if the policy does not count them
     unavoidable_rows: int | None = None
+    #: of a job of several queries: the metrics of each, by name; numbers of rows, panes and windows above are then their
+    #: sums, `rows` and `seconds` those of the batch, `punctuation` the earliest, and `totals` is empty
+    queries: dict[str, QueryMetrics] = field(default_factory=dict)
 
     @property
     def drop_ratio(self) -> float:

@@ -33,6 +33,11 @@ class Plan:
     progress: ProgressPolicy = DEFAULT
     source: str | None = None
 
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The query, as the only one."""
+        return (self.query,)
+
     @cached_property
     def gate(self) -> EntryRules:
         return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
@@ -70,6 +75,11 @@ class Plan:
         """The windows and their time column, in words."""
         return f"{Length(self.windows.length).words} of {self.time}, every {Length(self.windows.slide).words}"
 
+    @property
+    def in_words(self) -> list[tuple[str, str]]:
+        """The query and its windows, in words."""
+        return [("query", str(self.query)), ("windows", self.windows_in_words)]
+
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
         return {
@@ -89,14 +99,7 @@ class Plan:
 
         It has only the kind of a policy, whose numbers may change.
         """
-        plan = self.describe()
-        if "policy" in plan["progress"]:
-            plan["progress"] = {"policy": plan["progress"]["policy"]}
-        return {
-            **plan,
-            "columns": {field.name: str(field.type) for field in schema},
-            "column order": schema.names,
-        }
+        return definition_of(self.describe(), schema)
 
 
 @dataclass(frozen=True)
@@ -117,3 +120,12 @@ class ContinuousPlan(Plan):
         """The windows and their time column, in words."""
         every = Length(self.windows.length).words
         return f"the last {Length(self.query.window).words} of {self.time} at any time, updated every {every}"
+
+
+def definition_of(described: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Return what identifies the described queries over rows of `schema`, see Plan.definition()."""
+    progress = described["progress"]
+    if "policy" in progress:
+        progress = {"policy": progress["policy"]}
+    columns = {field.name: str(field.type) for field in schema}
+    return {**described, "progress": progress, "columns": columns, "column order": schema.names}

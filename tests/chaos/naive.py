@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 SECOND = 1_000_000
-LENGTH, SLIDE, CONTINUOUS = 50 * SECOND, 20 * SECOND, 5 * SECOND
+LENGTH, SLIDE, CONTINUOUS, SHORT = 50 * SECOND, 20 * SECOND, 5 * SECOND, 15 * SECOND
 AHEAD = 365 * 86_400 * SECOND
 """How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
@@ -88,12 +88,17 @@ def continuous_pane_end(time: int) -> int:
     return (time // CONTINUOUS + 1) * CONTINUOUS
 
 
-def windows(entered: Iterable[Row], punctuation: int) -> dict[int, list[Row]]:
+def short_pane_end(time: int) -> int:
+    """Windows of 15 s that do not overlap are panes."""
+    return (time // SHORT + 1) * SHORT
+
+
+def windows(entered: Iterable[Row], punctuation: int, length: int = LENGTH, slide: int = SLIDE) -> dict[int, list[Row]]:
     """The rows of each window that is over, by its start."""
     found: dict[int, list[Row]] = defaultdict(list)
     for row in entered:
-        for start in range(row["ts"] // SLIDE * SLIDE, row["ts"] - LENGTH, -SLIDE):
-            if start + LENGTH <= punctuation:
+        for start in range(row["ts"] // slide * slide, row["ts"] - length, -slide):
+            if start + length <= punctuation:
                 found[start].append(row)
     return dict(found)
 

@@ -87,13 +87,13 @@ class PaneQuery:
         self._buffer.append(batch)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
-        self._lifting += _lifting(batch)
+        self._lifting += lifting_bytes(batch)
         if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
             self._lift()
 
     def step_bytes(self, *coming: pa.RecordBatch) -> int:
         """Return the estimated bytes of the next step, in addition to those held, if `coming` is absorbed before it."""
-        return self._lifting + sum(map(_lifting, coming)) + self._largest
+        return self._lifting + sum(map(lifting_bytes, coming)) + self._largest
 
     def close(self) -> LiftResult:
         """Lift the remaining rows and return one partial per pane, oldest pane first."""
@@ -110,6 +110,10 @@ class PaneQuery:
             return
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
+        self.take(rows)
+
+    def take(self, rows: pa.Table) -> Rejection:
+        """Lift rows at once, without the buffer, and return those that may not enter."""
         entry = self._gate.split(rows)
         # One pane at a time gives the cost of each pane; a bulk query lifts all panes at once, which is faster.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
@@ -124,6 +128,7 @@ class PaneQuery:
         self._rejections.append(entry.rejection)
         self._sources.append(entry.sources)
         self._shown.append(entry.shown)
+        return entry.rejection
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:
@@ -134,6 +139,6 @@ class PaneQuery:
         return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)
 
 
-def _lifting(batch: pa.RecordBatch) -> int:
+def lifting_bytes(batch: pa.RecordBatch) -> int:
     """Return the estimated bytes for sorting rows into panes and lifting them."""
     return int(batch.nbytes) + step_bytes([pa.Table.from_batches([batch])])

@@ -6,7 +6,7 @@ rows -> gate: pane -> lift -> partial -> [punctuation closes the pane] -> combin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import WindowAnswer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
+from skypane.shared_plan import SharedPlan
 from skypane.types import Micros
 
 
@@ -63,6 +64,12 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
         worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
         answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
         yield StepOutcome(answers, step.rejection, step.totals)
+
+
+def run_shared(plan: SharedPlan, events: Sequence[Event]) -> Iterator[dict[str, StepOutcome]]:
+    """Yield the outcomes of each event by query: several queries over one stream answer as each would alone."""
+    outcomes = zip(*(run(one, events) for one in plan.plans.values()), strict=True)
+    return (dict(zip(plan.plans, step, strict=True)) for step in outcomes)
 
 
 def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[StepUpdates]:

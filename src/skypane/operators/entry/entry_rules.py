@@ -82,23 +82,8 @@ class EntryRules:
     def split(self, rows: pa.Table) -> Entry:
         """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
-        off = (
-            None if self.clocks is None or self.source is None else ClocksOff.of(rows.column(self.source), self.clocks)
-        )
-        rows, shown = self._aligned(rows, off)
-        times, null_time, absurd_time = _times(rows.column(self.time))
-        panes = self.windows.panes_at(times)
-        reasons = RejectReasons(rows.num_rows)
-        reasons.add(f"null {self.time}", null_time)
-        reasons.add(f"absurd {self.time}", absurd_time)
-        reasons.add_unrankable(rows, self.required)
-        if off is not None and self.clocks is not None and not self.clocks.align:
-            reasons.add(AHEAD, off.offsets > 0)
-            reasons.add(BEHIND, off.offsets < 0)
-        if self.first_open is not None:
-            reasons.add(LATE, panes < self.first_open)
-        if self.limit is not None:
-            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
+        rows, off, shown = self._aligned(rows)
+        times, panes, reasons = self._judged(rows, off)
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
@@ -118,13 +103,39 @@ class EntryRules:
             shown=shown,
         )
 
-    def _aligned(self, rows: pa.Table, off: ClocksOff | None) -> tuple[pa.Table, Mapping[str, Micros]]:
-        """Return the rows with corrected times, if clocks are aligned, and the newest times that clocks showed."""
-        if off is None or self.clocks is None:
-            return rows, {}
+    def reasons(self, rows: pa.Table) -> RejectReasons:
+        """Return the reasons for which rows may not enter."""
+        rows, off, _ = self._aligned(rows.combine_chunks())
+        return self._judged(rows, off)[2]
+
+    def _aligned(self, rows: pa.Table) -> tuple[pa.Table, ClocksOff | None, Mapping[str, Micros]]:
+        """Return the rows, with corrected times if clocks are aligned, the clocks that are off, and what these showed."""
+        if self.clocks is None or self.source is None:
+            return rows, None, {}
+        off = ClocksOff.of(rows.column(self.source), self.clocks)
+        if off is None:
+            return rows, None, {}
         times, nulls, absurd = _times(rows.column(self.time))
         invalid = nulls if absurd is None else absurd if nulls is None else nulls | absurd
-        return off.corrected(rows, self.time) if self.clocks.align else rows, off.shown(times, invalid)
+        shown = off.shown(times, invalid)
+        return off.corrected(rows, self.time) if self.clocks.align else rows, off, shown
+
+    def _judged(self, rows: pa.Table, off: ClocksOff | None) -> tuple[IntArray, IntArray, RejectReasons]:
+        """Return the time and the pane of each row, and the reasons for which rows may not enter."""
+        times, null_time, absurd_time = _times(rows.column(self.time))
+        panes = self.windows.panes_at(times)
+        reasons = RejectReasons(rows.num_rows)
+        reasons.add(f"null {self.time}", null_time)
+        reasons.add(f"absurd {self.time}", absurd_time)
+        reasons.add_unrankable(rows, self.required)
+        if off is not None and self.clocks is not None and not self.clocks.align:
+            reasons.add(AHEAD, off.offsets > 0)
+            reasons.add(BEHIND, off.offsets < 0)
+        if self.first_open is not None:
+            reasons.add(LATE, panes < self.first_open)
+        if self.limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
+        return times, panes, reasons
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

@@ -128,6 +128,11 @@ class DocumentStore:
         """Move a file within one file system, replacing the target if it exists."""
         self._fs[0].move(self.path(name), target.path(target_name))
 
+    def read(self, name: str) -> bytes:
+        """Return the contents of a file."""
+        with self._fs[0].open_input_stream(self.path(name)) as stream:
+            return bytes(stream.read())
+
     def read_json(self, name: str) -> Any:
         """Return a document; raise FileNotFoundError if it is missing, ValueError if it is damaged."""
         with self._fs[0].open_input_stream(self.path(name)) as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
 from skypane.operators.entry.reject_reasons import REASON
+from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
@@ -30,14 +31,17 @@ from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
+from skypane.runtime.spark.engine.shared_program import rejected_schema
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.session import parallelism
+from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
+from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
@@ -56,25 +60,25 @@ class Job:
         cls,
         rows: DataFrame,
         schema: pa.Schema,
-        plan: Plan,
+        plan: Plan | SharedPlan,
         checkpoint: str | os.PathLike[str],
-        sinks: Sinks,
+        sinks: Sinks | SharedSinks,
         workers: WorkerOptions,
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
         plan.validate(schema)
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
             rows, schema = pruned(rows, schema, plan.reads(schema))
-        elif REASON in schema.names:
-            raise ConfigError(f"late rows get a column {REASON!r} with the reason: rename yours")
-        answers = plan.output_schema(schema)
-        spark_schema(answers)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
-        sinks.check({"output": answers, "late": schema_of(schema), "front": schema})
+        else:
+            _check_free(schema, (REASON, QUERIES) if isinstance(plan, SharedPlan) else (REASON,))
+        received = sent(plan, schema)
+        for one in received.values():
+            spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
+        sinks.check(received)
         start, elastic = workers.begin(parallelism(rows.sparkSession))
         settings = JobSettings(
             plan=plan,
             schema=schema,
-            answer_schema=answers,
             # Absolute, because Java resolves a relative path against the folder in which it was started.
             checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
             sinks=sinks,
@@ -94,13 +98,12 @@ class Job:
         return notebook.table("skypane job, not started", self._summary())
 
     def _summary(self) -> list[tuple[str, str]]:
-        plan = self.settings.plan
+        plan, sinks = self.settings.plan, self.settings.sinks
         return [
-            ("query", str(plan.query)),
-            ("windows", plan.windows_in_words),
+            *plan.in_words,
             ("progress", repr(plan.progress)),
-            ("output", repr(self.settings.sinks.output)),
-            ("late rows", "counted" if self.settings.sinks.late is None else repr(self.settings.sinks.late)),
+            *((role, repr(sink)) for role, sink in sinks.by_role.items() if role.startswith("output")),
+            ("late rows", "counted" if sinks.late is None else repr(sinks.late)),
             ("checkpoint", self.settings.checkpoint),
         ]
 
@@ -174,6 +177,21 @@ class Job:
                 f"stream are lost: free disk space or grant write access there, and start again"
             ) from error
         return StreamHandle(lifecycle.query, engine, lifecycle, spark, inputs)
+
+
+def sent(plan: Plan | SharedPlan, schema: pa.Schema) -> dict[str, pa.Schema]:
+    """Return the schemas of the rows that sinks receive, by the role of the sink, for rows of `schema`."""
+    if isinstance(plan, SharedPlan):
+        answers = {output_of(name): one for name, one in plan.answer_schemas(schema).items()}
+        return answers | {"late": rejected_schema(schema)}
+    return {"output": plan.output_schema(schema), "late": schema_of(schema), "front": schema}
+
+
+def _check_free(schema: pa.Schema, added: Iterable[str]) -> None:
+    """Raise ConfigError if rows have a column of a name that late rows add."""
+    for name in added:
+        if name in schema.names:
+            raise ConfigError(f"late rows get a column {name!r}: rename yours")
 
 
 def _pace(when: dict[str, Any] | None) -> float:

@@ -84,8 +84,9 @@ class ControlLoop:
     @classmethod
     def of(cls, settings: JobSettings, workers: Workers) -> Self:
         """Return the policies of a job that requests these workers."""
-        query = settings.plan.query
-        growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
+        growth = max(
+            query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH for query in settings.plan.queries
+        )
         return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth)
 
     @property

@@ -17,6 +17,9 @@ from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
+_OF_ALL = frozenset({"output", "late", "front"})
+"""Roles of the sinks that belong to the whole query of a checkpoint."""
+
 
 def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Begin | None = None) -> None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
@@ -55,7 +58,9 @@ def _claim_locations(
         locations[role] = None if location is None else str(location)
         before = None if last is None or location is None else noted.get(role)
         with _usable(role, str(location)):
-            sink.open(QueryStart(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
+            # Queries that share a checkpoint own their folders by name, so that two of them cannot be swapped.
+            owner = query if role in _OF_ALL else f"{query} {role}"
+            sink.open(QueryStart(owner, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
     return locations
 
 

@@ -61,9 +61,13 @@ class Ingest:
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
+        return level, self.advance(batch, state, level)
+
+    def advance(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> ProgressStep:
+        """Advance the punctuation by the rows of a batch."""
         with batch.timer("progress"):
             policy, windows = self.plan.progress, self.plan.windows
-            step = advance(
+            return advance(
                 policy,
                 windows,
                 state.progress,
@@ -73,7 +77,6 @@ class Ingest:
                 level.shown,
                 batch.waiting_since,
             )
-        return level, step
 
     def add(
         self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None

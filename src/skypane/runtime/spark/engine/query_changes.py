@@ -14,9 +14,9 @@ are then answered or rejected, so the new query needs none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
 from skypane.runtime.spark.engine.query_definition import QueryDefinition, as_read
 from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, Micros
 from skypane.wording import counted, stamp
 
@@ -38,11 +39,13 @@ Begin: TypeAlias = Literal["at_offsets"]
 REWRITTEN = 99_998
 """Task number, in a file's name, of partials that were converted when the query changed."""
 
+_QUERIES = "queries"
+"""Key of the definition of several queries."""
 _DRAIN = "a drain of the earlier query was begun: start that query once, which finishes it"
 
 
 def changes_of(
-    store: DocumentStore, ledger: Ledger, plan: Plan, schema: pa.Schema, begin: Begin | None = None
+    store: DocumentStore, ledger: Ledger, plan: Plan | SharedPlan, schema: pa.Schema, begin: Begin | None = None
 ) -> QueryChange:
     """Return the change from the query of the last committed batch to `plan` over rows of `schema`; write nothing.
 
@@ -55,6 +58,8 @@ def changes_of(
     wanted = as_read(plan.definition(schema))
     if recorded is None or recorded == wanted:
         return QueryChange()
+    if isinstance(plan, SharedPlan) or _QUERIES in recorded:
+        return QueryChange(refused=tuple(_of_several(recorded, wanted)))
     change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
     if manifest is not None and not change.refused:
         state = WindowState.restored(plan, manifest.progress, manifest.operator)
@@ -64,6 +69,24 @@ def changes_of(
     if change.refused and begin is not None and manifest is not None:
         return _without_state(change, manifest, plan)
     return change
+
+
+def _of_several(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the differences of checkpoints of which one, or both, are of several queries; none of them may change."""
+    if _QUERIES not in recorded or _QUERIES not in wanted:
+        yield "a query alone and several queries (sp.streams) cannot continue from each other"
+        return
+    before, after = recorded[_QUERIES], wanted[_QUERIES]
+    for name in sorted({*before, *after}):
+        if name not in before or name not in after:
+            yield f"query {name!r} is {'new' if name in after else 'gone'}"
+        elif before[name] != after[name]:
+            yield f"query {name!r} was {before[name]}, is {after[name]}"
+    yield from (
+        f"{key} was {recorded.get(key)!r}, is {wanted.get(key)!r}"
+        for key in sorted({*recorded, *wanted} - {_QUERIES})
+        if recorded.get(key) != wanted.get(key)
+    )
 
 
 def check_begin(begin: object) -> None:
@@ -102,9 +125,9 @@ _OPEN = (
 )
 
 
-def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan) -> Manifest | None:
+def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan | SharedPlan) -> Manifest | None:
     """Return the manifest from which the new query's state is restored: the newest one, or that of a new beginning."""
-    if change.start is None or manifest is None:
+    if change.start is None or manifest is None or isinstance(plan, SharedPlan):
         return manifest
     state, first = WindowState.initial(plan), change.start.first
     if first is not None:

@@ -78,9 +78,7 @@ class Engine:
         self.ledger = Ledger(self._store)
         fence(self.ledger, self._store, settings, begin)
         ownership = self.ledger.ownership
-        self._program = program_of(
-            settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
-        )
+        self._program = program_of(settings, self._store, self._staged)
         with ownership.in_charge():
             change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin)
             if change.refused:  # the earlier query has gone on since the change was checked
@@ -255,17 +253,20 @@ class Engine:
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
-        sinks = self._settings.sinks
-        sinks.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
-        if sinks.late is not None and outcome.rejected is not None:
-            sinks.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
-        if sinks.front is not None and outcome.current is not None:
-            sinks.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
+        sinks = self._settings.sinks.by_role
+        for role, sent in outcome.by_role.items():
+            if role in sinks:
+                sinks[role].write(rows.sparkSession, replace(sent, driver=driver), batch_id)
+
+    def _staged(self, role: str) -> DocumentStore:
+        """Return the folder to which workers write the answers for a sink."""
+        return self._settings.sinks.by_role[role].stage(self.ledger.ownership.driver) or self._answers
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
         unneeded, self._earlier = before.state.files | outcome.written | self._earlier, frozenset()
         ownership.remove(self._partials, unneeded - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)
-        if outcome.answers.store == self._answers:
-            ownership.remove(self._answers, outcome.answers.files)
+        for sent in outcome.by_role.values():
+            if sent.store == self._answers:
+                ownership.remove(self._answers, sent.files)

@@ -60,6 +60,10 @@ class WindowedProgram:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
+    def after_lift(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> BatchOutcome[WindowState]:
+        """Process a batch whose rows are lifted already, together with those of other queries."""
+        return self._complete(batch, state, level, self._intake.advance(batch, state, level))
+
     def drain(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
         """Answer every window with a row that is not quarantined, as if a punctuation had ended the stream."""
         return self._complete(batch, state, LiftReports(()), drained(self._plan.progress, state.progress, state.open))

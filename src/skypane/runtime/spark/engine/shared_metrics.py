@@ -1,0 +1,75 @@
+"""Assemble the metrics of a micro-batch of several queries: those of each, and those of the batch as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+
+from skypane.control.measurements import BatchMeasurements
+from skypane.metrics import BatchMetrics, QueryMetrics
+from skypane.runtime.spark.engine.batch_metrics import plain, rho_of, sigma_of
+from skypane.runtime.spark.engine.program import MicroBatch
+from skypane.runtime.spark.engine.utilization import period_of, window_period_of
+from skypane.types import Micros
+
+
+def shared_metrics(
+    batch: MicroBatch, queries: Mapping[str, BatchMetrics], rows: int, measured: BatchMeasurements
+) -> BatchMetrics:
+    """Return the metrics of a batch of `rows` rows from those of its queries.
+
+    Rows read and seconds are those of the batch; numbers of rows, panes and windows are sums over the queries; the
+    punctuation is the earliest one: all queries are complete before it.
+    """
+    each, steering = list(queries.values()), batch.steering
+    return BatchMetrics(
+        batch_id=batch.batch_id,
+        rows=rows,
+        late_rows=sum(one.late_rows for one in each),
+        quarantined=_added(one.quarantined for one in each),
+        late_by_source=_added(one.late_by_source for one in each),
+        punctuation=_earliest([one.punctuation for one in each]),
+        newest=max((one.newest for one in each if one.newest is not None), default=None),
+        slack=max((one.slack for one in each if one.slack is not None), default=None),
+        seen_rows=sum(one.seen_rows for one in each),
+        dropped_rows=sum(one.dropped_rows for one in each),
+        drop_budget=each[0].drop_budget,
+        open_panes=sum(one.open_panes for one in each),
+        open_rows=sum(one.open_rows for one in each),
+        open_bytes=sum(one.open_bytes for one in each),
+        windows=sum(one.windows for one in each),
+        window_rows=sum(one.window_rows for one in each),
+        latest_window=None,
+        exchange=steering.exchange.value,
+        splitting=steering.splitting.value,
+        plq_workers=steering.workers.plq if steering.exchange.value else len(measured.tasks),
+        wlq_workers=max(one.wlq_workers for one in each),
+        wlq_where=max((one.wlq_where for one in each), key=("driver", "threads", "spark").index),
+        wlq_busy=tuple(run.busy for run in measured.runs),
+        seconds=batch.timer.stop(),
+        busy=tuple(task.busy for task in measured.tasks),
+        task_rows=tuple(task.rows for task in measured.tasks),
+        empty_windows=sum(one.empty_windows for one in each),
+        started_at=batch.timer.started_at,
+        sigma=sigma_of(measured),
+        rho=rho_of(period_of(measured)),
+        rho_wlq=rho_of(window_period_of(measured)),
+        workers=asdict(steering.workers),
+        held_rows=sum(one.held_rows for one in each),
+        decisions=tuple(plain(steering.costs, steering.splitting, steering.exchange, steering.elastic)),
+        queries={name: QueryMetrics.of(one) for name, one in queries.items()},
+    )
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return dict(total)
+
+
+def _earliest(times: Sequence[Micros | None]) -> Micros | None:
+    """Return the earliest punctuation; None if a query has none yet."""
+    known = [time for time in times if time is not None]
+    return min(known) if len(known) == len(times) else None

@@ -1,0 +1,48 @@
+"""A batch that a folder receives again after a kill: the files that are there already stay as they are.
+
+A reader of the folder, such as the next query, may have read them. A repeated batch has the same rows, but it may be cut
+into other files: with other costs, other workers answer the windows. So only the rows that are missing are added.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.runtime.spark.sinks import text_format
+
+
+def missing_rows(rows: pa.Table, published: pa.Table) -> pa.Table | None:
+    """Return the rows that are not published yet, in order; None if others than these are published.
+
+    Rows are compared as they are written in JSON, so rows of any type can be.
+    """
+    left = Counter(_lines_of(published))
+    where = [index for index, line in enumerate(_lines_of(rows)) if not _taken(left, line)]
+    return None if left.total() else rows.take(pa.array(np.array(where, np.int64)))
+
+
+def same_lines(text: bytes, other: bytes) -> bool:
+    """Return whether two files of a text format have the same lines, in any order."""
+    return text == other or sorted(text.splitlines()) == sorted(other.splitlines())
+
+
+def _taken(left: Counter[bytes], line: bytes) -> bool:
+    """Take a line off those that are left; return whether it was there."""
+    if not left[line]:
+        return False
+    left[line] -= 1
+    return True
+
+
+def _lines_of(rows: pa.Table) -> Iterator[bytes]:
+    """Yield a digest of each row."""
+    for batch in rows.to_batches():
+        stream = pa.BufferOutputStream()
+        text_format.write_json(pa.Table.from_batches([batch]), stream)
+        for line in stream.getvalue().to_pybytes().splitlines():
+            yield blake2b(line, digest_size=16).digest()

@@ -1,0 +1,89 @@
+"""streams(): several windowed queries over one read of one stream, in one job with one checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from pyspark.sql import DataFrame
+
+from skypane.control.elasticity.options import Elasticity
+from skypane.control.worker_options import WorkerOptions
+from skypane.naming import instead
+from skypane.operators.query import Query, check_implements
+from skypane.plan import Plan
+from skypane.preference import ColumnLike, column_name
+from skypane.progress import ProgressPolicy
+from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
+from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
+from skypane.runtime.spark.sinks.sink_arguments import Output
+from skypane.shared_plan import SharedPlan
+from skypane.types import ConfigError, Duration
+from skypane.windows import Windows
+
+
+def streams(
+    rows: DataFrame,
+    queries: Mapping[str, Query],
+    *,
+    time: ColumnLike | None = None,
+    window: Duration | Windows | Mapping[str, Duration | Windows] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    output: Output | Mapping[str, Output] | None = None,
+    slide: Duration | Mapping[str, Duration] | None = None,
+    progress: ProgressPolicy | None = None,
+    source: ColumnLike | None = None,
+    late: Output | None = None,
+    elastic: Elasticity | None = None,
+    workers: WorkerOptions | None = None,
+) -> Job:
+    """Return a Job that answers several queries over one streaming DataFrame, whose rows are read once; see stream().
+
+    queries      queries by name: {"best": sp.Skyline(...), "load": sp.Aggregate(...)}; a name is of letters, digits, "_"
+                 and "-"
+    window       length of the windows of all queries, or of each: {"best": "10 minutes", "load": "1 hour"}
+    slide        as `window`; a query that it does not name has tumbling windows
+    output       a folder, in which each query gets a folder of its name, or a sink for each query by name
+
+    The other arguments are those of stream(), for all queries together: one time column, progress policy, checkpoint and
+    set of workers. Each query answers, drops and quarantines the same rows as it would in a job of its own: it has its
+    own panes, and the policy follows these. A row in `late` has, beside its reason, the column `queries`: the names of
+    the queries that rejected the row for it. All queries commit together. `metrics.queries` has the metrics of each.
+
+    Raises ConfigError, naming argument, query, value and remedy, if a query cannot run over these rows. On a checkpoint
+    that exists the names, the queries and their windows must be the same: CheckpointError at the start.
+    """
+    schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
+    if not isinstance(queries, Mapping):
+        raise ConfigError(f"queries must be a mapping such as {{'best': sp.Skyline(...)}}, got {queries!r}")
+    check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
+    windows = _windows(window, slide, queries)
+    plans = {}
+    for name, query in queries.items():
+        check_implements(query)
+        plans[name] = Plan(
+            query=query,
+            windows=windows[name],
+            time=column_name(time, "time"),
+            progress=policy_of(progress),
+            source=None if source is None else column_name(source, "source"),
+        )
+    sinks = SharedSinks.of(output, late, list(queries))
+    return Job.of(rows, schema, SharedPlan(plans), checkpoint or "", sinks, workers_of(workers, elastic))
+
+
+def _windows(
+    window: Duration | Windows | Mapping[str, Duration | Windows] | None,
+    slide: Duration | Mapping[str, Duration] | None,
+    names: Collection[str],
+) -> dict[str, Windows]:
+    """Return the windows of each query; ConfigError if one has none, or if there are some for a query that is none."""
+    lengths = window if isinstance(window, Mapping) else dict.fromkeys(names, window or "")
+    slides = slide if isinstance(slide, Mapping) else {name: slide for name in names if slide is not None}
+    for field, given in (("window", lengths), ("slide", slides)):
+        for name in given.keys() - set(names):
+            raise ConfigError(f"{field} is for the query {name!r}, which is none: {instead(str(name), list(names))}")
+    if missing := [name for name in names if name not in lengths]:
+        raise ConfigError(f"window has none for the query {', '.join(map(repr, missing))}: give each query one")
+    return {name: windows_of(lengths[name], slides.get(name)) for name in names}

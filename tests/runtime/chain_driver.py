@@ -1,0 +1,139 @@
+"""Run by test_chain as a process of its own: two stages of windows, one of which kills the process at a place of its work.
+
+Its argument is a folder with `in`, the rows of the first stage, and crash.json, a Crash.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+from tests.runtime.driver import die, replace_method
+from tests.runtime.streams import SECOND, late_rows, read_batches
+
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.machine.session import session
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.windows import Windows
+
+SCHEMA = late_rows(0, batches=1).pop().schema
+COUNTS = "window_start timestamp, window_end timestamp, sensor string, n bigint"
+FIRST: Final = {
+    "counts": Plan(sp.Aggregate("sensor", n=sp.count()), Windows(5 * SECOND, 5 * SECOND), "ts", sp.KSlack()),
+    "best": Plan(sp.Skyline("price MIN, rating MAX"), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack()),
+}
+SECOND_STAGE: Final = Plan(
+    sp.Aggregate("sensor", total=sp.sum("n"), windows=sp.count()),
+    Windows(30 * SECOND, 30 * SECOND),
+    "window_start",
+    sp.Watermark("0 seconds"),
+)
+
+
+@dataclass(frozen=True)
+class Crash:
+    """Where the process dies: in stage 1 or 2, at one of PLACES; `cut`: workers answer the windows of the first stage."""
+
+    stage: int
+    place: str
+    cut: bool
+
+    def write(self, folder: Path) -> None:
+        (folder / "crash.json").write_text(json.dumps(asdict(self)))
+
+
+def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: bool = True) -> sp.Job:
+    """Return the job of the first stage: counts and best rows of one stream."""
+    job = sp.streams(
+        read_batches(spark, folder / "in", SCHEMA),
+        {name: plan.query for name, plan in FIRST.items()},
+        time="ts",
+        window={name: plan.windows for name, plan in FIRST.items()},
+        checkpoint=folder / "checkpoint-1",
+        output=sp.Directory(str(folder / "out"), one_file=one_file),
+        workers=sp.WorkerOptions(wlq_workers=2),
+    )
+    if not cut:
+        return job
+    costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
+    return replace(job, settings=replace(job.settings, costs=costs))
+
+
+def second(spark: SparkSession, folder: Path, *, files: int | None = None) -> sp.Job:
+    """Return the job of the second stage: its rows are the counts of the first one, at most `files` files a batch."""
+    (folder / "out" / "counts").mkdir(parents=True, exist_ok=True)
+    reader = spark.readStream.schema(COUNTS)
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    return sp.stream(
+        reader.parquet(str(folder / "out" / "counts")),
+        SECOND_STAGE.query,
+        time="window_start",
+        window=SECOND_STAGE.windows,
+        progress=SECOND_STAGE.progress,
+        checkpoint=folder / "checkpoint-2",
+        output=folder / "totals",
+    )
+
+
+def run(job: sp.Job) -> sp.StreamHandle:
+    """Run a job over all that is there."""
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600), handle.status
+    return handle
+
+
+def _before_the_second_output() -> None:
+    """The answers of one query of the first stage are there, those of the other are not."""
+
+    def write(original: Callable[..., None], sink: Directory, *args: Any) -> None:
+        if sink.path.endswith("/best"):
+            die()
+        original(sink, *args)
+
+    replace_method(Directory, "write", write)
+
+
+def _before_the_second_file() -> None:
+    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
+        if target.root.endswith("/out/counts") and to.endswith("-00001.parquet"):
+            die()
+        original(store, name, target, to)
+
+    replace_method(DocumentStore, "move", move)
+
+
+def _before_the_commit() -> None:
+    replace_method(Ledger, "commit", lambda _original, *_: die())
+
+
+PLACES: Final = {
+    "before the second output": _before_the_second_output,
+    "before the second file": _before_the_second_file,
+    "before the commit": _before_the_commit,
+}
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    crash = Crash(**json.loads((folder / "crash.json").read_text()))
+    spark = session("local[1]", "chain")
+    if crash.stage == 1:
+        PLACES[crash.place]()
+        run(first(spark, folder, cut=crash.cut, one_file=crash.place != "before the second file"))
+    else:
+        run(first(spark, folder))
+        PLACES[crash.place]()
+        run(second(spark, folder, files=1))
+
+
+if __name__ == "__main__":
+    main()
