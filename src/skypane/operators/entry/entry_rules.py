@@ -43,6 +43,7 @@ class EntryRules:
     required    columns in which null and NaN are rejected; infinities are ordered and may enter
     source      the column that names a row's source, for counts by source, or None
     first_open  rows of older panes are late; None: no row is late
+    amends_from rows of closed panes from this one on enter all the same, because they amend answers; None: none do
     limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
     keep        whether to return the rejected rows too, with their reason in an added column
     """
@@ -52,6 +53,7 @@ class EntryRules:
     required: tuple[str, ...]
     source: str | None = None
     first_open: int | None = None
+    amends_from: int | None = None
     limit: Micros | None = None
     keep: bool = False
 
@@ -82,7 +84,7 @@ class EntryRules:
         reasons.add(f"absurd {self.time}", absurd_time)
         reasons.add_unrankable(rows, self.required)
         if self.first_open is not None:
-            reasons.add(LATE, panes < self.first_open)
+            reasons.add(LATE, panes < (self.first_open if self.amends_from is None else self.amends_from))
         if self.limit is not None:
             reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
         bad = reasons.any_rejected
@@ -100,8 +102,25 @@ class EntryRules:
                 by_source=late_of(sources),
                 rows=(reasons.rejected(rows),) if self.keep else (),
             ),
-            sources=sources,
+            sources=self._as_late(sources, rows, panes, times, bad, late),
         )
+
+    def _as_late(
+        self,
+        sources: Mapping[str, SourceCount],
+        rows: pa.Table,
+        panes: IntArray,
+        times: IntArray,
+        bad: BoolArray | None,
+        late: BoolArray | None,
+    ) -> Mapping[str, SourceCount]:
+        """Return the counts for the progress policy, for which a row that amends is as late as one that is dropped."""
+        if self.source is None or self.first_open is None or self.amends_from is None:
+            return sources
+        closed = panes < self.first_open
+        if bad is not None:
+            closed &= ~bad if late is None else ~bad | late
+        return by_source(rows.column(self.source), times, bad, closed)
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:
