@@ -13,13 +13,14 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SLIDE
+from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SLIDE, WITHIN
 from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
+from skypane.operators.amendments import AmendRule
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.engine.job_settings import JobSettings
@@ -31,7 +32,7 @@ from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.windows import Windows
 
-SCENARIOS: Final = ("skyline", "sums", "continuous")
+SCENARIOS: Final = ("skyline", "sums", "continuous", "amended")
 PREFERENCE = "price MIN, rating MAX"
 _NEVER: Final = 1e9
 """Seconds that nothing is worth."""
@@ -66,6 +67,8 @@ class Stream:
             sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
             query_of_scenario = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
             plan = Plan(query=query_of_scenario, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
+            if self.scenario == "amended":
+                plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(WITHIN))
         answers = plan.output_schema(SCHEMA)
         sinks = Sinks.of(out, other, front)
         sinks.check({"output": answers, "late": schema_of(SCHEMA), "front": SCHEMA})

@@ -40,7 +40,7 @@ class AmendRule:
 
 @dataclass(frozen=True, slots=True)
 class AmendCounts:
-    """What a batch amended, and what is kept after it.
+    """Counts of the rows and windows that a batch amended, and of the panes kept after it.
 
     rows      rows that entered an answered window
     windows   windows that were answered for the second time or later, or that had no rows when they were passed

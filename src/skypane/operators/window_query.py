@@ -179,6 +179,14 @@ class WindowWorker:
         self._steps: dict[int, int] = {}
         self._step = 0
 
+    @property
+    def query(self) -> WindowQuery:
+        return self._query
+
+    def anew(self) -> WindowWorker:
+        """Return a worker of the same query that has no merges yet, for windows that were answered before."""
+        return WindowWorker(self._query, self._ask)
+
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> WindowAnswer:
         """Return the answer of a window younger than all before; `load` returns the table of a partial."""
         return next(self.answers([task], load))

@@ -22,6 +22,7 @@ from skypane.metrics import BatchMetrics
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.spark.amend import in_words
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
@@ -97,9 +98,15 @@ class Job:
             ("windows", plan.windows_in_words),
             ("progress", repr(plan.progress)),
             ("output", repr(self.settings.sinks.output)),
-            ("late rows", "counted" if self.settings.sinks.late is None else repr(self.settings.sinks.late)),
+            ("late rows", self._late_rows),
             ("checkpoint", self.settings.checkpoint),
         ]
+
+    @property
+    def _late_rows(self) -> str:
+        rule, late = self.settings.plan.amend, self.settings.sinks.late
+        then = "counted" if late is None else repr(late)
+        return then if rule is None else f"{in_words(rule)}, then {then}"
 
     def start(
         self,
