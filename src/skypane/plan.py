@@ -58,7 +58,8 @@ class Plan:
         return tuple(name for name in schema.names if name in read)
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
-        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz, self.amend is not None)
+        versioned, changes = self.amend is not None, self.amend is not None and self.amend.changes
+        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz, versioned, changes)
 
     @property
     def windows_in_words(self) -> str:

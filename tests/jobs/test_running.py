@@ -152,7 +152,7 @@ def test_late_rows_amend(spark, folder):
     assert streamed(job, spark, log)
     assert found(answers(folder / "out")) == {key: prices for key, prices in expected().items() if key[0] < 3}
     assert all(metrics.amended is not None for metrics in log.batches())
-    assert job.summary()["amend"] == {"within": "1 day", "max_bytes": 1 << 30}
+    assert job.summary()["amend"] == {"within": "1 day", "max_bytes": 1 << 30, "changes": False}
     assert "amend" not in job_of(folder).summary()
     assert render(running.snapshot(job, log))
 

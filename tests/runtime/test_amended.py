@@ -28,6 +28,7 @@ from skypane.control.placement import place_windows
 from skypane.operators.amendments import AmendRule
 from skypane.operators.query import Query
 from skypane.plan import Plan
+from skypane.reporting import snapshot
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import kept_panes, window_program
@@ -174,6 +175,26 @@ def test_workers_amend_as_the_driver(name: str, spark: SparkSession, tmp_path: P
     seen = finish(job_of(spark, tmp_path, query, batches[0].schema, workers=workers))
     assert {metrics.wlq_where for metrics in seen} & {"spark", "threads"}
     assert_as_defined(tmp_path, plan_of(query), batches)
+
+
+@pytest.mark.parametrize("where", ["driver", "workers"])
+def test_changes_add_up_to_the_answers(
+    where: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Of an aggregate, whose keys workers share where there is one window."""
+    if where == "workers":
+        monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
+    batches, query = late_rows(37, batches=8, rows=90), QUERIES["aggregate that loses its rows"]
+    write_batches(tmp_path / "in", batches)
+    late = sp.Amend("12 seconds", changes=True)
+    finish(job_of(spark, tmp_path, query, batches[0].schema, late=late, workers=sp.WorkerOptions(wlq_workers=3)))
+    table = parquet_rows(tmp_path / "out")
+    assert {"ADD", "DEL"} == set(table["action"].to_pylist())
+    wanted = last(expected(plan_of(query), batches))
+    assert current(spark, tmp_path) == wanted
+    reported = snapshot.answers(tmp_path / "out")
+    assert reported is not None
+    assert Counter(reported["window_start"].to_pylist()) == {start: rows.total() for start, rows in wanted.items()}
 
 
 def test_rows_amend_over_a_drain_and_a_restart(spark: SparkSession, tmp_path: Path):

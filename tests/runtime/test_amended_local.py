@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,6 +169,28 @@ def test_every_window_that_is_answered_without_amendments_has_a_first_version_wi
         answer.window for outcome in local.run(amending, events) for answer in outcome.answers if not answer.version
     ]
     assert set(dropped) <= set(first)
+
+
+@given(QUERIES, windows(), EVENTS, POLICIES, st.sampled_from([7, 1_000_000]))
+def test_changes_add_up_to_the_versions(
+    query: Query, w: Windows, events: list[local.Event], policy: ProgressPolicy, within: int
+):
+    """A row that is in both versions is in no change."""
+    whole = Plan(query, w, "time", policy, amend=AmendRule(within))
+    changing = replace(whole, amend=AmendRule(within, changes=True))
+    columns, current = query.output_schema(SCHEMA).names, defaultdict[int, Counter[str]](Counter)
+    for versions, changes in zip(local.run(whole, events), local.run(changing, events), strict=True):
+        for version, change in zip(versions.answers, changes.answers, strict=True):
+            assert (change.window, change.version) == (version.window, version.version)
+            assert set(change.rows["version"].to_pylist()) <= {version.version}
+            added, removed = (
+                multiset(change.rows.filter(pc.field("action") == action).select(columns)) for action in ("ADD", "DEL")
+            )
+            assert removed <= current[change.window]
+            assert not removed & added
+            current[change.window] += added
+            current[change.window] -= removed
+            assert current[change.window] == multiset(version.rows.select(columns))
 
 
 def rows_of(plan: Plan, batches: Sequence[local.Event]) -> list[list[tuple[int, int, list[Any]]]]:

@@ -98,6 +98,8 @@ class AmendSection(Section):
 
     within: Time
     max_bytes: PositiveInt = MAX_BYTES
+    #: whether a version has only the rows in which it differs from the one before it
+    changes: bool = False
 
     @model_validator(mode="after")
     def _can_be_built(self) -> Any:
@@ -106,4 +108,4 @@ class AmendSection(Section):
 
     def build(self, then: Sink | None) -> Amend:
         """Return the rule, with the sink of the rows that are later."""
-        return Amend(self.within, then, self.max_bytes)
+        return Amend(self.within, then, self.max_bytes, self.changes)

@@ -26,10 +26,16 @@ MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class AmendRule:
-    """How long windows can be amended: event time behind the punctuation, and the bytes of partials kept for it."""
+    """How long windows can be amended.
+
+    within     event time behind the punctuation
+    max_bytes  bytes of partials kept for it
+    changes    whether a version is answered as its difference from the one that it replaces
+    """
 
     within: Micros
     max_bytes: int = MAX_BYTES
+    changes: bool = False
 
     def __post_init__(self) -> None:
         if self.within <= 0:
@@ -92,11 +98,14 @@ class ClosedPanes(Generic[P]):
         """Return the kept partials of these panes, which rows re-enter."""
         return [(pane, partial) for pane in sorted(set(panes)) for partial in self.panes.get(pane, ())]
 
-    def amended(self, before: OpenPanes[P], now: OpenPanes[P], entered: Iterable[PaneCount]) -> list[WindowTask[P]]:
+    def amended(
+        self, before: OpenPanes[P], now: OpenPanes[P], entered: Iterable[PaneCount], *, changes: bool
+    ) -> list[WindowTask[P]]:
         """Return the answered windows that hold a pane which rows have entered, with their new versions, oldest first.
 
         before   the open panes before the batch
         now      the same with the batch's partials, and with those of the panes that its rows re-enter
+        changes  whether the tasks have the panes of the versions that they replace
         """
         answered = before.next_window
         if answered is None:
@@ -107,7 +116,11 @@ class ClosedPanes(Generic[P]):
             return []
         filled = sorted(self.panes.keys() | before.panes.keys())
         tasks = replace(now, panes={**self.panes, **now.panes}).tasks(windows)
-        return [replace(task, version=self._next_version(task.window, filled)) for task in tasks]
+        tasks = [replace(task, version=self._next_version(task.window, filled)) for task in tasks]
+        if not changes:
+            return tasks
+        old = replace(now, panes={**self.panes, **before.panes}).tasks(windows)
+        return [replace(task, replaced=was.panes) for task, was in zip(tasks, old, strict=True)]
 
     def _next_version(self, window: int, filled: Sequence[int]) -> int:
         """Return the version of a window that is answered again; one that had no rows so far is answered first now."""
@@ -175,7 +188,7 @@ def amendment(
     punctuation  the punctuation after the batch
     size         returns the bytes of a partial
     """
-    tasks = closed.amended(panes.before, panes.now, entered)
+    tasks = closed.amended(panes.before, panes.now, entered, changes=rule.changes)
     kept, discarded = closed.after(panes.now, panes.still, tasks).limited(rule, punctuation, size)
     amended = {pane for task in tasks for pane, _ in task.panes}
     counts = AmendCounts(

@@ -23,11 +23,13 @@ class WindowTask(Generic[P]):
     """A window to answer, and the partials of its panes, oldest pane first; panes without rows are left out.
 
     version   0 for the first answer of a window, n for the one that replaces version n - 1
+    replaced  the panes of the version that it replaces, if the answer is to be their difference
     """
 
     window: int
     panes: tuple[tuple[int, tuple[P, ...]], ...]
     version: int = 0
+    replaced: tuple[tuple[int, tuple[P, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

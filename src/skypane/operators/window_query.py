@@ -19,6 +19,8 @@ WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 VERSION = "version"
 EMPTY = "empty"
+ACTION = "action"
+ADDED, REMOVED = "ADD", "DEL"
 
 P = TypeVar("P")
 """A partial, or a reference to one."""
@@ -103,12 +105,14 @@ class WindowQuery:
 
     zone        time zone of the window bounds in answers (None: without time zone)
     versioned   whether windows may be answered again: answers then have the columns `version` and `empty`
+    changes     whether versions are answered as changes: answers then have the column `action` instead of `empty`
     """
 
     query: Query
     windows: Windows
     zone: str | None
     versioned: bool = False
+    changes: bool = False
 
     def worker(self, ask: Ask = _no_limit) -> WindowWorker:
         """Return a new worker."""
@@ -130,11 +134,22 @@ class WindowQuery:
         if not self.versioned:
             schema = pa.schema([*fields, *rows.schema])
             return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
-        columns += [pa.array(np.full(rows.num_rows, version, np.int32)), pa.array(np.zeros(rows.num_rows, bool))]
-        fields += [pa.field(VERSION, pa.int32()), pa.field(EMPTY, pa.bool_())]
+        what = pa.repeat(pa.scalar(ADDED if self.changes else False), rows.num_rows)
+        columns += [pa.array(np.full(rows.num_rows, version, np.int32)), what]
+        fields += [pa.field(VERSION, pa.int32()), pa.field(ACTION if self.changes else EMPTY, what.type)]
         # The row of an empty answer has nulls in all columns of the query.
         schema = pa.schema([*fields, *(field.with_nullable(True) for field in rows.schema)])  # noqa: FBT003
         return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
+
+    @property
+    def _added(self) -> tuple[str, ...]:
+        """The columns that come before those of the query."""
+        versions = () if not self.versioned else (VERSION, ACTION if self.changes else EMPTY)
+        return (WINDOW_START, WINDOW_END, *versions)
+
+    def own_columns(self, schema: pa.Schema) -> list[str]:
+        """Return the columns of the query in answers of `schema`."""
+        return list(schema.names[len(self._added) :])
 
     def nothing(self, window: int, version: int, schema: pa.Schema) -> pa.Table:
         """Return the one row of a version without rows, in the schema of the answers: readers would not see it else."""
@@ -150,7 +165,7 @@ class WindowQuery:
         """Return the schema of the answers when the input rows have `schema`."""
         answers = self.query.output_schema(schema)
         # Spark's column names are case-insensitive.
-        added = (WINDOW_START, WINDOW_END, *((VERSION, EMPTY) if self.versioned else ()))
+        added = self._added
         clashes = [name for name in answers.names if name.lower() in added]
         if clashes:
             names = f"{', '.join(added[:-1])} and {added[-1]}"

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from skypane.metrics import BatchMetrics
-from skypane.operators.window_query import EMPTY, VERSION, WINDOW_START
+from skypane.operators.answer_changes import beyond
+from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
@@ -92,8 +93,16 @@ def answers(directory: Path) -> pa.Table | None:
 
 
 def _current(rows: pa.Table) -> pa.Table:
-    """Return the last version of each window, without the columns of versions; `rows` if there are no versions."""
-    if not {VERSION, EMPTY} <= set(rows.column_names):
+    """Return the last version of each window, without the columns of versions; `rows` if there are no versions.
+
+    Changes, of an answer that only appends, are added up.
+    """
+    names = set(rows.column_names)
+    if {VERSION, ACTION} <= names:
+        removed = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)
+        came, gone = (rows.filter(which).drop_columns([VERSION, ACTION]) for which in (pc.invert(removed), removed))
+        return came.take(beyond(came, gone))
+    if not {VERSION, EMPTY} <= names:
         return rows
     versions = pc.fill_null(rows[VERSION], 0).to_numpy()
     _, window = np.unique(_micros(rows[WINDOW_START]), return_inverse=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skypane.operators.advance import ProgressStep, advance, drained
 from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
+from skypane.operators.answer_changes import answers_of
 from skypane.operators.entry.entry_rules import Entry
 from skypane.operators.entry.pane_counts import PaneRows
 from skypane.operators.entry.reject_reasons import FUTURE
@@ -75,7 +76,7 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
         if step.again:  # the worker keeps merges of panes that have changed
             worker = None
         worker = worker or query.worker()
-        again = query.worker().answers(step.again, lambda partial: partial)
+        again = answers_of(query.worker(), step.again, lambda partial: partial)
         answers = (*again, *worker.answers(step.due, lambda partial: partial))
         yield StepOutcome(answers, step.rejection, step.totals, step.amended)
 

@@ -16,14 +16,18 @@ class Amend:
     within      event time for which a window can be amended after the punctuation has passed its end
     then        sink of the rows that are later, and of quarantined rows; without one they are only counted
     max_bytes   bytes of partials kept for it; with more, the oldest panes are discarded, and their windows are final
+    changes     for sinks that can only append: a version has only the rows in which it differs from the one before it
 
     Answers have two more columns: version, 0 for the first answer of a window, and n for the one that replaces version
     n - 1 of the same window; and empty, true in the one row of a version without rows, whose other columns are null.
+    With changes=True there is action instead of empty: "ADD" for a row that is new in this version, and "DEL" for a
+    row of the version before it that is not in this one.
     """
 
     within: Duration
     then: Output | None = None
     max_bytes: int = MAX_BYTES
+    changes: bool = False
 
     def __post_init__(self) -> None:
         within, most = micros(self.within, "within"), self.max_bytes
@@ -38,7 +42,7 @@ class Amend:
     @property
     def rule(self) -> AmendRule:
         """The rule that the engine follows."""
-        return AmendRule(micros(self.within), self.max_bytes)
+        return AmendRule(micros(self.within), self.max_bytes, self.changes)
 
 
 def amend_of(late: Output | Amend | None) -> tuple[AmendRule | None, Output | None]:

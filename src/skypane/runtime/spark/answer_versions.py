@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from skypane.locations import Location
-from skypane.operators.window_query import EMPTY, VERSION, WINDOW_START
+from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.types import ConfigError
 
 _RANK = "skypane_rank_of_version"
@@ -27,9 +27,16 @@ def current_answers(answers: DataFrame) -> DataFrame:
     """Return the rows of the last version of each window, without the column `empty`.
 
     answers   a static DataFrame of all versions, as Amend describes them; rows without a version count as version 0
+
+    Changes are added up, and their columns `version` and `action` left out; this needs rows without maps.
     """
     if WINDOW_START not in answers.columns:
         raise ConfigError(f"these are not answers of windows: there is no column {WINDOW_START!r}")
+    if {VERSION, ACTION} <= set(answers.columns):
+        # Rows from before the query amended answers have no action.
+        removed = sf.coalesce(sf.col(ACTION) == REMOVED, sf.lit(False))  # noqa: FBT003
+        came, gone = (answers.where(which).drop(VERSION, ACTION) for which in (~removed, removed))
+        return came.exceptAll(gone)
     if VERSION not in answers.columns or EMPTY not in answers.columns:
         return answers
     versions = answers.withColumn(VERSION, sf.coalesce(VERSION, sf.lit(0)))

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.control.measurements import RunWork
+from skypane.operators.answer_changes import answers_of
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
@@ -45,7 +46,7 @@ def in_driver(
     """
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     with limited("the windows of a batch", SHORTER_WINDOW):
-        answers = [*worker.anew().answers(again, load), *worker.answers(tasks, load)]
+        answers = [*answers_of(worker.anew(), again, load), *worker.answers(tasks, load)]
     busy = time.perf_counter() - began
     windows = tuple((answer.window, answer.rows.num_rows) for answer in answers)
     tables = (*(answer.rows for answer in answers), *_without_rows(worker.query, (*again, *tasks), windows, schema))
@@ -57,7 +58,7 @@ def _without_rows(
     query: WindowQuery, tasks: Iterable[RefTask], windows: Iterable[tuple[int, int]], schema: pa.Schema
 ) -> list[pa.Table]:
     """Return the row of each version without rows; none if windows are answered once."""
-    if not query.versioned:
+    if not query.versioned or query.changes:
         return []
     empty = {window for window, count in windows if not count}
     return [query.nothing(task.window, task.version, schema) for task in tasks if task.window in empty]
@@ -105,7 +106,7 @@ class WindowStage:
         """Yield the rows of each window, and append its number and row count to `windows`."""
         run, part = divmod(number, self.parts)
         worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(part)
-        for answer in worker.answers(self.runs[run], load):
+        for answer in answers_of(worker, self.runs[run], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
