@@ -181,7 +181,7 @@ def test_workers_amend_as_the_driver(name: str, spark: SparkSession, tmp_path: P
 def test_changes_add_up_to_the_answers(
     where: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Of an aggregate, whose keys workers share where there is one window."""
+    """Workers share the keys of an aggregate where there is one window."""
     if where == "workers":
         monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches, query = late_rows(37, batches=8, rows=90), QUERIES["aggregate that loses its rows"]
