@@ -167,6 +167,9 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates emitted ("adds", "dels"), "rows" on the front, rows "stored" in all; else None
     front: dict[str, int] | None = None
+    #: of a query that amends answers: late "rows" that entered answered windows, "windows" answered again, "panes" and
+    #: "bytes" kept for that, and panes "discarded" because they took too many bytes; else None
+    amended: dict[str, int] | None = None
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
     totals: dict[str, int] = field(default_factory=dict)
@@ -225,6 +228,7 @@ class BatchMetrics:
             ("late rows", self.late_rows),
             ("rows quarantined", sum(self.quarantined.values())),
             ("windows answered", self.windows),
+            ("windows amended", (self.amended or {}).get("windows", 0)),
             ("result rows", self.window_rows if self.front is None else 0),
             ("updates of the front", self._updates),
             ("rows on the front", (self.front or {}).get("rows", 0)),

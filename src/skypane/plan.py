@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.operators.amendments import AmendRule
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
@@ -25,6 +26,7 @@ class Plan:
     time      event-time column, a timestamp
     progress  progress policy of a stream; a batch query has all rows before it answers and ignores it and `source`
     source    column with the source of each row, by which late rows are counted; or None
+    amend     how long answered windows can be amended by late rows; None: each window is answered once
     """
 
     query: Query
@@ -32,6 +34,7 @@ class Plan:
     time: str
     progress: ProgressPolicy = DEFAULT
     source: str | None = None
+    amend: AmendRule | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -68,7 +71,8 @@ class Plan:
         return tuple(name for name in schema.names if name in read)
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
-        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz)
+        versioned, changes = self.amend is not None, self.amend is not None and self.amend.changes
+        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz, versioned, changes)
 
     @property
     def windows_in_words(self) -> str:

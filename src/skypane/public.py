@@ -31,6 +31,9 @@ from skypane.preference import low as low
 from skypane.preference import parse as parse
 from skypane.progress import ProgressPolicy as ProgressPolicy
 from skypane.progress.registry import *
+from skypane.runtime.spark.amend import Amend as Amend
+from skypane.runtime.spark.answer_versions import current_answers as current_answers
+from skypane.runtime.spark.answer_versions import read_answers as read_answers
 from skypane.runtime.spark.api import aggregate as aggregate
 from skypane.runtime.spark.api import ask as ask
 from skypane.runtime.spark.api import k_dominant as k_dominant

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from skypane.operators.amendments import AmendRule
 from skypane.operators.query import Query
 from skypane.plan import ContinuousPlan, Plan, definition_of
 from skypane.progress import ProgressPolicy
@@ -59,6 +60,10 @@ class SharedPlan:
     @property
     def progress(self) -> ProgressPolicy:
         return self._first.progress
+
+    @property
+    def amend(self) -> AmendRule | None:
+        return self._first.amend
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -33,11 +33,15 @@ def check(stream: Stream) -> None:
         _check_left_over(stream, ledger)
         return
     brought = [(whole[low:high], batch.punctuation) for (low, high), batch in zip(pairwise(ends), batches, strict=True)]
-    pane_end = naive.continuous_pane_end if stream.scenario == "continuous" else naive.pane_end
-    taken = naive.taken(brought, pane_end)
+    closed = {"continuous": naive.continuous_pane_end, "amended": naive.final}.get(stream.scenario, naive.pane_end)
+    taken = naive.taken(brought, closed)
     _check_rejected(stream, taken, batches)
     punctuation = max(batch.punctuation for batch in batches if batch.punctuation is not None)
-    _check_answers(stream, taken.entered, punctuation)
+    if stream.scenario == "amended":
+        _check_versions(stream, taken)
+        assert sum(batch.amended["rows"] for batch in batches if batch.amended) > 0, "some rows amend"
+    else:
+        _check_answers(stream, taken.entered, punctuation)
     _check_told_again(stream)
     _check_left_over(stream, ledger)
 
@@ -105,6 +109,18 @@ def _check_same(found: Mapping[int, Sequence[Hashable]], expected: Mapping[int, 
     }
 
 
+def _check_versions(stream: Stream, taken: Taken) -> None:
+    """Each version of each window is there once, and is that of brute force."""
+    found: dict[int, dict[int, list[int]]] = {}
+    for row in _written(stream.folder / "out"):
+        assert not row["empty"]
+        found.setdefault(row["window_start"], {}).setdefault(row["version"], []).append(row["id"])
+    assert {start: [sorted(ids) for _, ids in sorted(versions.items())] for start, versions in found.items()} == {
+        start: [naive.skyline(rows) for rows in versions] for start, versions in naive.versions(taken.by_batch).items()
+    }
+    assert all(sorted(versions) == list(range(len(versions))) for versions in found.values())
+
+
 def _answer(row: Row, scenario: str) -> Hashable:
     if scenario == "skyline":
         key: int = row["id"]
@@ -126,7 +142,12 @@ def _check_left_over(stream: Stream, ledger: Ledger) -> None:
     refs = [
         ref
         for operator in last.operator.get("queries", {"": last.operator}).values()
-        for refs in (*operator["panes"].values(), operator["ahead"], operator.get("front_partials", ()))
+        for refs in (
+            *operator["panes"].values(),
+            operator["ahead"],
+            operator.get("front_partials", ()),
+            *operator.get("closed", {"panes": {}})["panes"].values(),
+        )
         for ref in refs
     ]
     skypane = stream.folder / "checkpoint" / "skypane"

@@ -13,13 +13,14 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SHORT, SLIDE
+from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SHORT, SLIDE, WITHIN
 from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
+from skypane.operators.amendments import AmendRule
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.engine.job_settings import JobSettings
@@ -33,7 +34,7 @@ from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.shared_plan import SharedPlan
 from skypane.windows import Windows
 
-SCENARIOS: Final = ("skyline", "sums", "continuous", "shared")
+SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended")
 SHARED: Final = {"skyline": Windows(LENGTH, SLIDE), "sums": Windows(SHORT, SHORT)}
 """The queries of the scenario "shared", by name, and their windows."""
 PREFERENCE = "price MIN, rating MAX"
@@ -76,6 +77,8 @@ class Stream:
         else:
             chosen = sums if self.scenario == "sums" else best
             plan = Plan(query=chosen, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
+            if self.scenario == "amended":
+                plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(WITHIN))
             sinks = Sinks.of(out, other)
         sinks.check(sent(plan, SCHEMA))
         return JobSettings(

@@ -231,6 +231,12 @@ def test_workers_of_a_batch_are_not_elastic():
             {"invalid": "drop"},
             "invalid: is only for mode batch; a stream quarantines and counts such rows, see late",
         ),
+        ({"amend": {"within": "0 s"}}, "amend: Amend(within) must be longer than 0, got '0 s'"),
+        ({"amend": {"max_bytes": 9}}, "amend.within: is missing"),
+        (
+            {"mode": "batch", "checkpoint": None, "amend": {"within": "1 day"}},
+            "amend: is only for mode stream; a batch has all rows before it answers",
+        ),
         ({"mode": "batch"}, "checkpoint: is only for mode stream; a batch has all rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
         (

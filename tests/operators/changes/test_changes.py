@@ -96,7 +96,7 @@ class Run:
                 (pane, query.combine([change.partial(part) for part in parts]))
                 for pane, parts in self.panes.panes.items()
             )
-            self.query = PhasedWindows(query, plan.windows, None, change.phases)
+            self.query = PhasedWindows(query, plan.windows, None, phases=change.phases)
         return change
 
     def take(self, rows: pa.Table) -> None:
@@ -408,7 +408,7 @@ def test_the_stated_window_leaves_out_what_is_held_far_ahead():
 
 
 def test_windows_with_phases_travel_to_workers():
-    windows = PhasedWindows(sp.Aggregate("key", rows=sp.count()), Windows(10, 10), "UTC", (PHASE,))
+    windows = PhasedWindows(sp.Aggregate("key", rows=sp.count()), Windows(10, 10), "UTC", phases=(PHASE,))
     assert pickle.loads(pickle.dumps(windows)) == windows  # noqa: S301 - its own
 
 

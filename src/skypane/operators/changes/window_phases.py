@@ -7,7 +7,7 @@ other windows, and all other functions, are answered as if nothing had changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -106,11 +106,17 @@ class PhasedWindows(WindowQuery):
 
     def in_phase(self, phase: Phase | None) -> WindowQuery:
         """Return the query of the windows of a phase."""
+        whole = WindowQuery(self.query, self.windows, self.zone, self.versioned, self.changes)
         if phase is None:
-            return WindowQuery(self.query, self.windows, self.zone)
+            return whole
         if not isinstance(self.query, Aggregate):
             raise ConfigError(f"only aggregates have unknown values, not {self.query}")
-        return WindowQuery(PartlyKnown(self.query, phase.unknown, phase.choice), self.windows, self.zone)
+        return replace(whole, query=PartlyKnown(self.query, phase.unknown, phase.choice))
+
+    @classmethod
+    def of(cls, query: WindowQuery, phases: tuple[Phase, ...]) -> PhasedWindows:
+        """Return the windows of a query with phases."""
+        return cls(query.query, query.windows, query.zone, query.versioned, query.changes, phases)
 
 
 class PhasedWorker(WindowWorker):
@@ -118,8 +124,17 @@ class PhasedWorker(WindowWorker):
 
     def __init__(self, query: PhasedWindows, ask: Ask | None) -> None:
         self._phased = query
+        self._limit = ask
         self._make: Callable[[WindowQuery], WindowWorker] = lambda one: one.worker() if ask is None else one.worker(ask)
         self._workers: dict[tuple[int, int] | None, WindowWorker] = {}
+
+    @property
+    def query(self) -> WindowQuery:
+        return self._phased
+
+    def anew(self) -> PhasedWorker:
+        """Return a worker of the same query that has no merges yet."""
+        return PhasedWorker(self._phased, self._limit)
 
     def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[WindowAnswer]:
         """Yield the answers of windows in ascending order, all younger than those answered before."""

@@ -49,6 +49,7 @@ class EntryRules:
     first_open  rows of older panes are late; None: no row is late
     clocks      the treatment of rows of sources whose clocks are off; None: nothing. All else is judged by corrected
                 times, which usable and rejected rows have from here on
+    amends_from rows of closed panes from this one on enter all the same, because they amend answers; None: none do
     limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
     keep        whether to return the rejected rows too, with their reason in an added column
     """
@@ -59,6 +60,7 @@ class EntryRules:
     source: str | None = None
     first_open: int | None = None
     clocks: ClockRules | None = None
+    amends_from: int | None = None
     limit: Micros | None = None
     keep: bool = False
 
@@ -99,7 +101,7 @@ class EntryRules:
                 by_source=late_of(sources),
                 rows=(reasons.rejected(rows),) if self.keep else (),
             ),
-            sources=sources,
+            sources=self._as_late(sources, rows, panes, times, bad, late),
             shown=shown,
         )
 
@@ -132,10 +134,27 @@ class EntryRules:
             reasons.add(AHEAD, off.offsets > 0)
             reasons.add(BEHIND, off.offsets < 0)
         if self.first_open is not None:
-            reasons.add(LATE, panes < self.first_open)
+            reasons.add(LATE, panes < (self.first_open if self.amends_from is None else self.amends_from))
         if self.limit is not None:
             reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
         return times, panes, reasons
+
+    def _as_late(
+        self,
+        sources: Mapping[str, SourceCount],
+        rows: pa.Table,
+        panes: IntArray,
+        times: IntArray,
+        bad: BoolArray | None,
+        late: BoolArray | None,
+    ) -> Mapping[str, SourceCount]:
+        """Return the counts for the progress policy, for which a row that amends is as late as one that is dropped."""
+        if self.source is None or self.first_open is None or self.amends_from is None:
+            return sources
+        closed = panes < self.first_open
+        if bad is not None:
+            closed &= ~bad if late is None else ~bad | late
+        return by_source(rows.column(self.source), times, bad, closed)
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

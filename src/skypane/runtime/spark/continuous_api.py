@@ -12,6 +12,7 @@ from skypane.plan import ContinuousPlan
 from skypane.preference import ColumnLike, Columns, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import front_history
+from skypane.runtime.spark.amend import Amend
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, workers_of
 from skypane.runtime.spark.batch import Invalid
 from skypane.runtime.spark.job import Job
@@ -66,6 +67,11 @@ def continuous_skyline(
     """
     schema = rows_schema(rows, streaming=True, other="sp.skyline_history(rows, preference, time=..., window=...)")
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
+    if isinstance(late, Amend):
+        raise ConfigError(
+            "late=Amend(...) is not for a continuous skyline, whose updates cannot be taken back: answer windows with "
+            "stream(rows, Skyline(...)), or give late= a sink"
+        )
     query, options = _query(preference, time, window, by), workers_of(workers, None)
     if options.elastic is not None:
         raise ConfigError("elastic= is not for a continuous skyline, whose number of shards follows their cost")

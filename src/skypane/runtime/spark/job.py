@@ -24,6 +24,7 @@ from skypane.operators.entry.reject_reasons import REASON
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.spark.amend import in_words
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
@@ -103,9 +104,15 @@ class Job:
             *plan.in_words,
             ("progress", repr(plan.progress)),
             *((role, repr(sink)) for role, sink in sinks.by_role.items() if role.startswith("output")),
-            ("late rows", "counted" if sinks.late is None else repr(sinks.late)),
+            ("late rows", self._late_rows),
             ("checkpoint", self.settings.checkpoint),
         ]
+
+    @property
+    def _late_rows(self) -> str:
+        rule, late = self.settings.plan.amend, self.settings.sinks.late
+        then = "counted" if late is None else repr(late)
+        return then if rule is None else f"{in_words(rule)}, then {then}"
 
     def changes(self, begin: Begin | None = None) -> QueryChange:
         """Return how the query differs from that of its checkpoint, and what a start would make of it; write nothing.

@@ -14,6 +14,7 @@ from skypane.operators.query import Query, check_implements
 from skypane.plan import Plan
 from skypane.preference import ColumnLike, column_name
 from skypane.progress import ProgressPolicy
+from skypane.runtime.spark.amend import Amend, amend_of
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
@@ -34,7 +35,7 @@ def streams(
     slide: Duration | Mapping[str, Duration] | None = None,
     progress: ProgressPolicy | None = None,
     source: ColumnLike | None = None,
-    late: Output | None = None,
+    late: Output | Amend | None = None,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -59,6 +60,7 @@ def streams(
         raise ConfigError(f"queries must be a mapping such as {{'best': sp.Skyline(...)}}, got {queries!r}")
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     windows = _windows(window, slide, queries)
+    amend, rejected = amend_of(late)
     plans = {}
     for name, query in queries.items():
         check_implements(query)
@@ -68,8 +70,9 @@ def streams(
             time=column_name(time, "time"),
             progress=policy_of(progress),
             source=None if source is None else column_name(source, "source"),
+            amend=amend,
         )
-    sinks = SharedSinks.of(output, late, list(queries))
+    sinks = SharedSinks.of(output, rejected, list(queries))
     return Job.of(rows, schema, SharedPlan(plans), checkpoint or "", sinks, workers_of(workers, elastic))
 
 

@@ -57,7 +57,7 @@ class Ingest:
 
     def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift the batch's rows, and advance the punctuation."""
-        gate = replace(self.plan.rules_after(state.progress), keep=self.keep_rejected)
+        gate = replace(state.gate(self.plan), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
@@ -87,7 +87,10 @@ class Ingest:
 
         Returns the panes, and the names of the files of merged partials.
         """
-        panes = state.open.without(step.abandoned).add((pane.count.pane, pane.ref) for pane in level.panes)
+        panes = state.open.without(step.abandoned)
+        if state.closed is not None:  # late rows re-enter their panes
+            panes = panes.add(state.closed.partials_of(pane.count.pane for pane in level.panes))
+        panes = panes.add((pane.count.pane, pane.ref) for pane in level.panes)
         scattered = panes.scattered(closed_by)
         if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
             return panes, frozenset()

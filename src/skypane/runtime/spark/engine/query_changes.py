@@ -25,6 +25,7 @@ from skypane.operators.changes.passed_rows import with_columns
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
@@ -132,7 +133,7 @@ def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan | Share
     state, first = WindowState.initial(plan), change.start.first
     if first is not None:
         progress = plan.progress.close(state.progress, plan.windows.bounds(first)[0])
-        state = replace(state, progress=progress, open=replace(state.open, next_window=first))
+        state = _final(replace(state, progress=progress, open=replace(state.open, next_window=first)))
     return replace(manifest, progress=plan.progress.snapshot(state.progress), operator=state.snapshot())
 
 
@@ -148,13 +149,18 @@ def _opened(plan: Plan, state: WindowState) -> OpenWindows:
 
 def rewritten(change: QueryChange, state: WindowState, store: DocumentStore, batch_id: int) -> WindowState:
     """Return the state as that of the new query; its partials are written to files of batch `batch_id`."""
-    state = replace(state, phases=change.phases)
+    state = _final(replace(state, phases=change.phases))
     if not change.converts or change.start is not None:
         return state
     panes = {pane: _written(store, batch_id, refs, change.partial) for pane, refs in state.open.panes.items()}
     rejected = schema_of(change.schema)
     ahead = _written(store, batch_id, state.ahead, lambda rows: with_columns(rows, rejected)) if state.ahead else ()
     return replace(state, open=replace(state.open, panes=panes), ahead=ahead)
+
+
+def _final(state: WindowState) -> WindowState:
+    """Return the state without the panes that are kept for late rows: windows answered by another query are final."""
+    return state if state.closed is None else replace(state, closed=KeptPanes.begun(state.open))
 
 
 def _written(

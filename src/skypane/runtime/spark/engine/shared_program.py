@@ -138,7 +138,7 @@ class SharedProgram:
         lifts = {
             name: SharedLift(
                 plan.query,
-                plan.rules_after(state.queries[name].progress),
+                state.queries[name].gate(plan),
                 plan.reads(self._schema),
             )
             for name, plan in self._plan.plans.items()

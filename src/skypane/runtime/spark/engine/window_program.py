@@ -7,7 +7,7 @@ answer    windows that it completes are answered in the driver or in one more jo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.operators.advance import ProgressStep, drained
+from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
@@ -24,6 +25,8 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest
+from skypane.runtime.spark.engine.kept_panes import compacted, size_of
+from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.window_state import WindowState
@@ -76,14 +79,22 @@ class WindowedProgram:
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
-            after = self._intake.after(level, step, state, due, panes.retire(step.state.punctuation))
+            still = panes.retire(step.state.punctuation)
+            amended = self._amendment(level, step, state, PaneSteps(state.open, panes, still))
+            again = [] if amended is None else amended.tasks
+            after = self._intake.after(level, step, state, [*again, *due], still)
+            copied: frozenset[str] = frozenset()
+            if amended is not None:
+                closed, copied = compacted(self._intake.partials, amended.closed, after.files, batch.batch_id)
+                after = replace(after, closed=closed)
             workers = batch.steering.workers.wlq
             self._enter(state.phases)
             ranked = any(phase.choice.top is not None for phase in state.phases)
-            keys = wlq.largest_partial(due) if self._divisible and not ranked else 0
+            tasks = [*again, *due]
+            keys = wlq.largest_partial(tasks) if self._divisible and not ranked else 0
             windows = DueWindows(
-                windows=len(due),
-                row_count=wlq.distinct_row_count(due),
+                windows=len(tasks),
+                row_count=wlq.distinct_row_count(tasks),
                 overlap=self._plan.windows.overlap,
                 workers=workers,
                 keys=keys,
@@ -93,7 +104,10 @@ class WindowedProgram:
             )
             placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
-            answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
+            late = {pane.count.pane for pane in level.panes} & _panes(again)
+            if late & (_panes(due) | still.panes.keys()):
+                self._window_worker = self._window_worker.anew()  # it may have merged panes that have changed
+            answers, runs = self._answer(batch.rows.sparkSession, again, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
@@ -108,15 +122,17 @@ class WindowedProgram:
             due=windows,
             where=placement.value.where,
         )
-        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
+        first = answers.windows[len(again) :]
+        answered = replace(answers, windows=first, row_count=sum(rows for _, rows in first))
+        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answered, measured)
         return BatchOutcome(
             state=after,
             answers=answers,
             rejected=rejected,
-            written=frozenset(pane.ref.file for pane in level.panes) | merged | {ref.file for ref in fresh},
+            written=frozenset(pane.ref.file for pane in level.panes) | merged | copied | {ref.file for ref in fresh},
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=replace(metrics, empty_windows=empty),
+            metrics=replace(metrics, empty_windows=empty, amended=None if amended is None else asdict(amended.counts)),
             measured=measured,
         )
 
@@ -125,16 +141,31 @@ class WindowedProgram:
         if phases == self._phases:
             return
         query, self._phases = self._plan.window_query(self._intake.schema), phases
-        self._window_query = query if not phases else PhasedWindows(query.query, query.windows, query.zone, phases)
+        self._window_query = PhasedWindows.of(query, phases) if phases else query
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
 
+    def _amendment(
+        self, level: LiftReports, step: ProgressStep, state: WindowState, panes: PaneSteps[PartialReference]
+    ) -> Amendment[PartialReference] | None:
+        """Return what the late rows of a batch amend; None if windows are answered once."""
+        rule = self._plan.amend
+        if rule is None or state.closed is None:
+            return None
+        entered = [pane.count for pane in level.panes]
+        return amendment(rule, state.closed, panes, entered, step.state.punctuation, size_of)
+
     def _answer(
-        self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int
+        self,
+        spark: SparkSession,
+        again: list[wlq.RefTask],
+        due: list[wlq.RefTask],
+        place: PlacementChoice,
+        batch_id: int,
     ) -> tuple[BatchRows, tuple[RunWork, ...]]:
         """Return the answers, and the work of each run of windows."""
         if place.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
-        runs = wlq.cut(due, place.runs)
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema, again)
+        runs = wlq.cut([*again, *due], place.runs)
         stage = wlq.WindowStage(
             self._window_query,
             self._intake.store,
@@ -145,3 +176,7 @@ class WindowedProgram:
             place.parts,
         )
         return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(spark, stage)
+
+
+def _panes(tasks: list[wlq.RefTask]) -> set[int]:
+    return {pane for task in tasks for pane, _ in task.panes}

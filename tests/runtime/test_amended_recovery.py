@@ -1,0 +1,66 @@
+"""Drivers are killed while late rows amend answers: each version of each window is there once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.driver import CRASHES, Task, job_of
+from tests.runtime.streams import SECOND, finish, late_rows, write_batches
+from tests.runtime.test_amended import assert_as_defined
+from tests.runtime.test_recovery import Drivers, Stream
+
+from skypane.runtime import local
+
+WITHIN = 12 * SECOND
+
+
+@pytest.fixture
+def drivers(spark: SparkSession, tmp_path: Path) -> Iterator[Drivers]:
+    del spark  # only one session at a time need start at leisure
+    started = Drivers(tmp_path)
+    yield started
+    started.close()
+
+
+def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folder: Path) -> None:
+    files = late_rows(33, batches=4 + 2 * len(crashes), rows=90)
+    write_batches(folder / "in", files[:4])
+    task, stream = Task(str(folder), amend=WITHIN), Stream(folder, files, write=False)
+    finish(job_of(spark, task))
+    write_batches(folder / "in", files[4:], first=4)
+    for number, crash in enumerate(crashes, 1):
+        driver = drivers.take(Task(str(folder), crash, amend=WITHIN), left=len(crashes) - number)
+        printed = driver.end()
+        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+    finish(job_of(spark, task))
+    assert_as_defined(folder, task.plan, stream.batches())
+
+
+def test_a_kill_after_the_sink(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    """The batch comes again, with the state before it: it amends the same windows, as the same versions."""
+    kill_at(["after the sink"], drivers, spark, tmp_path)
+
+
+@pytest.mark.slow
+def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_at([*CRASHES], drivers, spark, tmp_path)
+
+
+@pytest.mark.slow
+def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    """Each driver takes a batch, and is killed while it drains; the next one finishes that first, and amends what it answered."""
+    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
+    files, events = late_rows(33, batches=len(crashes), rows=90), list[local.Event]()
+    for number, crash in enumerate(crashes):
+        write_batches(tmp_path / "in", [files[number]], first=number)
+        task = Task(str(tmp_path), crash, drain=True, amend=WITHIN)
+        driver = drivers.take(task, left=len(crashes) - 1 - number)
+        printed = driver.end()
+        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+        events += [files[number], local.Drain()]
+    task = Task(str(tmp_path), amend=WITHIN)
+    finish(job_of(spark, task))
+    assert_as_defined(tmp_path, task.plan, events)

@@ -1,0 +1,67 @@
+"""The current answers among all versions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from skypane.reporting import snapshot
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+COLUMNS = ("window_start", "window_end", "version", "empty", "x")
+#: window, version, whether it is empty, and a value
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans(), st.integers(0, 2)), max_size=12)
+
+
+def answers(rows: list[tuple[int, int | None, bool | None, int]]) -> pa.Table:
+    kinds = (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC"), pa.int32(), pa.bool_(), pa.int64())
+    hours = [START + timedelta(hours=window) for window, *_ in rows]
+    columns = [
+        hours,
+        [hour + timedelta(hours=1) for hour in hours],
+        *(list(column) for column in zip(*rows, strict=True)),
+    ]
+    arrays = [pa.array(column, kind) for column, kind in zip([*columns[:2], *columns[3:]], kinds, strict=True)]
+    return pa.Table.from_arrays(arrays, COLUMNS)
+
+
+def current(rows: list[tuple[int, int | None, bool | None, int]]) -> list[tuple[int, int]]:
+    """Return window and value of the rows of the last versions."""
+    newest = {window: max(version or 0 for other, version, *_ in rows if other == window) for window, *_ in rows}
+    return sorted((w, value) for w, version, empty, value in rows if (version or 0) == newest[w] and not empty)
+
+
+@settings(max_examples=10)
+@given(ROWS)
+def test_the_rows_of_the_last_version_of_each_window(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, bool, int]]
+):
+    """A row of before the query amended has no version. The report takes the same rows."""
+    all_rows: list[tuple[int, int | None, bool | None, int]] = [*rows, (4, 0, False, 7), (5, None, None, 8)]
+    table = answers(all_rows)
+    found = sp.current_answers(spark.createDataFrame(table)).toArrow()
+    hours = [int((hour - START) / timedelta(hours=1)) for hour in found["window_start"].to_pylist()]
+    assert sorted(zip(hours, found["x"].to_pylist(), strict=True)) == current(all_rows)
+    folder = tmp_path_factory.mktemp("out")
+    pa.parquet.write_table(table, folder / "part-0.parquet")
+    reported = snapshot.answers(folder)
+    assert reported is not None
+    assert sorted(reported["x"].to_pylist()) == sorted(value for _, value in current(all_rows))
+    assert not {"version", "empty"} & set(reported.column_names)
+
+
+def test_a_folder_without_versions_is_read_as_it_is(spark: SparkSession, tmp_path: Path):
+    pa.parquet.write_table(answers([(0, 0, False, 1)]).select(["window_start", "x"]), tmp_path / "part.parquet")
+    assert sp.read_answers(spark, tmp_path).columns == ["window_start", "x"]
+
+
+def test_what_is_no_answer_of_windows_is_refused(spark: SparkSession):
+    with pytest.raises(sp.ConfigError, match="no column 'window_start'"):
+        sp.current_answers(spark.range(3))
