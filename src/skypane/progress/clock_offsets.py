@@ -37,8 +37,8 @@ MOST = 500
 MINUTE = Length(60_000_000)
 #: The part of MOST that learned clocks may take: those heard last. The rest is for clocks that are being learned.
 _LEARNED = MOST * 3 // 4
-#: Offsets are whole seconds, so that they can be subtracted from timestamps of any unit.
-_GRAIN = TICKS_PER_SECOND["us"]
+#: Offsets are whole seconds, and the bound is at least one, so that they can be subtracted from timestamps of any unit.
+GRAIN = TICKS_PER_SECOND["us"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _windowed(clock: SourceClock, newest: Micros, bound: Micros) -> SourceClock 
 
 def _whole(offset: Micros) -> Micros:
     """Return an offset in whole seconds, rounded down."""
-    return offset // _GRAIN * _GRAIN
+    return offset // GRAIN * GRAIN
 
 
 def _most(clocks: dict[str, SourceClock]) -> dict[str, SourceClock]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 from skypane.policy import Decision
-from skypane.progress.clock_offsets import CLOCKS, MINUTE, ClockOffsets, ClockRules, Clocks
+from skypane.progress.clock_offsets import CLOCKS, GRAIN, MINUTE, ClockOffsets, ClockRules, Clocks
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
 from skypane.progress.frontier import Frontier
 from skypane.progress.pane_arrivals import PaneArrivals
@@ -54,10 +54,8 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
         self._bound()  # raises ConfigError on invalid values
         if self.clocks not in CLOCKS:
             raise ConfigError(f"clocks must be one of {', '.join(CLOCKS)}, got {self.clocks!r}")
-        if micros(self.max_clock_offset) <= 0:
-            raise ConfigError(
-                f"max_clock_offset must be longer than 0, got {micros(self.max_clock_offset)} microseconds"
-            )
+        if micros(self.max_clock_offset) < GRAIN:
+            raise ConfigError(f"max_clock_offset must be at least 1 second, got {self.max_clock_offset!r}")
 
     def _bound(self) -> FutureBound:
         max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
