@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance
+from skypane.operators.advance import ProgressStep, advance, readmitted
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -65,6 +65,14 @@ class Ingest:
             step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived)
         return level, step
 
+    def readmit(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
+        """Lift rows that come a second time; the punctuation does not move, and no row may be beyond the newest."""
+        gate = replace(state.gate(self.plan), keep=self.keep_rejected, limit=state.progress.newest)
+        stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
+        with batch.timer("plq"):
+            level = plq.run(batch.rows, stage, self.transfer, None)
+        return level, readmitted(state.progress)
+
     def add(
         self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None
     ) -> tuple[OpenPanes[PartialReference], frozenset[str]]:
@@ -101,7 +109,7 @@ class Ingest:
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
         account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
-        after = WindowState(step.state, still, account=account)
+        after = replace(state, progress=step.state, open=still, ahead=(), account=account)
         after.totals.check()
         return after
 

@@ -22,6 +22,7 @@ class WindowState:
 
     ahead   the held rows as they were read, for the late sink; empty without one
     closed  the panes kept for late rows; None if windows are answered once
+    readmitted   the last batch whose rejected rows were readmitted, by reason
     """
 
     progress: ProgressState
@@ -29,6 +30,7 @@ class WindowState:
     ahead: tuple[PartialReference, ...] = ()
     account: RowAccount = field(default_factory=RowAccount)
     closed: KeptPanes | None = None
+    readmitted: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -49,7 +51,7 @@ class WindowState:
         state, saved = plan.progress.restore(progress), operator.get("account")
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
-        return cls(state, open_panes, ahead, account, closed)
+        return cls(state, open_panes, ahead, account, closed, operator.get("readmitted", {}))
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
@@ -59,11 +61,18 @@ class WindowState:
             "ahead": [ref.snapshot() for ref in self.ahead],
             "account": self.account.snapshot(),
         }
+        if self.readmitted:
+            value["readmitted"] = dict(self.readmitted)
         if self.closed is None:
             return value
         versions = {str(window): version for window, version in self.closed.versions.items()}
         closed = {"panes": _snapshot(self.closed.panes), "versions": versions, "first": self.closed.first}
         return value | {"closed": closed}
+
+    def readmitting(self, reason: str, rows: int, through: int) -> Self:
+        """Return the state in which rows that were rejected for `reason`, up to a batch, will be read again."""
+        account = self.account.taken_back(reason, rows)
+        return replace(self, account=account, readmitted={**self.readmitted, reason: through})
 
     def gate(self, plan: Plan) -> EntryRules:
         """Return the entry rules for the next batch."""
