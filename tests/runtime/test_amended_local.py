@@ -75,6 +75,7 @@ def entered(event: local.Event, outcome: local.StepOutcome) -> pa.Table:
     """Return the rows of an event that were not rejected."""
     if isinstance(event, local.Drain):
         return SCHEMA.empty_table()
+    event = event.rows if isinstance(event, local.Readmission) else event
     gone = Counter(repr(row) for rows in outcome.rejection.rows for row in rows.drop_columns("reason").to_pylist())
     kept = []
     for at, row in enumerate(event.to_pylist()):
@@ -139,6 +140,27 @@ def test_the_last_versions_do_not_depend_on_the_cut_into_batches(
 
     whole = pa.concat_tables([SCHEMA.empty_table(), *batches])
     assert last(batches) == last([whole]) == last(split(whole, [min(cut, whole.num_rows) for cut in cuts]))
+
+
+@given(QUERIES, windows(), EVENTS, POLICIES)
+def test_rows_that_are_repaired_and_readmitted_are_in_their_windows(
+    query: Query, w: Windows, events: list[local.Event], policy: ProgressPolicy
+):
+    """The punctuation does not move, and they are counted once."""
+    plan, reason = Plan(query, w, "time", policy, amend=FOREVER), "null x"
+    columns, answers, answered = query.output_schema(SCHEMA).names, Answers(), set[int]()
+    rejected = [rows for outcome in local.run(plan, events) for rows in outcome.rejection.rows]
+    rows = pa.concat_tables([SCHEMA.append(pa.field("reason", pa.string())).empty_table(), *rejected])
+    rows = rows.filter(pc.field("reason") == reason).drop_columns("reason")
+    rows = rows.set_column(1, "x", pa.array([0.5] * rows.num_rows, pa.float64()))
+    whole = [*events, local.Readmission(rows, reason)]
+    taken = SCHEMA.empty_table()
+    for event, outcome in zip(whole, local.run(plan, whole), strict=True):
+        taken = pa.concat_tables([taken, entered(event, outcome)])
+        answered |= answers.take(outcome, columns)
+        assert answers.last == without_lateness(plan, taken, answered)
+        outcome.totals.check()
+    assert outcome.totals.read == sum(event.num_rows for event in events if isinstance(event, pa.Table))
 
 
 @given(windows(), st.lists(tables(), max_size=8), st.sampled_from([1, 7, 30]))

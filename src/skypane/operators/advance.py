@@ -13,7 +13,7 @@ from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.policy import Decision
-from skypane.progress.far_future import HeldPanes
+from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.progress_policy import ProgressPolicy, ProgressState, Punctuation
 from skypane.types import Micros
@@ -82,6 +82,13 @@ def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any])
     closed = settled if end is None else policy.close(settled, end)
     closing = replace(decision, value=replace(decision.value, time=closed.punctuation))
     return ProgressStep(closed, closing, {}, numbers, _rejection(abandoned))
+
+
+def readmitted(state: ProgressState) -> ProgressStep:
+    """Return the step of rows that come a second time: the policy has seen them, so nothing moves."""
+    unmoved = Punctuation(state.punctuation, FutureDecision(state.newest))
+    why = "rows that were rejected before have been readmitted, which moves nothing"
+    return ProgressStep(state, Decision("progress", unmoved, why), {}, frozenset(), Rejection())
 
 
 def _numbers(windows: Windows, held: HeldPanes) -> frozenset[int]:

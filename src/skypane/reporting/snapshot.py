@@ -99,8 +99,8 @@ def _current(rows: pa.Table) -> pa.Table:
     """
     names = set(rows.column_names)
     if {VERSION, ACTION} <= names:
-        removed = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)
-        came, gone = (rows.filter(which).drop_columns([VERSION, ACTION]) for which in (pc.invert(removed), removed))
+        goes = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)
+        came, gone = (rows.filter(which).drop_columns([VERSION, ACTION]) for which in (pc.invert(goes), goes))
         return came.take(beyond(came, gone))
     if not {VERSION, EMPTY} <= names:
         return rows

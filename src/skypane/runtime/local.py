@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance, drained
+from skypane.operators.advance import ProgressStep, advance, drained, readmitted
 from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
 from skypane.operators.answer_changes import answers_of
 from skypane.operators.entry.entry_rules import Entry
@@ -57,8 +57,16 @@ class Drain:
     """
 
 
-Event: TypeAlias = "pa.Table | Drain"
-"""A batch of rows, or a drain."""
+@dataclass(frozen=True, slots=True)
+class Readmission:
+    """Rows that were rejected for `reason` and come a second time, repaired; the progress policy does not see them."""
+
+    rows: pa.Table
+    reason: str
+
+
+Event: TypeAlias = "pa.Table | Drain | Readmission"
+"""A batch of rows, a drain, or rows that come a second time."""
 
 
 def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[StepOutcome]:
@@ -152,12 +160,17 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
             read, entry = 0, Entry((), Rejection())
             step = drained(plan.progress, progress, panes)
         else:
-            plan.validate(event.schema)
-            read, schema = event.num_rows, schema or event.schema
-            rules = replace(plan.rules_after(progress), keep=True)
-            entry = (rules if plan.amend is None else closed.rules(rules)).split(event)
-            arrived = None if clock is None else clock()
-            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived, entry.shown)
+            rows = event.rows if isinstance(event, Readmission) else event
+            plan.validate(rows.schema)
+            read, schema = rows.num_rows, schema or rows.schema
+            gate = replace(plan.rules_after(progress), keep=True)
+            gate = gate if plan.amend is None else closed.rules(gate)
+            if isinstance(event, Readmission):
+                account = account.taken_back(event.reason, read)
+                entry, step = replace(gate, limit=progress.newest, clocks=None).split(rows), readmitted(progress)
+            else:
+                entry, arrived = gate.split(rows), None if clock is None else clock()
+                step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived, entry.shown)
         rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]

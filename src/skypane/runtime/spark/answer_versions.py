@@ -34,8 +34,8 @@ def current_answers(answers: DataFrame) -> DataFrame:
         raise ConfigError(f"these are not answers of windows: there is no column {WINDOW_START!r}")
     if {VERSION, ACTION} <= set(answers.columns):
         # Rows from before the query amended answers have no action.
-        removed = sf.coalesce(sf.col(ACTION) == REMOVED, sf.lit(False))  # noqa: FBT003
-        came, gone = (answers.where(which).drop(VERSION, ACTION) for which in (~removed, removed))
+        goes = sf.coalesce(sf.col(ACTION) == REMOVED, sf.lit(False))  # noqa: FBT003
+        came, gone = (answers.where(which).drop(VERSION, ACTION) for which in (~goes, goes))
         return came.exceptAll(gone)
     if VERSION not in answers.columns or EMPTY not in answers.columns:
         return answers

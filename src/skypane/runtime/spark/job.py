@@ -154,6 +154,18 @@ class Job:
         with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
             return self._started(on_batch, when, name, begin)
 
+    def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
+        """Process the rows that were rejected for `reason` once more, without a start of the query.
+
+        As StreamHandle.readmit(); a driver that runs the query elsewhere is fenced.
+        """
+        spark = self.rows.sparkSession
+        with java_there(spark):
+            try_workers(spark)
+            engine = Engine(self.settings, self.workers)
+            engine.finish_drain(spark)
+            return engine.readmit(spark, reason, repair)
+
     def _started(
         self,
         on_batch: Callable[[BatchMetrics], None] | None,

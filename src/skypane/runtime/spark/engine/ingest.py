@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance
+from skypane.operators.advance import ProgressStep, advance, readmitted
 from skypane.operators.changes.window_phases import left_of
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
@@ -78,6 +78,15 @@ class Ingest:
                 batch.waiting_since,
             )
 
+    def readmit(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
+        """Lift rows that come a second time; the punctuation does not move, and no row may be beyond the newest."""
+        # Clocks were judged the first time: the rows have their corrected or repaired times.
+        gate = replace(state.gate(self.plan), keep=self.keep_rejected, limit=state.progress.newest, clocks=None)
+        stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
+        with batch.timer("plq"):
+            level = plq.run(batch.rows, stage, self.transfer, None)
+        return level, readmitted(state.progress)
+
     def add(
         self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None
     ) -> tuple[OpenPanes[PartialReference], frozenset[str]]:
@@ -115,7 +124,7 @@ class Ingest:
         entered = (pane.count for pane in level.panes)
         account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
         phases = left_of(state.phases, still.next_window)
-        after = WindowState(step.state, still, account=account, phases=phases)
+        after = replace(state, progress=step.state, open=still, ahead=(), account=account, phases=phases)
         after.totals.check()
         return after
 

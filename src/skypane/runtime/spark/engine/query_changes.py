@@ -42,7 +42,7 @@ REWRITTEN = 99_998
 
 _QUERIES = "queries"
 """Key of the definition of several queries."""
-_DRAIN = "a drain of the earlier query was begun: start that query once, which finishes it"
+_BEGUN = "a drain or a readmission of the earlier query was begun: start that query once, which finishes it"
 
 
 def changes_of(
@@ -66,7 +66,7 @@ def changes_of(
         state = WindowState.restored(plan, manifest.progress, manifest.operator)
         change = compare(recorded, wanted, plan.query, schema, _opened(plan, state))
     if ledger.drain_begun:
-        return replace(change, refused=(*change.refused, _DRAIN))
+        return replace(change, refused=(*change.refused, _BEGUN))
     if change.refused and begin is not None and manifest is not None:
         return _without_state(change, manifest, plan)
     return change

@@ -27,18 +27,20 @@ from skypane.metrics import BatchMetrics, InputReport
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
+from skypane.runtime.spark.engine import readmission as readmissions
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
 from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
 from skypane.runtime.spark.engine.timer import Timer
+from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
@@ -85,7 +87,9 @@ class Engine:
                 raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
             latest = beginning(change, self.ledger.latest(), settings.plan)
             self._committed = CommittedState.restored(self._program, self._control, latest)
-            tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
+            begun = self.ledger.readmission_begun
+            needed = self._committed.state.files | (frozenset() if begun is None else {begun.ref.file})
+            tidy(ownership, self._partials, needed, (self._rejected, self._answers))
             #: the files of the earlier query, from which this one continues; unneeded after the first commit
             self._earlier: frozenset[str] = frozenset()
             self._change_query(change)
@@ -153,11 +157,30 @@ class Engine:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
         if not self.ledger.drain_begun:
             return None
-        rows = spark.createDataFrame([], spark_schema(self._settings.schema))
+        readmission = self.ledger.readmission_begun
+        if readmission is None:
+            rows = spark.createDataFrame([], spark_schema(self._settings.schema))
+        else:
+            rows = readmissions.again(spark, self._partials, readmission)
         with self.ledger.ownership.in_charge():
-            metrics = self._process(rows, self._committed.batch_id + 1, drain=True)
+            metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
         self._notify(metrics)
         return metrics
+
+    def readmit(self, spark: SparkSession, reason: str, repair: readmissions.Repair | None) -> BatchMetrics | None:
+        """Process the rows that were rejected for `reason` once more; no batch of Spark may be running.
+
+        The ledger notes the rows before a sink receives anything, as for a drain, and their batch when it is committed.
+        """
+        self.ledger.ownership.check()
+        through = self._committed.batch_id
+        after = readmissions.readmitted_before(self._committed.state).get(reason, -1)
+        folder = readmissions.folder_of(self._settings.sinks.late)
+        rows = readmissions.rejected(folder, self._settings.schema, reason, after, through)
+        fixed = readmissions.repaired(spark, rows, repair)
+        with self.ledger.ownership.in_charge():
+            self.ledger.begin_drain(through + 1, readmissions.kept(self._partials, fixed, reason, through))
+        return self.finish_drain(spark)
 
     def _read_again(self, rows: DataFrame, batch_id: int) -> None:
         """Read the rows of a replayed batch, so that stateful operators before the engine commit their state of it.
@@ -193,14 +216,16 @@ class Engine:
         except Exception:  # the batch is already committed, so an error of the listener must not fail it
             log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
-    def _process(self, rows: DataFrame, batch_id: int, *, drain: bool = False) -> BatchMetrics:
+    def _process(
+        self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None
+    ) -> BatchMetrics:
         timer, before = Timer(), self._committed
         requested = self._requested(before.control)
         control, steering = self._control.decide(requested)
         arrived = None if drain else self._arrived(batch_id - before.drains)
         since = None if drain else self._waiting_since(batch_id - before.drains)
         batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived, since)
-        outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
+        outcome = self._run(batch, before.state, readmission, drain=drain)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
         report = self._inputs()
@@ -220,6 +245,8 @@ class Engine:
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
         self._remove_unneeded(before, outcome)
+        if readmission is not None:
+            self.ledger.ownership.remove(self._partials, [readmission.ref.file])
         return metrics
 
     def _change_query(self, change: QueryChange) -> None:
@@ -229,6 +256,14 @@ class Engine:
             return
         state = rewritten(change, before.state, self._partials, before.batch_id + 1)
         self._earlier, self._committed = before.state.files - state.files, replace(before, state=state)
+
+    def _run(
+        self, batch: MicroBatch, state: Any, readmission: PendingReadmission | None, *, drain: bool
+    ) -> BatchOutcome[Any]:
+        if readmission is not None and isinstance(self._program, WindowedProgram):
+            known = state.readmitting(readmission.reason, readmission.rows, readmission.through)
+            return self._program.readmit(batch, known)
+        return (self._program.drain if drain else self._program.run)(batch, state)
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the control state with the workers requested by scale(), if any."""

@@ -71,6 +71,10 @@ class WindowedProgram:
         """Answer every window with a row that is not quarantined, as if a punctuation had ended the stream."""
         return self._complete(batch, state, LiftReports(()), drained(self._plan.progress, state.progress, state.open))
 
+    def readmit(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
+        """Process rows that were rejected before."""
+        return self._complete(batch, state, *self._intake.readmit(batch, state))
+
     def _complete(
         self, batch: MicroBatch, state: WindowState, level: LiftReports, step: ProgressStep
     ) -> BatchOutcome[WindowState]:

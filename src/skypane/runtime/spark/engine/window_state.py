@@ -25,6 +25,7 @@ class WindowState:
     ahead   the held rows as they were read, for the late sink; empty without one
     phases  the windows that an aggregate whose functions have changed answers in part
     closed  the panes kept for late rows; None if windows are answered once
+    readmitted   the last batch whose rejected rows were readmitted, by reason
     """
 
     progress: ProgressState
@@ -33,6 +34,7 @@ class WindowState:
     account: RowAccount = field(default_factory=RowAccount)
     phases: tuple[Phase, ...] = ()
     closed: KeptPanes | None = None
+    readmitted: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -54,7 +56,7 @@ class WindowState:
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
         phases = from_json(tuple[Phase, ...], operator.get("phases", []))
-        return cls(state, open_panes, ahead, account, phases, closed)
+        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}))
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
@@ -65,11 +67,18 @@ class WindowState:
             "account": self.account.snapshot(),
             **({"phases": to_json(self.phases)} if self.phases else {}),
         }
+        if self.readmitted:
+            value["readmitted"] = dict(self.readmitted)
         if self.closed is None:
             return value
         versions = {str(window): version for window, version in self.closed.versions.items()}
         closed = {"panes": _snapshot(self.closed.panes), "versions": versions, "first": self.closed.first}
         return value | {"closed": closed}
+
+    def readmitting(self, reason: str, rows: int, through: int) -> Self:
+        """Return the state in which rows that were rejected for `reason`, up to a batch, will be read again."""
+        account = self.account.taken_back(reason, rows)
+        return replace(self, account=account, readmitted={**self.readmitted, reason: through})
 
     def gate(self, plan: Plan) -> EntryRules:
         """Return the entry rules for the next batch."""

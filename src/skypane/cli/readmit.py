@@ -1,0 +1,68 @@
+"""`skypane readmit JOB.yaml`: rows that were rejected, and can enter now, go back into their windows."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from typing import TYPE_CHECKING
+
+from skypane.cli.run import allow
+from skypane.naming import instead
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from skypane.runtime.spark.engine.readmission import Repair
+
+
+def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
+    """Add the command's parser and return it."""
+    parser = commands.add_parser(
+        "readmit", help="put rejected rows of a streaming job, repaired, back into their windows"
+    )
+    parser.add_argument("job", metavar="JOB", help="job file; no other process may run the job")
+    parser.add_argument(
+        "--reason", required=True, help="the reason for which the rows were rejected, such as 'null price' or 'future'"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="COLUMN=SQL",
+        help='repair a column by an SQL expression, such as "price=coalesce(price, 0)"; repeat for each column',
+    )
+    allow(parser)
+    return parser
+
+
+def run(arguments: Namespace) -> int:
+    """Readmit the rows, and print the batch."""
+    import skypane as sp  # noqa: PLC0415  # Spark takes seconds to import
+    from skypane.jobs import building, examples  # noqa: PLC0415
+
+    job = examples.find(arguments.job, arguments.allow)
+    ready = building.build(job, building.session(job))
+    if not isinstance(ready, sp.Job):
+        raise ConfigError("readmit is only for streaming jobs; a batch job rejects no rows")
+    print(ready.readmit(arguments.reason, _repair(arguments.set) if arguments.set else None))
+    return 0
+
+
+def _repair(columns: list[tuple[str, str]]) -> Repair:
+    from pyspark.sql.functions import expr  # noqa: PLC0415
+
+    def repaired(rows: DataFrame) -> DataFrame:
+        unknown = [name for name, _ in columns if name not in rows.columns]
+        if unknown:
+            raise ConfigError(f"--set: unknown column {unknown[0]!r}, {instead(unknown[0], rows.columns)}")
+        return rows.withColumns({name: expr(sql).cast(rows.schema[name].dataType) for name, sql in columns})
+
+    return repaired
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, sql = text.partition("=")
+    if not (name and equals and sql):
+        raise ArgumentTypeError(f"need COLUMN=SQL, got {text!r}")
+    return name, sql
