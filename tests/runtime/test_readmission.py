@@ -186,5 +186,5 @@ def test_a_continuous_skyline_takes_nothing_back(spark: SparkSession, tmp_path: 
     )
     handle = job.start(trigger="available now")
     assert handle.await_termination(600)
-    with pytest.raises(sp.ConfigError, match="cannot be readmitted to a continuous skyline"):
+    with pytest.raises(sp.ConfigError, match="not to a continuous skyline"):
         handle.readmit(REASON)
