@@ -81,7 +81,7 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def decide(self, state: S, known: PaneArrivals) -> tuple[S, Decision[Punctuation]]:
         """Return the state after a batch, and which panes are held and closed from now on."""
-        future = self._bound().judge(_reached(state), state.held, known)
+        future = self._bound().judge(_reached(state), state.held, known, state.accepted)
         accepted = known.upto(future.limit)
         if future.followed.panes:
             accepted = accepted.union(future.followed.arrivals().upto(future.limit))
@@ -113,8 +113,10 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
         late = accepted.late(state.punctuation)
         seen, dropped = state.seen + accepted.total, state.dropped + late
         offsets = self._offsets(state, accepted, newest)
+        latest = int(accepted.pane_start.max())
         counted = replace(
             state,
+            accepted=latest if state.accepted is None else max(state.accepted, latest),
             newest=newest,
             seen=seen,
             dropped=dropped,

@@ -33,3 +33,5 @@ class Progress(JsonState):
     clocks: SourceClocks = field(default_factory=SourceClocks, metadata=ADDED)
     #: The sources whose clocks are off, and by how much.
     offsets: ClockOffsets = field(default_factory=ClockOffsets, metadata=ADDED)
+    #: The start of the newest pane with accepted rows, which the newest time need not have followed.
+    accepted: Micros | None = field(default=None, metadata=ADDED)
