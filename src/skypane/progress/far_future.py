@@ -12,7 +12,7 @@ held: its pane stays open, it does not move the punctuation, and later rows deci
   the other rows by `support`, because a stream that has moved on no longer moves its old newest time. Progress
   continues from the lower median of the held rows, and they count as ordinary rows. They are also accepted when the
   newest time comes within `max_ahead` of them.
-- A pane that has accepted rows is never held again, nor is one before it, even if the newest time did not follow them.
+- A pane with accepted rows is never held again, even if the newest time did not follow them; the same applies to the panes before it.
 - Held rows are quarantined when `patience` rows have come in batches that moved the newest time: the stream continues
   without them. So the number of held rows is bounded, by ten times `patience` if nothing decides sooner.
 - A drain decides at once, since no more rows come. A held row is accepted if half of `support` rows, or half of all
