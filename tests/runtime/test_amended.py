@@ -258,6 +258,15 @@ def test_a_bound_on_bytes_discards_the_oldest_panes(spark: SparkSession, tmp_pat
     versions_of(parquet_rows(tmp_path / "out"))
 
 
+def test_changes_are_not_mixed_with_whole_versions(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(38, batches=1)
+    write_batches(tmp_path / "in", batches)
+    finish(job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day")))
+    changing = job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day", changes=True))
+    with pytest.raises(sp.CheckpointError, match="answers was None, is 'changes'"):
+        changing.start()
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
