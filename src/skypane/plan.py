@@ -86,7 +86,10 @@ class Plan:
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
+        # Changes among whole versions, or after them, could not be added up.
+        changes = {} if self.amend is None or not self.amend.changes else {"answers": "changes"}
         return {
+            **changes,
             "query": self.query.describe(),
             "window": {
                 "length": self.windows.length,

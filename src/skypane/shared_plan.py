@@ -99,7 +99,9 @@ class SharedPlan:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
         described = {name: plan.describe() for name, plan in self.plans.items()}
         queries = {name: {key: value[key] for key in ("query", "window")} for name, value in described.items()}
+        changes = {key: value for key, value in self._first.describe().items() if key == "answers"}
         return {
+            **changes,
             "queries": queries,
             "time": self.time,
             "source": self.source,

@@ -89,7 +89,8 @@ class WindowedProgram:
             after = self._intake.after(level, step, state, [*again, *due], still)
             copied: frozenset[str] = frozenset()
             if amended is not None:
-                closed, copied = compacted(self._intake.partials, amended.closed, after.files, batch.batch_id)
+                others = replace(after, closed=None).files
+                closed, copied = compacted(self._intake.partials, amended.closed, others, batch.batch_id)
                 after = replace(after, closed=closed)
             workers = batch.steering.workers.wlq
             self._enter(state.phases)
