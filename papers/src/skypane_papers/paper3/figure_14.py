@@ -71,7 +71,9 @@ def _shown(
 
 
 def _policy(strategy: str, capacity: float, headroom: float) -> Admission:
-    return Admission(capacity=capacity, max_readers=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
+    return Admission(
+        capacity=capacity, max_readers=NODES, give_back=0.85, strategy=strategy, headroom=headroom, expects="at the end"
+    )
 
 
 def _even(rates: FloatArray) -> IntArray:
