@@ -59,7 +59,9 @@ def test_the_page_lists_claim_finding_and_verdict_side_by_side(figure: Figure, v
     ((False, True), Finding("a: 1; b: 2", holds=True, given="b")),
     ((False, False), Finding("a: 1; b: 2", holds=False)),
 ])  # fmt: skip
-def test_a_claim_is_judged_in_each_setting_and_says_with_which_it_holds(held: tuple[bool, bool], expected: Finding):
+def test_a_claim_is_judged_in_each_setting_and_names_those_with_which_it_holds(
+    held: tuple[bool, bool], expected: Finding
+):
     rows = pd.DataFrame({"setting": ["x", "y"], "value": [1, 2]})
     judge = in_each(
         "setting", {"a": "x", "b": "y"}, lambda part: Finding(str(part["value"].sum()), held[part.index[0]])

@@ -83,7 +83,7 @@ STRATEGIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "DRF-M, k = 1": {"strategy": "DRF-M", "expects": "at the end", "ahead": 1},
 }
 """Strategies by name: the paper's five, DRF-M with the rate of period t+k expected from meta-data (section 2.5); with the
-highest of the next k, as the engine's default has it; and with k = 1."""
+highest of the next k, the engine's default; and with k = 1."""
 FORESEEN: Final = "DRF, foreseen"
 """DRF with the rates that will come in place of forecasts."""
 PAPERS: Final = ("PAR", "ARI", "ARD", "DRF", "DRF-M")

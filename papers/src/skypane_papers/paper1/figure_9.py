@@ -40,7 +40,7 @@ class Shown(NamedTuple):
 
 
 class Ordering(NamedTuple):
-    """What the stage before the workers does: when it hands on each tuple in order (microseconds), and its busy share."""
+    """Results of the stage before the workers: when each tuple leaves it, in order (microseconds), and its busy share."""
 
     released: IntArray
     busy: float
