@@ -140,8 +140,10 @@ class Foreseen(Forecaster):
 
 def in_seeds(found: pd.DataFrame, less: str, more: str, column: str, workload: str) -> int:
     """Return the number of seeds in which strategy `less` is not above `more`."""
-    table = only(found, workload=workload).pivot_table(column, "seed", "strategy")
-    return int((table[less] <= table[more]).sum())
+    ours, theirs = (
+        only(found, workload=workload, strategy=strategy).set_index("seed")[column] for strategy in (less, more)
+    )
+    return int((ours <= theirs).sum())
 
 
 def each(found: pd.DataFrame, column: str, strategy: str, workloads: Sequence[str] = tuple(FLEETS)) -> list[float]:

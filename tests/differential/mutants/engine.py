@@ -99,8 +99,8 @@ ENGINE: Final = (
     _on_spark(
         "needed-removed",
         "runtime/spark/engine/shell.py",
-        "(before.state.files | outcome.written) - outcome.state.files",
-        "(before.state.files | outcome.written) - before.state.files",
+        "unneeded - outcome.state.files",
+        "unneeded - before.state.files",
         "files that the state needs are removed",
     ),
     _on_spark(

@@ -168,6 +168,9 @@ class DocumentStore:
     def read_parquet(self, name: str, schema: pa.Schema) -> pa.Table:
         return pq.read_table(self.path(name), schema=schema, filesystem=self._fs[0])
 
+    def parquet_schema(self, name: str) -> pa.Schema:
+        return pq.read_schema(self.path(name), filesystem=self._fs[0])
+
     def url(self, name: str) -> str:
         """Return the location of a file in the form that Spark accepts."""
         return self.place.child(name).spark

@@ -116,8 +116,7 @@ class Directory(Sink):
         """Add the rows that the files of a batch lack, and return True; return False if the files have other rows."""
         published = self._published(prefix)
         if self.format == "parquet":
-            tables = [self.store.read_parquet(name, answers.schema) for name in published]
-            missing = missing_rows(answers.table(), pa.concat_tables(tables))
+            missing = self._missing(published, answers)
         else:
             missing = self._missing_of_text(stage, prefix, answers)
         if missing is None:
@@ -130,6 +129,13 @@ class Directory(Sink):
             stage.move(name, self.store, self._name(prefix, len(published)))
         self.store.sync("")
         return True
+
+    def _missing(self, published: list[str], answers: BatchRows) -> pa.Table | None:
+        """Return the rows that the files of a batch lack; None if they have others, or other columns."""
+        if any(not self.store.parquet_schema(name).equals(answers.schema) for name in published):
+            return None
+        tables = [self.store.read_parquet(name, answers.schema) for name in published]
+        return missing_rows(answers.table(), pa.concat_tables(tables))
 
     def _missing_of_text(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> pa.Table | None:
         """Return no rows if the file of a batch, which is the only one, has these rows; else None."""
