@@ -33,6 +33,7 @@ def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
         "window": Length(WINDOW),
         "by": "sensor",
         "every": Length(EVERY),
+        "progress": PLAN.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
         "late": folder / "late",

@@ -150,6 +150,7 @@ def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark:
         time="ts",
         window="50 seconds",
         slide="20 seconds",
+        progress=sp.KSlack(),
         checkpoint=tmp_path / "checkpoint",
         output=output,
         late=late,

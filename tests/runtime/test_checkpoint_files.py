@@ -47,6 +47,7 @@ def job_of(spark: SparkSession, folder: Path) -> sp.Job:
         time="ts",
         window=Length(PLAN.windows.length),
         slide=Length(PLAN.windows.slide),
+        progress=PLAN.progress,
         checkpoint=folder / "checkpoint",
         output=folder / "out",
     )

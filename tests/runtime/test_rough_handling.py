@@ -183,7 +183,11 @@ def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path
     plan = Plan(query, Windows(20 * SECOND, 20 * SECOND), "ts", sp.KSlack())
     rows = read_batches(spark, tmp_path / "in", batches[0].schema)
     memory = sp.Memory()
-    finish(sp.stream(rows, query, time="ts", window="20 seconds", checkpoint=tmp_path / "checkpoint", output=memory))
+    checkpoint, progress = tmp_path / "checkpoint", plan.progress
+    job = sp.stream(
+        rows, query, time="ts", window="20 seconds", progress=progress, checkpoint=checkpoint, output=memory
+    )
+    finish(job)
     assert windows_of(memory.table()) == expected(plan, batches)
     static = spark.read.parquet(str(tmp_path / "in"))
     assert sp.ask(static, query, time="ts", window="20 seconds").count() > 0

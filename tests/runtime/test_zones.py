@@ -75,7 +75,7 @@ def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
         window="50 seconds",
         slide="20 seconds",
         checkpoint=folder / "checkpoint",
-        **options,
+        **{"progress": PLAN.progress} | options,
     )
 
 
