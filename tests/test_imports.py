@@ -31,7 +31,6 @@ LAYERS = (
     ("skypane.runtime.resources",),
     ("skypane.datasets", "skypane.metrics"),
     ("skypane.locations",),
-    ("skypane.shared_plan",),
     ("skypane.plan",),
     ("skypane.operators",),
     ("skypane.progress", "skypane.control", "skypane.workloads", "skypane_papers.multiway"),
@@ -45,7 +44,7 @@ LAYERS = (
 )
 
 # Below the runtime, time, chance, environment and files are arguments.
-PURE_FROM = "skypane.shared_plan"
+PURE_FROM = "skypane.plan"
 IMPURE_MODULES = frozenset(
     "asyncio concurrent glob io logging multiprocessing os pathlib py4j pyspark random secrets shutil signal socket "
     "subprocess sys tempfile threading time urllib uuid".split()

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
-    "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
+    "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "continuous.md", "admission.md", "security.md",
     "control.md", "multiway.md", "workloads.md", "extending.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""

@@ -24,8 +24,6 @@ BATCHES = (50, 200, 1_000, 5_000)
 BUDGETS = (0.001, 0.01, 0.02, 0.05)
 _LEAST_BATCHES = 20
 _MEAN, _P99 = 1.08, 1.2
-#: The same where sources disagree.
-_MEAN_APART, _P99_APART = 1.2, 1.5
 
 Cells = dict[tuple[Windows, int, float], Comparison]
 
@@ -33,7 +31,7 @@ Cells = dict[tuple[Windows, int, float], Comparison]
 def measured(stream: Stream) -> Cells:
     """Return all cells of a stream."""
     return {
-        (windows, batch, budget): measure(stream.event, windows, batch, AqKSlack(budget), stream.arrival, stream.source)
+        (windows, batch, budget): measure(stream.event, windows, batch, AqKSlack(budget))
         for windows in stream.windows
         for batch in BATCHES
         if len(stream.event) >= _LEAST_BATCHES * batch
@@ -63,7 +61,7 @@ def _cell(found: Comparison) -> str:
 
 def others(stream: Stream, cells: Cells) -> Iterator[str]:
     """Yield the rows on silence, first answers and excess of one stream, at one window and batch, and the worst of all."""
-    windows, batch = stream.windows[min(1, len(stream.windows) - 1)], 200
+    windows, batch = stream.windows[1], 200
     for budget in BUDGETS:
         found = cells.get((windows, batch, budget))
         if found is None:
@@ -111,31 +109,6 @@ def summary(all_cells: Sequence[tuple[Stream, Cells]]) -> str:
             f"- beyond: {s.name}, {_told(windows)}, batches of {batch:,}, {budget:.1%}: mean {mean:.2f}, p99 {p99:.2f}, "
             f"{m.chosen / m.budget:.2f} of the budget"
         )
-    lines.append(
-        _disagreeing([(s, key, m) for s, cells in all_cells if s.arrival is not None for key, m in cells.items()])
-    )
-    return "\n".join(lines)
-
-
-def _disagreeing(cells: Sequence[tuple[Stream, tuple[Windows, int, float], Comparison]]) -> str:
-    """Return the same of streams whose sources disagree, in lines."""
-    if not cells:
-        return ""
-    worse = [m.ratios[0] > _MEAN_APART or m.ratios[1] > _P99_APART for *_, m in cells]
-    over = [m.chosen > m.budget for *_, m in cells]
-    head = (
-        f"\nSources that disagree: {len(cells)} cells. {len(cells) - sum(worse)} are within {_MEAN_APART} of the best fixed "
-        f"delay's mean and {_P99_APART} of its p99; in {len(cells) - sum(over)} the share that the policy chose to drop "
-        "stayed within the budget at every batch after warm-up."
-    )
-    lines = [head]
-    for (s, (_, batch, budget), m), latency, drops in zip(cells, worse, over, strict=True):
-        if latency or drops:
-            mean, p99 = m.ratios
-            lines.append(
-                f"- beyond: {s.name}, batches of {batch:,}, {budget:.1%}: mean {mean:.2f}, p99 {p99:.2f}, "
-                f"{m.chosen / m.budget:.2f} of the budget; dropped {m.dropped:.2%}, by K-slack {m.unavoidable:.2%}"
-            )
     return "\n".join(lines)
 
 

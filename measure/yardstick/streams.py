@@ -1,12 +1,9 @@
-"""The streams of the yardstick: delays of every kind, changing delays, stalling sources, pauses, and wrong clocks.
-
-Those of DISAGREEING have sources that share no clock, or no position: their latency is by the time of arrival.
-"""
+"""The streams of the yardstick: delays of every kind, changing delays, stalling sources, pauses, and wrong clocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +19,8 @@ ROWS, RATE = 100_000, 100
 SHORT = (Windows.of("1 second", "500 ms"), Windows.of("10 seconds"), Windows.of("2 minutes", "30 seconds"))
 LONG = (Windows.of("10 minutes"), Windows.of("1 hour"), Windows.of("24 hours", "1 hour"))
 
-HOUR, DAY = 3_600 * SECOND, 86_400 * SECOND
-HALF_DAY = 12 * HOUR
-START = 1_772_323_200 * SECOND
-
 Late = Callable[[IntArray, np.random.Generator], IntArray]
 """(n,) ascending event times (microseconds), chance -> (n,) times of arrival."""
-
-Shown = Callable[[IntArray, IntArray], IntArray]
-"""(n,) times at which rows are sent, (n,) numbers of their sources -> (n,) event times, by the clocks of the sources."""
-Arrives = Callable[[IntArray, IntArray, IntArray], IntArray]
-"""(n,) times at which rows are sent, (n,) times of arrival, (n,) numbers of sources -> (n,) times of arrival."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +32,6 @@ class Stream:
     windows: tuple[Windows, ...]
     #: whether delays are of the same kind over the whole stream
     steady: bool = True
-    #: the time at which each row arrives (microseconds); None: only the order is known
-    arrival: IntArray | None = None
-    #: the number of each row's source, if the sources are known
-    source: IntArray | None = None
-    #: the times at which rows were sent (microseconds), if the clocks may show others
-    sent: IntArray | None = None
 
 
 def recorded(file: Path, stretch: int = 1, rounds: int = 1) -> Stream:
@@ -77,91 +59,6 @@ def streams() -> Iterator[Stream]:
     for off, told in ((366, "a year ahead"), (-366, "a year behind")):
         yield _wrong_clock(off, f"one clock of a hundred {told}")
     yield flights()
-    for name in DISAGREEING:
-        yield replace(disagreeing(name), source=None)
-        if "clock" in name:
-            yield replace(disagreeing(name), name=f"{name}; sources known")
-
-
-def disagreeing(name: str) -> Stream:
-    """Return the stream of DISAGREEING with this name; its sources are known."""
-    made = DISAGREEING[name]
-    rng = np.random.default_rng(1)
-    rows = made.rate * made.length // SECOND
-    sent = START + np.sort(rng.random(rows) * made.length).astype(np.int64)
-    arrival = sent + (rng.exponential(5.0, rows) * SECOND).astype(np.int64)
-    source = rng.integers(0, made.sources, rows)
-    arrival = made.arrives(sent, arrival, source)
-    event = made.shown(sent, source)
-    order = np.argsort(arrival, kind="stable")
-    order = order[arrival[order] <= sent[-1]]
-    windows = (Windows.of("10 minutes"),)
-    return Stream(
-        name, event[order], windows, steady=False, arrival=arrival[order], source=source[order], sent=sent[order]
-    )
-
-
-def _as_sent(sent: IntArray, source: IntArray) -> IntArray:  # noqa: ARG001
-    return sent
-
-
-def _off(sources: int, by: int, since: int = 0) -> Shown:
-    return lambda sent, source: sent + np.where((source < sources) & (sent >= START + since), by, 0)
-
-
-def _in_time(sent: IntArray, arrival: IntArray, source: IntArray) -> IntArray:  # noqa: ARG001
-    return arrival
-
-
-def _replayed(sent: IntArray, arrival: IntArray, source: IntArray) -> IntArray:
-    """All start when the first day is over; each replays its own in a minute, after the one before."""
-    minute = 60 * SECOND
-    replay = START + DAY + source * minute + (sent - START) * minute // DAY
-    return np.where(sent < START + DAY, replay, np.maximum(arrival, START + DAY))
-
-
-def _uploaded(sent: IntArray, arrival: IntArray, source: IntArray) -> IntArray:
-    """The first source sends at midnight, in 86 seconds."""
-    time = (sent - START) % DAY
-    return np.where(source == 0, sent - time + DAY + time // 1_000, arrival)
-
-
-def _slow_hour(sent: IntArray, arrival: IntArray, source: IntArray) -> IntArray:  # noqa: ARG001
-    slow = (sent >= START + 3 * HOUR) & (sent < START + 4 * HOUR)
-    return np.where(slow, sent + 10 * (arrival - sent), arrival)
-
-
-def _fifty_late(sent: IntArray, arrival: IntArray, source: IntArray) -> IntArray:  # noqa: ARG001
-    late = arrival.copy()
-    first = int(np.searchsorted(sent, START + 2 * HOUR))
-    late[first : first + 50] += 600 * SECOND
-    return late
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """Sources with `rate` rows a second in all over `length` microseconds, with delays of 5 s in the mean."""
-
-    sources: int
-    rate: int
-    length: int
-    shown: Shown = _as_sent
-    arrives: Arrives = _in_time
-
-
-DISAGREEING = {
-    "one clock of 100 an hour ahead": Disagreement(100, 5, HALF_DAY, _off(1, HOUR)),
-    "one clock of 50 two hours ahead": Disagreement(50, 5, HALF_DAY, _off(1, 2 * HOUR)),
-    "one clock of 50 two hours ahead after three": Disagreement(50, 5, HALF_DAY, _off(1, 2 * HOUR, since=3 * HOUR)),
-    "three clocks of ten an hour ahead": Disagreement(10, 5, HALF_DAY, _off(3, HOUR)),
-    "one clock of 50 two hours behind": Disagreement(50, 5, HALF_DAY, _off(1, -2 * HOUR)),
-    "one clock of 200 two hours behind": Disagreement(200, 5, HALF_DAY, _off(1, -2 * HOUR)),
-    "ten sources replay a day, one after another": Disagreement(10, 1, 4 * DAY, arrives=_replayed),
-    "one source of ten uploads at night": Disagreement(10, 2, 4 * DAY, arrives=_uploaded),
-    "one source of 200 uploads at night": Disagreement(200, 2, 4 * DAY, arrives=_uploaded),
-    "an hour of delays ten times as long": Disagreement(50, 5, HALF_DAY, arrives=_slow_hour),
-    "fifty rows ten minutes late": Disagreement(50, 5, HALF_DAY, arrives=_fifty_late),
-}
 
 
 def flights() -> Stream:

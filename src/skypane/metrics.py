@@ -12,9 +12,6 @@ from skypane.snapshots import fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
 
-WAITING = "waiting"
-"""The key of a source's offset under which it records since when rows wait: column of event time -> microseconds."""
-
 
 @dataclass(frozen=True, slots=True)
 class InputMetrics:
@@ -25,7 +22,6 @@ class InputMetrics:
     forecast  rate forecast for the next second
     lag       available rows that are in no batch yet
     offset    how far the input is read, in its own units
-    waiting   seconds of event time from the next row to the last available one; None: unknown, or the lag is 0
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     """
 
@@ -36,7 +32,6 @@ class InputMetrics:
     lag: int
     offset: int
     state: str
-    waiting: float | None = None
 
     def snapshot(self) -> list[Any]:
         """Return the values without their names, for each line of Spark's offset log."""
@@ -67,39 +62,6 @@ class InputReport:
     def sized(self) -> bool:
         """Whether a bound on latency sets the number of readers."""
         return any(decision.what == "readers" for decision in self.decisions)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryMetrics:
-    """Metrics of one of several queries in a micro-batch; each field is as that of BatchMetrics, for this query alone."""
-
-    late_rows: int
-    quarantined: dict[str, int]
-    late_by_source: dict[str, int]
-    punctuation: Micros | None
-    newest: Micros | None
-    slack: Micros | None
-    seen_rows: int
-    dropped_rows: int
-    open_panes: int
-    open_rows: int
-    open_bytes: int
-    windows: int
-    window_rows: int
-    empty_windows: int
-    latest_window: dict[str, int] | None
-    held_rows: int
-    wlq_where: str
-    totals: dict[str, int]
-    #: the decisions on the punctuation and on where the windows were answered
-    decisions: tuple[Decision[Any], ...]
-
-    @classmethod
-    def of(cls, metrics: BatchMetrics) -> Self:
-        """Return the metrics of a query from those of a batch in which it was the only one."""
-        values = {name: getattr(metrics, name) for name in cls.__slots__}
-        own = tuple(decision for decision in metrics.decisions if decision.what in {"progress", "placement"})
-        return cls(**values | {"decisions": own})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,20 +129,11 @@ class BatchMetrics:
     open_bytes: int = 0
     #: of a continuous skyline: updates emitted ("adds", "dels"), "rows" on the front, rows "stored" in all; else None
     front: dict[str, int] | None = None
-    #: of a query that amends answers: late "rows" that entered answered windows, "windows" answered again, "panes" and
-    #: "bytes" kept for that, and panes "discarded" because they took too many bytes; else None
-    amended: dict[str, int] | None = None
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
     totals: dict[str, int] = field(default_factory=dict)
     #: of a query with many inputs: metrics of each, taken when an earlier batch was planned, a few seconds ago at most
     inputs: tuple[InputMetrics, ...] = ()
-    #: of dropped_rows those that no delay could have saved, which were later than any row before them, or whose input was
-    #: behind; None if the policy does not count them
-    unavoidable_rows: int | None = None
-    #: of a job of several queries: the metrics of each, by name; numbers of rows, panes and windows above are then their
-    #: sums, `rows` and `seconds` those of the batch, `punctuation` the earliest, and `totals` is empty
-    queries: dict[str, QueryMetrics] = field(default_factory=dict)
 
     @property
     def drop_ratio(self) -> float:
@@ -228,7 +181,6 @@ class BatchMetrics:
             ("late rows", self.late_rows),
             ("rows quarantined", sum(self.quarantined.values())),
             ("windows answered", self.windows),
-            ("windows amended", (self.amended or {}).get("windows", 0)),
             ("result rows", self.window_rows if self.front is None else 0),
             ("updates of the front", self._updates),
             ("rows on the front", (self.front or {}).get("rows", 0)),

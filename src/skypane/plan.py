@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
-from skypane.operators.amendments import AmendRule
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
-from skypane.progress import ProgressPolicy, ProgressState
-from skypane.progress.default_policy import DEFAULT
+from skypane.progress import KSlack, ProgressPolicy
 from skypane.types import ConfigError, Length
 from skypane.windows import Windows
 
@@ -26,38 +24,24 @@ class Plan:
     time      event-time column, a timestamp
     progress  progress policy of a stream; a batch query has all rows before it answers and ignores it and `source`
     source    column with the source of each row, by which late rows are counted; or None
-    amend     how long answered windows can be amended by late rows; None: each window is answered once
     """
 
     query: Query
     windows: Windows
     time: str
-    progress: ProgressPolicy = DEFAULT
+    progress: ProgressPolicy = field(default_factory=KSlack)
     source: str | None = None
-    amend: AmendRule | None = None
-
-    @property
-    def queries(self) -> tuple[Query, ...]:
-        """The query, as the only one."""
-        return (self.query,)
 
     @cached_property
     def gate(self) -> EntryRules:
         return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
 
-    def rules_after(self, state: ProgressState) -> EntryRules:
-        """Return the rules by which the rows of the batch after this state of the progress policy enter."""
-        return replace(self.gate.after(state.punctuation), clocks=self.progress.clock_rules(state))
-
     def validate(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers; raise ConfigError if the query cannot run on rows of `schema`."""
         self.gate.validate(schema)
-        if self.source is None and (self.progress.needs_source or self.progress.judges_clocks):
+        if self.progress.needs_source and self.source is None:
             name = type(self.progress).__name__
-            needed = (
-                "the newest time of each source" if self.progress.needs_source else "the sources, to judge their clocks"
-            )
-            raise ConfigError(f"{name} needs {needed}: name the column with the source, source=")
+            raise ConfigError(f"{name} needs the newest time of each source: name the column with the source, source=")
         self.query.validate(schema)
         return self.output_schema(schema)
 
@@ -71,25 +55,16 @@ class Plan:
         return tuple(name for name in schema.names if name in read)
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
-        versioned, changes = self.amend is not None, self.amend is not None and self.amend.changes
-        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz, versioned, changes)
+        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz)
 
     @property
     def windows_in_words(self) -> str:
         """The windows and their time column, in words."""
         return f"{Length(self.windows.length).words} of {self.time}, every {Length(self.windows.slide).words}"
 
-    @property
-    def in_words(self) -> list[tuple[str, str]]:
-        """The query and its windows, in words."""
-        return [("query", str(self.query)), ("windows", self.windows_in_words)]
-
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
-        # Changes among whole versions, or after them, could not be added up.
-        changes = {} if self.amend is None or not self.amend.changes else {"answers": "changes"}
         return {
-            **changes,
             "query": self.query.describe(),
             "window": {
                 "length": self.windows.length,
@@ -100,13 +75,6 @@ class Plan:
             "source": self.source,
             "progress": self.progress.describe(),
         }
-
-    def definition(self, schema: pa.Schema) -> dict[str, Any]:
-        """Return what identifies the query over rows of `schema` in a checkpoint: describe(), and the columns.
-
-        It has only the kind of a policy, whose numbers may change.
-        """
-        return definition_of(self.describe(), schema)
 
 
 @dataclass(frozen=True)
@@ -127,12 +95,3 @@ class ContinuousPlan(Plan):
         """The windows and their time column, in words."""
         every = Length(self.windows.length).words
         return f"the last {Length(self.query.window).words} of {self.time} at any time, updated every {every}"
-
-
-def definition_of(described: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """Return what identifies the described queries over rows of `schema`, see Plan.definition()."""
-    progress = described["progress"]
-    if "policy" in progress:
-        progress = {"policy": progress["policy"]}
-    columns = {field.name: str(field.type) for field in schema}
-    return {**described, "progress": progress, "columns": columns, "column order": schema.names}

@@ -31,9 +31,6 @@ from skypane.preference import low as low
 from skypane.preference import parse as parse
 from skypane.progress import ProgressPolicy as ProgressPolicy
 from skypane.progress.registry import *
-from skypane.runtime.spark.amend import Amend as Amend
-from skypane.runtime.spark.answer_versions import current_answers as current_answers
-from skypane.runtime.spark.answer_versions import read_answers as read_answers
 from skypane.runtime.spark.api import aggregate as aggregate
 from skypane.runtime.spark.api import ask as ask
 from skypane.runtime.spark.api import k_dominant as k_dominant
@@ -49,7 +46,6 @@ from skypane.runtime.spark.machine.session import session as session
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink
 from skypane.runtime.spark.sources.many.inputs_api import inputs as inputs
-from skypane.runtime.spark.streams_api import streams as streams
 from skypane.types import BadInputError as BadInputError
 from skypane.types import CheckpointError as CheckpointError
 from skypane.types import ConfigError as ConfigError

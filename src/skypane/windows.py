@@ -114,10 +114,6 @@ class Windows:
         """Return the first open pane; a pane is closed if its end <= punctuation."""
         return self.pane_at(punctuation)
 
-    def last_closed(self, punctuation: Micros) -> int:
-        """Return the last closed window; a window is closed if its end <= punctuation."""
-        return (punctuation - self.offset - self.length) // self.slide
-
     def windows_of(self, pane: int) -> range:
         """Return the windows that hold `pane`, oldest first (paper 1, equation 6)."""
         last = pane // self.panes_per_slide

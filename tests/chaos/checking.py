@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos import naive
-from tests.chaos.driver import SHARED, Stream, deliveries
+from tests.chaos.driver import Stream, deliveries
 from tests.chaos.naive import Row, Taken
 
 from skypane.metrics import BatchMetrics
@@ -27,44 +27,14 @@ def check(stream: Stream) -> None:
     ends = list(accumulate((batch.rows for batch in batches), initial=0))
     assert ends[-1] == len(stream.rows), "each row came in one batch"
     whole = _rows(stream.rows)
-    if stream.scenario == "shared":
-        _check_each(stream, batches, [whole[low:high] for low, high in pairwise(ends)])
-        _check_told_again(stream)
-        _check_left_over(stream, ledger)
-        return
     brought = [(whole[low:high], batch.punctuation) for (low, high), batch in zip(pairwise(ends), batches, strict=True)]
-    closed = {"continuous": naive.continuous_pane_end, "amended": naive.final}.get(stream.scenario, naive.pane_end)
-    taken = naive.taken(brought, closed)
+    pane_end = naive.continuous_pane_end if stream.scenario == "continuous" else naive.pane_end
+    taken = naive.taken(brought, pane_end)
     _check_rejected(stream, taken, batches)
     punctuation = max(batch.punctuation for batch in batches if batch.punctuation is not None)
-    if stream.scenario == "amended":
-        _check_versions(stream, taken)
-        assert sum(batch.amended["rows"] for batch in batches if batch.amended) > 0, "some rows amend"
-    else:
-        _check_answers(stream, taken.entered, punctuation)
+    _check_answers(stream, taken.entered, punctuation)
     _check_told_again(stream)
     _check_left_over(stream, ledger)
-
-
-def _check_each(stream: Stream, batches: list[BatchMetrics], brought: list[list[Row]]) -> None:
-    """Hold each of several queries against brute force: it answers, drops and counts as if it were alone."""
-    late = _written(stream.folder / "late")
-    for name, windows in SHARED.items():
-        own = [batch.queries[name] for batch in batches]
-        pane_end = naive.short_pane_end if name == "sums" else naive.pane_end
-        after = [metrics.punctuation for metrics in own]
-        taken = naive.taken(zip(brought, after, strict=True), pane_end)
-        counted = sum((Counter(metrics.quarantined) for metrics in own), Counter[str]())
-        assert counted == taken.quarantined, f"put aside by {name}"
-        assert sum(metrics.late_rows for metrics in own) == len(taken.late), f"late for {name}"
-        first = _ledger_number(stream.late_from, batches)
-        for reason, rows in (("late", taken.late), ("future", taken.future)):
-            emitted = [row["id"] for row in late if row["reason"] == reason and name in row["queries"].split(", ")]
-            assert sorted(emitted) == sorted(id_ for batch, id_ in rows if batch >= first), f"{reason} for {name}"
-        punctuation = max(time for time in after if time is not None)
-        meant = naive.sums if name == "sums" else naive.skyline
-        inside = naive.windows(taken.entered, punctuation, windows.length, windows.slide)
-        _check_same(_found(stream.folder / "out" / name, name), {start: meant(rows) for start, rows in inside.items()})
 
 
 def _check_rejected(stream: Stream, taken: Taken, batches: list[BatchMetrics]) -> None:
@@ -85,40 +55,20 @@ def _ledger_number(batch: int, batches: list[BatchMetrics]) -> int:
 
 
 def _check_answers(stream: Stream, entered: list[Row], punctuation: int) -> None:
+    written = _written(stream.folder / "out")
     if stream.scenario == "continuous":
-        written = _written(stream.folder / "out")
         clock = punctuation // naive.CONTINUOUS * naive.CONTINUOUS
         emitted: Sequence[Hashable] = sorted((row["action_time"], row["action"], row["id"]) for row in written)
         assert emitted == naive.updates(entered, clock)
         return
+    found: dict[int, list[Hashable]] = {}
+    for row in written:
+        found.setdefault(row["window_start"], []).append(_answer(row, stream.scenario))
     meant = naive.sums if stream.scenario == "sums" else naive.skyline
     expected = {start: meant(inside) for start, inside in naive.windows(entered, punctuation).items()}
-    _check_same(_found(stream.folder / "out", stream.scenario), expected)
-
-
-def _found(folder: Path, query: str) -> dict[int, list[Hashable]]:
-    found: dict[int, list[Hashable]] = {}
-    for row in _written(folder):
-        found.setdefault(row["window_start"], []).append(_answer(row, query))
-    return found
-
-
-def _check_same(found: Mapping[int, Sequence[Hashable]], expected: Mapping[int, Sequence[Hashable]]) -> None:
     assert {start: sorted(answers, key=str) for start, answers in found.items()} == {
         start: sorted(answers, key=str) for start, answers in expected.items()
     }
-
-
-def _check_versions(stream: Stream, taken: Taken) -> None:
-    """Each version of each window is there once, and is that of brute force."""
-    found: dict[int, dict[int, list[int]]] = {}
-    for row in _written(stream.folder / "out"):
-        assert not row["empty"]
-        found.setdefault(row["window_start"], {}).setdefault(row["version"], []).append(row["id"])
-    assert {start: [sorted(ids) for _, ids in sorted(versions.items())] for start, versions in found.items()} == {
-        start: [naive.skyline(rows) for rows in versions] for start, versions in naive.versions(taken.by_batch).items()
-    }
-    assert all(sorted(versions) == list(range(len(versions))) for versions in found.values())
 
 
 def _answer(row: Row, scenario: str) -> Hashable:
@@ -130,7 +80,7 @@ def _answer(row: Row, scenario: str) -> Hashable:
 
 def _check_told_again(stream: Stream) -> None:
     """A batch that a sink receives again, after a kill, is the batch that it received before: a function could not take it back."""
-    for name in (*_outputs(stream), "late"):
+    for name in ("out", "late"):
         batches = [path.name.partition("-")[0] for path in deliveries(stream.folder / name)]
         assert len(batches) == len(set(batches)), f"{name} received two batches under one number"
 
@@ -139,29 +89,20 @@ def _check_left_over(stream: Stream, ledger: Ledger) -> None:
     """Nothing lies there that no batch needs."""
     last = ledger.latest()
     assert last is not None
+    operator = last.operator
     refs = [
-        ref
-        for operator in last.operator.get("queries", {"": last.operator}).values()
-        for refs in (
-            *operator["panes"].values(),
-            operator["ahead"],
-            operator.get("front_partials", ()),
-            *operator.get("closed", {"panes": {}})["panes"].values(),
-        )
-        for ref in refs
+        *(ref for refs in operator["panes"].values() for ref in refs),
+        *operator["ahead"],
+        *operator.get("front_partials", ()),
     ]
     skypane = stream.folder / "checkpoint" / "skypane"
     assert {path.name for path in (skypane / "partials").iterdir()} == {ref[0] for ref in refs}
     passing = [
         skypane / "rejected",
         skypane / "answers",
-        *(stream.folder / name / "_staging" for name in (*_outputs(stream), "late")),
+        *(stream.folder / name / "_staging" for name in ("out", "late")),
     ]
     assert [path for folder in passing for path in folder.rglob("*") if path.is_file()] == []
-
-
-def _outputs(stream: Stream) -> tuple[str, ...]:
-    return tuple(f"out/{name}" for name in SHARED) if stream.scenario == "shared" else ("out",)
 
 
 def _written(folder: Path) -> list[Row]:

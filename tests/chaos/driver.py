@@ -13,30 +13,25 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SHORT, SLIDE, WITHIN
+from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SLIDE
 from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.operators.amendments import AmendRule
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.job import sent
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
-from skypane.shared_plan import SharedPlan
 from skypane.windows import Windows
 
-SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended")
-SHARED: Final = {"skyline": Windows(LENGTH, SLIDE), "sums": Windows(SHORT, SHORT)}
-"""The queries of the scenario "shared", by name, and their windows."""
+SCENARIOS: Final = ("skyline", "sums", "continuous")
 PREFERENCE = "price MIN, rating MAX"
 _NEVER: Final = 1e9
 """Seconds that nothing is worth."""
@@ -57,32 +52,25 @@ class Stream:
         return self.folder / "log"
 
     def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
-        out = Noted(str(self.folder / "out"))
+        out, front = Noted(str(self.folder / "out")), None
         other = Noted(str(self.folder / "late")) if late else None
         # Half of the starts answer in tasks, whatever it would cost; none moves rows between tasks, which only Spark can.
         costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
         costs = replace(costs, exchange=_NEVER)
-        plan: Plan | SharedPlan
-        sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
-        best = sp.Skyline(PREFERENCE, "sensor")
-        sinks: Sinks | SharedSinks
-        if self.scenario == "shared":
-            asked = {"skyline": best, "sums": sums}
-            plan = SharedPlan({name: Plan(query, SHARED[name], "ts", sp.KSlack()) for name, query in asked.items()})
-            sinks = SharedSinks.of({name: Noted(str(self.folder / "out" / name)) for name in asked}, other, [*asked])
-        elif self.scenario == "continuous":
+        plan: Plan
+        if self.scenario == "continuous":
             query = ContinuousSkyline(PREFERENCE, "ts", LENGTH, ("sensor",))
             plan = ContinuousPlan(query=query, windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.KSlack())
-            sinks = Sinks.of(out, other, Current(str(self.folder / "front")))
+            front = Current(str(self.folder / "front"))
         else:
-            chosen = sums if self.scenario == "sums" else best
-            plan = Plan(query=chosen, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
-            if self.scenario == "amended":
-                plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(WITHIN))
-            sinks = Sinks.of(out, other)
-        sinks.check(sent(plan, SCHEMA))
+            sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
+            query_of_scenario = sums if self.scenario == "sums" else sp.Skyline(PREFERENCE, "sensor")
+            plan = Plan(query=query_of_scenario, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
+        answers = plan.output_schema(SCHEMA)
+        sinks = Sinks.of(out, other, front)
+        sinks.check({"output": answers, "late": schema_of(SCHEMA), "front": SCHEMA})
         return JobSettings(
-            plan=plan, schema=SCHEMA, checkpoint=str(self.folder / "checkpoint"), sinks=sinks,
+            plan=plan, schema=SCHEMA, answer_schema=answers, checkpoint=str(self.folder / "checkpoint"), sinks=sinks,
             splitting=splitting("PB_RR"), costs=costs,
         )  # fmt: skip
 

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 SECOND = 1_000_000
-LENGTH, SLIDE, CONTINUOUS, SHORT = 50 * SECOND, 20 * SECOND, 5 * SECOND, 15 * SECOND
-WITHIN = 30 * SECOND
+LENGTH, SLIDE, CONTINUOUS = 50 * SECOND, 20 * SECOND, 5 * SECOND
 AHEAD = 365 * 86_400 * SECOND
 """How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
@@ -49,7 +48,6 @@ class Taken:
     """The rows that enter, those that are late or far ahead, by batch, and why others do not."""
 
     entered: list[Row] = field(default_factory=list)
-    by_batch: list[tuple[list[Row], int | None]] = field(default_factory=list)
     late: list[tuple[int, int]] = field(default_factory=list)
     future: list[tuple[int, int]] = field(default_factory=list)
     quarantined: Counter[str] = field(default_factory=Counter)
@@ -59,7 +57,6 @@ def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callabl
     """Sort rows into those that enter and those that do not; with each batch comes the punctuation after it."""
     emitted, punctuation = Taken(), None
     for number, (batch, after) in enumerate(batches):
-        before = len(emitted.entered)
         for row in batch:
             reason = unusable(row) or ("future" if row["ts"] >= START + AHEAD // 2 else None)
             if reason is not None:
@@ -70,7 +67,6 @@ def taken(batches: Iterable[tuple[Sequence[Row], int | None]], pane_end: Callabl
             else:
                 emitted.entered.append(row)
         punctuation = punctuation if after is None else after
-        emitted.by_batch.append((emitted.entered[before:], punctuation))
     return emitted
 
 
@@ -88,42 +84,17 @@ def pane_end(time: int) -> int:
     return (time // (10 * SECOND) + 1) * 10 * SECOND
 
 
-def final(time: int) -> int:
-    """When the first window that holds a row can no longer be amended."""
-    return ((time - LENGTH) // SLIDE + 1) * SLIDE + LENGTH + WITHIN
-
-
 def continuous_pane_end(time: int) -> int:
     return (time // CONTINUOUS + 1) * CONTINUOUS
 
 
-def short_pane_end(time: int) -> int:
-    """Windows of 15 s that do not overlap are panes."""
-    return (time // SHORT + 1) * SHORT
-
-
-def windows(
-    entered: Iterable[Row], punctuation: float, length: int = LENGTH, slide: int = SLIDE
-) -> dict[int, list[Row]]:
+def windows(entered: Iterable[Row], punctuation: int) -> dict[int, list[Row]]:
     """The rows of each window that is over, by its start."""
     found: dict[int, list[Row]] = defaultdict(list)
     for row in entered:
-        for start in range(row["ts"] // slide * slide, row["ts"] - length, -slide):
-            if start + length <= punctuation:
+        for start in range(row["ts"] // SLIDE * SLIDE, row["ts"] - LENGTH, -SLIDE):
+            if start + LENGTH <= punctuation:
                 found[start].append(row)
-    return dict(found)
-
-
-def versions(batches: Iterable[tuple[Sequence[Row], int | None]]) -> dict[int, list[list[Row]]]:
-    """The rows of each version of each window, from the rows that have entered with each batch and the punctuation after it."""
-    found: dict[int, list[list[Row]]] = defaultdict(list)
-    rows: list[Row] = []
-    for batch, punctuation in batches:
-        rows += batch
-        touched = windows(batch, math.inf)
-        for start, inside in ({} if punctuation is None else windows(rows, punctuation)).items():
-            if start in touched or start not in found:
-                found[start].append(inside)
     return dict(found)
 
 

@@ -159,39 +159,3 @@ def test_a_drain_of_daily_prices_answers_all_of_them_and_quarantines_one_of_anot
     assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
     assert "1 row quarantined: future" in capsys.readouterr().out
     assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()
-
-
-COUNTED = DAILY.replace(
-    '{{kind: skyline, preference: "price MIN", by: stock}}', "{{kind: aggregate, by: stock, {functions}}}"
-)
-
-
-@pytest.mark.usefixtures("spark")
-def test_a_dry_run_shows_what_a_changed_job_keeps_and_writes_nothing(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    rows = [{"at": f"2025-01-{day:02} 17:00:00Z", "stock": "a", "price": day} for day in range(1, 5)]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
-    job = tmp_path / "job.yaml"
-    job.write_text(COUNTED.format(folder=tmp_path, functions="functions: {n: count(), total: sum(price)}"))
-    assert main(["run", str(job)]) == 0
-    job.write_text(
-        COUNTED.format(folder=tmp_path, functions="functions: {n: count(), most: max(price)}, having: n > 1")
-    )
-    there = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    capsys.readouterr()
-    assert main(["run", str(job), "--dry-run"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "kept        'total' is removed" in lines
-    assert "kept        having was None, is 'n > 1'" in lines
-    assert (
-        "begins      'most' is added: null in the windows that hold rows read so far; from the window 2025-01-05 00:00"
-        in "\n".join(lines)
-    )
-    assert lines[-1] == "the job is valid; nothing was read or written"
-    job.write_text(COUNTED.format(folder=tmp_path, functions="functions: {n: count()}").replace("1 day", "2 days"))
-    for begin in ([], ["--from", "offsets"]):
-        assert main(["run", str(job), "--dry-run", *begin]) == 1
-        output = capsys.readouterr().out
-        assert "refused     window.length was 86400000000, is 172800000000" in output
-        assert ("answer them by a drain of that query" in output) == bool(begin)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == {**there, job: job.stat().st_mtime_ns}

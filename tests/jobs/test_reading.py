@@ -141,10 +141,6 @@ def test_top_k_takes_the_largest_by_default():
         ({"policy": "kslack"}, KSlack()),
         ({"policy": "kslack", "max_slack": "2 hours", "max_ahead": "1 hour"}, KSlack("2 hours", max_ahead="1 hour")),
         ({"policy": "aqkslack", "max_drop": 0.02}, AqKSlack(0.02)),
-        (
-            {"policy": "kslack", "clocks": "align", "max_clock_offset": "5 minutes"},
-            KSlack(clocks="align", max_clock_offset="5 minutes"),
-        ),
         ({"policy": "readiness", "idle_after": "1 hour"}, Readiness("1 hour")),
         ({"policy": "readiness", "idle_after": 5, "max_behind": "1 hour"}, Readiness(5, max_behind="1 hour")),
     ],
@@ -230,12 +226,6 @@ def test_workers_of_a_batch_are_not_elastic():
         (
             {"invalid": "drop"},
             "invalid: is only for mode batch; a stream quarantines and counts such rows, see late",
-        ),
-        ({"amend": {"within": "0 s"}}, "amend: Amend(within) must be longer than 0, got '0 s'"),
-        ({"amend": {"max_bytes": 9}}, "amend.within: is missing"),
-        (
-            {"mode": "batch", "checkpoint": None, "amend": {"within": "1 day"}},
-            "amend: is only for mode stream; a batch has all rows before it answers",
         ),
         ({"mode": "batch"}, "checkpoint: is only for mode stream; a batch has all rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),

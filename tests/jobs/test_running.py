@@ -146,17 +146,6 @@ def answered(job, spark):
     building.write(job, ready)
 
 
-def test_late_rows_amend(spark, folder):
-    """The report shows the last version of each window."""
-    job, log = job_of(folder, amend={"within": "1 day"}), log_in(folder)
-    assert streamed(job, spark, log)
-    assert found(answers(folder / "out")) == {key: prices for key, prices in expected().items() if key[0] < 3}
-    assert all(metrics.amended is not None for metrics in log.batches())
-    assert job.summary()["amend"] == {"within": "1 day", "max_bytes": 1 << 30, "changes": False}
-    assert "amend" not in job_of(folder).summary()
-    assert render(running.snapshot(job, log))
-
-
 def test_a_stream_of_files(spark, folder):
     job, log = job_of(folder), log_in(folder)
     assert streamed(job, spark, log)

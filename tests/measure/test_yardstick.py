@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from measure.yardstick import cells as yardstick
-from measure.yardstick import streams
-from measure.yardstick.clocks import scored
+from measure.yardstick import streams as yardstick_streams
 
-from skypane.progress import AqKSlack, Watermark
-from skypane.progress.clock_offsets import CLOCKS
-from skypane.progress.policy_yardstick import BatchedStream, PolicyRun, measure, window_ends
+from skypane.progress import AqKSlack
+from skypane.progress.policy_yardstick import measure
 from skypane.windows import Windows
 
 FEW = 1_000
@@ -19,86 +17,21 @@ FEW = 1_000
 def test_what_a_pause_costs_beyond_hindsight_is_chance():
     """A window that is open when a stream pauses waits for days, so one more or less decides a mean: many do not."""
     places = range(30_077, 80_000, 4_011)
-    paused = [streams.paused(place) for place in places]
-    found = [measure(stream.event, stream.windows[0], FEW, AqKSlack(0.05)).ratios[0] for stream in paused]
+    streams = [yardstick_streams.paused(place) for place in places]
+    found = [measure(stream.event, stream.windows[0], FEW, AqKSlack(0.05)).ratios[0] for stream in streams]
     assert np.mean(found) <= 1.08
 
 
 @pytest.mark.parametrize("window", ["10 minutes", "1 hour"])
 def test_flights_keep_a_budget_of_a_thousandth_in_batches_of_days(window: str):
-    flights = streams.flights()
+    flights = yardstick_streams.flights()
     found = measure(flights.event, Windows.of(window), 5_000, AqKSlack(0.001))
     assert found.judged
     assert found.chosen <= found.budget
 
 
-#: In large batches the newest time follows so many clocks, unless the sources are known, and rows are lost until the slack has grown.
-MANY_CLOCKS = "three clocks of ten an hour ahead"
-#: A tenth of the rows come a day late, and the budget is a hundredth: from the second upload on, all windows wait for it.
-UPLOADS = "one source of ten uploads at night"
-
-
-@pytest.mark.parametrize("batch", [200, 1_000])
-def test_three_clocks_of_ten_cost_nothing_if_the_sources_are_known(batch: int):
-    stream = streams.disagreeing(MANY_CLOCKS)
-    found = measure(stream.event, stream.windows[0], batch, AqKSlack(0.01), stream.arrival, stream.source)
-    mean, p99 = found.ratios
-    assert mean <= 1.2
-    assert p99 <= 1.5
-    assert found.dropped <= found.budget / 5
-
-
-def test_a_clock_that_is_corrected_delays_no_window_and_its_rows_are_in_the_right_one():
-    stream = streams.disagreeing("one clock of 50 two hours behind")
-    accepted, aligned, without = (scored(stream, FEW, AqKSlack(0.01, clocks=clocks)) for clocks in CLOCKS)
-    assert accepted.wrong > 0.019
-    assert max(aligned.wrong, without.wrong) < 0.002
-    assert (accepted.kept_out, aligned.kept_out) == (0, 0)
-    assert without.kept_out > 0.017
-    assert max(aligned.latency, without.latency) < accepted.latency / 10
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in streams.DISAGREEING if name not in {MANY_CLOCKS, UPLOADS}])
-def test_sources_that_disagree_cost_what_the_best_fixed_delay_costs_them(name: str):
-    stream = streams.disagreeing(name)
-    found = measure(stream.event, stream.windows[0], 200, AqKSlack(0.01), stream.arrival)
-    mean, p99 = found.ratios
-    assert mean <= 1.2
-    assert p99 <= 1.5
-    assert found.dropped - found.unavoidable <= found.budget
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in streams.DISAGREEING if name != MANY_CLOCKS])
-def test_no_fixed_delay_of_a_watermark_drops_fewer_rows_and_answers_as_soon(name: str):
-    stream = streams.disagreeing(name)
-    cut = BatchedStream.of(stream.event, stream.windows[0], 200, stream.arrival)
-    ends = window_ends(stream.event, stream.windows[0])
-    ours = PolicyRun.of(AqKSlack(0.01), cut)
-    latency, done = ours.answered(ends)
-    judged = done & (ends > ours.clock[0])
-    for delay in (1, 10, 30, 60, 300, 3_590, 3_610, 3_660, 7_190, 7_210, 7_260, 86_400):
-        theirs = PolicyRun.of(Watermark(f"{delay} seconds"), cut)
-        other, other_done = theirs.answered(ends)
-        other = np.where(other_done, other, np.inf)
-        if theirs.dropped[-1] < ours.dropped[-1]:
-            assert other[judged].mean() > latency[judged].mean(), f"a delay of {delay} s"
-
-
-def test_the_first_of_ten_uploads_is_lost_and_the_third_is_waited_for():
-    stream = streams.disagreeing(UPLOADS)
-    cut = BatchedStream.of(stream.event, stream.windows[0], 200, stream.arrival)
-    run = PolicyRun.of(AqKSlack(0.01), cut)
-    days = np.searchsorted(run.clock, streams.START + streams.DAY * np.arange(1, 4) + streams.HOUR)
-    lost = np.diff(run.dropped[[*days, -1]])
-    assert run.dropped[days[0]] > 15_000
-    assert lost[0] > 15_000
-    assert (lost[1:] < 1_000).all()
-
-
 def test_the_tables_have_a_row_for_each_window_and_batch():
-    stream = streams.paused(50_077)
+    stream = yardstick_streams.paused(50_077)
     cells = {
         (stream.windows[1], batch, 0.01): measure(stream.event, stream.windows[1], batch, AqKSlack(0.01))
         for batch in (200, FEW)

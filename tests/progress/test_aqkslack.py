@@ -94,20 +94,6 @@ def test_one_silent_source_of_seven_that_delivers_at_once_or_in_a_third_of_its_s
         assert found[-1].longest > 100 * SECOND
 
 
-@pytest.mark.parametrize("batch", [100, 1_000])
-def test_a_backlog_that_nothing_could_have_saved_delays_no_later_window(batch):
-    """Live rows a millisecond apart; after 30 s nine rows of ten are from another source, which replays the last half."""
-    calm = even(30_000, 50, SECOND // 10)
-    replay = np.repeat(np.arange(15_000, 30_000, dtype=np.int64) * 1_000, 3)
-    live = even(40_000, 50, SECOND // 10) + 30_000 * 1_000
-    both = np.concatenate([np.insert(replay, np.arange(0, 45_000, 9), live[:5_000]), live[5_000:]])
-    found = list(states(AqKSlack(0.03), np.concatenate([calm, both]), batch, pane=100_000))
-    assert found[-1].dropped > 30_000
-    assert found[-1].longest > 10 * SECOND
-    assert all(state.credit >= -50 for state in found), "half a reserve"
-    assert all(state.slack < SECOND for state in found[-20_000 // batch :])
-
-
 def test_rows_that_are_held_back_are_waited_for_before_k_slack_has_caught_up():
     """Three rows in a hundred are a minute late: K-slack drops those of a minute, this policy those of half a minute more."""
     rng = np.random.default_rng(1)

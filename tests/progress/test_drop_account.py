@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skypane.progress.drop_account import DropAccount, Drops
+from skypane.progress.drop_account import DropAccount
 
 BUDGET, RESERVE = 0.02, 100
 
@@ -11,23 +11,12 @@ def share(credit: float, cycle: float = 0) -> float:
     return DropAccount(credit).share(BUDGET, RESERVE, cycle) / BUDGET
 
 
-def after(credit: float, rows: int, dropped: int = 0, unavoidable: int = 0, cycle: float = 0) -> float:
-    return DropAccount(credit).after(rows, Drops(dropped, unavoidable), BUDGET, RESERVE, cycle).credit
-
-
 def test_every_row_brings_credit_and_every_dropped_row_costs_one():
-    assert after(5, 100, dropped=3) == 4
-    assert after(0, 10**6) == 2 * RESERVE, "what is beyond two reserves is forfeited"
-    assert after(0, 10**6, cycle=30_000) == 600, "or beyond what a cycle earns"
-    assert after(0, 100, dropped=500) == -498, "debt never is"
-
-
-def test_rows_that_nothing_could_have_saved_make_a_debt_of_half_a_reserve_at_most():
-    assert after(20, 100, unavoidable=30) == -8
-    assert after(20, 100, unavoidable=10**6) == -RESERVE / 2
-    assert after(-40, 100, unavoidable=10**6) == -RESERVE / 2
-    assert after(-80, 100, unavoidable=10**6) == -78, "what is beyond is not forgiven either"
-    assert after(20, 100, dropped=80, unavoidable=10**6) == -58
+    assert DropAccount(5).after(100, 3, BUDGET, RESERVE) == DropAccount(4)
+    assert DropAccount().after(10**6, 0, BUDGET, RESERVE) == DropAccount(2 * RESERVE), (
+        "what is beyond two reserves is forfeited"
+    )
+    assert DropAccount().after(100, 500, BUDGET, RESERVE) == DropAccount(-498), "debt never is"
 
 
 def test_a_full_reserve_spends_what_comes_in():

@@ -49,13 +49,6 @@ def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
     assert judge(5, [8, 18], held, bound).limit == at_once.limit == 16
 
 
-def test_a_pane_with_accepted_rows_is_not_held_again():
-    """The newest time did not follow the row at 1,200; a held row in its pane would be abandoned together with it."""
-    arrivals = PaneArrivals.of_times([1_000, 1_205, 9_000], Windows(10, 10))
-    assert starts(BOUND.judge(1_000, HeldPanes(), arrivals, accepted=1_200).held) == [9_000]
-    assert starts(BOUND.judge(1_000, HeldPanes(), arrivals).held) == [1_200, 9_000]
-
-
 def test_one_clock_in_the_future_is_held():
     #     1000        1100 limit              9000
     # -----|-----------|----------------------x----

@@ -49,7 +49,7 @@ def test_without_max_slack_everything_is_waited_for():
 @given(batches())
 def test_is_the_definition_row_by_row(stream):
     tmax, slack, punctuation, dropped = None, 0, None, 0
-    for state, times in zip(steps(KSlack(max_ahead=None), stream), stream, strict=True):
+    for state, times in zip(steps(KSlack(), stream), stream, strict=True):
         for time in times:
             slack = max(slack, 0 if tmax is None else tmax - time)
             dropped += punctuation is not None and (time // PANE + 1) * PANE <= punctuation

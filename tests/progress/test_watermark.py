@@ -51,8 +51,6 @@ def test_durations_are_read_and_checked():
         "max_ahead": 86_400_000_000,
         "support": 32,
         "patience": 10_000,
-        "clocks": "accept",
-        "max_clock_offset": 60_000_000,
         "behind": False,
     }
     with pytest.raises(ConfigError, match=r"delay.*-5"):

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event
 from types import ModuleType
@@ -26,7 +26,6 @@ from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 
 import skypane as sp
 from skypane import kernels
-from skypane.operators.amendments import AmendRule
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
@@ -55,7 +54,6 @@ class Task:
     unique    let a Spark operator, with a state of its own, drop rows that it has seen before
     late      whether late rows go to a sink
     patience  after how many rows of others those that are held are abandoned
-    amend     for how many microseconds late rows amend answers; many are late then
     """
 
     folder: str
@@ -66,7 +64,6 @@ class Task:
     unique: bool = False
     late: bool = True
     patience: int = PATIENCE
-    amend: int = 0
 
     @property
     def query(self) -> Query:
@@ -74,8 +71,7 @@ class Task:
 
     @property
     def plan(self) -> Plan:
-        plan = Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
-        return replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(self.amend)) if self.amend else plan
+        return Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -93,8 +89,6 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
         "output": folder / "out",
         "late": folder / "late" if task.late else None,
     }
-    if task.amend:
-        own["late"] = sp.Amend(Length(task.amend), then=own["late"])
     rows = read_batches(spark, folder / "in", SCHEMA)
     if task.unique:
         spark.conf.set("spark.sql.shuffle.partitions", 2)

@@ -147,6 +147,7 @@ def _setting() -> JobSettings:
     return JobSettings(
         plan=PLAN,
         schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
+        answer_schema=ANSWERS,
         checkpoint=CHECKPOINT,
         sinks=Sinks(Directory(OUTPUT, "json")),
         splitting=splitting("PB_RR"),

@@ -76,7 +76,7 @@ def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
         sp.TopK(5, "price"),
         CountBySensor(),
     ):
-        setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, "", None, splitting("PB_RR"))  # type: ignore[arg-type]
+        setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, None, "", None, splitting("PB_RR"))  # type: ignore[arg-type]
         saved[type(query).__name__] = ControlLoop.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
-from tests.rows import NAN, SCHEMA, multiset, split, table
+from tests.rows import NAN, SCHEMA, multiset, table
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import text_format
@@ -126,68 +125,13 @@ def test_a_batch_delivered_twice_is_as_if_delivered_once(tmp_path: Path, first: 
     assert content(tmp_path) == multiset(pa.concat_tables([ONE, *[TWO] * second]))
 
 
-def test_a_try_of_other_rows_in_the_driver_replaces_one_on_the_workers_and_the_other_way_round(tmp_path: Path):
+def test_a_try_in_the_driver_replaces_one_on_the_workers_and_the_other_way_round(tmp_path: Path):
     out = opened(tmp_path)
     out.write(NO_SPARK, staged(out, [ONE, TWO]), 1)
-    out.write(NO_SPARK, answers(ONE, THREE), 1)
+    out.write(NO_SPARK, answers(ONE, TWO), 1)
     assert visible(tmp_path) == ["part-000000000001-00000.parquet"]
     out.write(NO_SPARK, staged(out, [ONE, TWO]), 1)
     assert content(tmp_path) == multiset(pa.concat_tables([ONE, TWO]))
-
-
-@given(
-    st.lists(st.integers(0, 3), min_size=1, max_size=8),
-    st.lists(st.integers(0, 8), max_size=3),
-    st.integers(0, 4),
-    st.none() | st.lists(st.integers(0, 8), max_size=3),
-)
-def test_files_that_a_reader_may_have_read_stay_when_a_batch_is_repeated(
-    rows: list[int], cuts: list[int], moved: int, again: list[int] | None
-):
-    """Some files of a try are there when it dies; the next one, cut in another way or made in the driver, adds the rest."""
-    whole = table(rows, [float(at) for at in rows])
-    with TemporaryDirectory() as folder:
-        out = opened(Path(folder))
-        lost = staged(out, split(whole, sorted(min(cut, len(rows)) for cut in cuts)))
-        for index, name in enumerate(lost.files[:moved]):
-            (Path(folder) / STAGE / "driver" / name).rename(Path(folder) / f"part-000000000005-{index:05d}.parquet")
-        before = files_of(Path(folder))
-        parts = None if again is None else split(whole, sorted(min(cut, len(rows)) for cut in again))
-        out.open(QueryStart("q", next_batch=5))
-        out.write(NO_SPARK, answers(whole) if parts is None else staged(out, parts), 5)
-        after = files_of(Path(folder))
-        assert before.items() <= after.items()
-        assert content(Path(folder)) == multiset(whole)
-        assert [*after] == [f"part-000000000005-{index:05d}.parquet" for index in range(len(after))]
-        assert [path for path in (Path(folder) / STAGE).rglob("*") if path.is_file()] == []
-
-
-def test_files_of_workers_become_one_where_a_reader_needs_whole_batches(tmp_path: Path):
-    out = Directory(str(tmp_path), one_file=True)
-    out.open(QueryStart("q"))
-    out.write(NO_SPARK, staged(out, [ONE, TWO, THREE]), 1)
-    assert visible(tmp_path) == ["part-000000000001-00000.parquet"]
-    assert pq.read_table(tmp_path / visible(tmp_path)[0]) == pa.concat_tables([ONE, TWO, THREE])
-    before = files_of(tmp_path)
-    out.write(NO_SPARK, staged(out, [TWO, ONE, THREE]), 1)
-    assert files_of(tmp_path) == before
-    assert [path for path in (tmp_path / STAGE).rglob("*") if path.is_file()] == []
-    with pytest.raises(ConfigError, match="one_file must be True or False"):
-        Directory(str(tmp_path), one_file="yes")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_text_file_stays_when_its_rows_come_again_in_another_order(tmp_path: Path, kind: Format):
-    out = opened(tmp_path, kind)
-    out.write(NO_SPARK, answers(ONE, TWO), 1)
-    before = files_of(tmp_path)
-    out.write(NO_SPARK, answers(TWO, ONE), 1)
-    assert files_of(tmp_path) == before
-
-
-def files_of(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the number on disk and the contents of each file."""
-    return {name: ((folder / name).stat().st_ino, (folder / name).read_bytes()) for name in visible(folder)}
 
 
 def test_a_try_that_was_killed_halfway_is_repaired(tmp_path: Path):

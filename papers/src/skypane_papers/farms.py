@@ -72,24 +72,15 @@ def stored(kind: str, received: int, d: int = D) -> int:
 
 
 def run(
-    kind: str,
-    some: Lives,
-    workers: int,
-    owner: str = "LLW+",
-    queue: int = QUEUE,
-    *,
-    asynchronous: bool = True,
-    spent: Costs | None = None,
+    kind: str, some: Lives, workers: int, owner: str = "LLW+", queue: int = QUEUE, *, asynchronous: bool = True
 ) -> Run:
-    """Run a stream through a farm, with the costs of the paper's machine if no others are given."""
-    return simulate(some, Farm(workers, queue, owner, asynchronous), spent or costs(kind))
+    """Run a stream through a farm of the paper's machine."""
+    return simulate(some, Farm(workers, queue, owner, asynchronous), costs(kind))
 
 
-def bandwidth(
-    kind: str, some: Lives, workers: int, owner: str = "LLW+", *, asynchronous: bool = True, spent: Costs | None = None
-) -> float:
+def bandwidth(kind: str, some: Lives, workers: int, owner: str = "LLW+", *, asynchronous: bool = True) -> float:
     """Return the offered bandwidth in points per second, once the window is full."""
-    return run(kind, some, workers, owner, asynchronous=asynchronous, spent=spent).bandwidth(since=0.75)
+    return run(kind, some, workers, owner, asynchronous=asynchronous).bandwidth(since=0.75)
 
 
 def sustained(

@@ -11,70 +11,24 @@ import pandas as pd
 
 
 class Finding(NamedTuple):
-    """The result for a claim.
-
-    ours    our values, in one line
-    holds   whether the claim holds
-    given   the condition under which it holds, where the paper does not state it
-    """
+    """The result for a claim: one line with our values, and whether the claim holds."""
 
     ours: str
     holds: bool
-    given: str = ""
-
-
-Judge = Callable[[pd.DataFrame], Finding]
-TABLE = "the table above"
-
-
-class Cause(NamedTuple):
-    """Why a result differs from the paper's.
-
-    why     the cause, in one line
-    shown   what shows it: `TABLE`, the name of a figure, or a file of this repository
-    """
-
-    why: str
-    shown: str
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A claim of the paper.
 
-    says            the claim, in one line
-    judge           rows -> finding
-    cause           why the result differs, where that is known
-    contradiction   where the paper contradicts itself
+    says      the claim, in one line
+    judge     rows -> finding
+    because   why our result differs, if it does
     """
 
     says: str
-    judge: Judge
-    cause: Cause | None = None
-    contradiction: str = ""
-
-    def verdict(self, finding: Finding) -> str:
-        """Return one of five verdicts, with what belongs to it."""
-        if finding.holds:
-            return f"holds with {finding.given}" if finding.given else "holds"
-        if self.contradiction:
-            return f"the paper contradicts itself: {self.contradiction}"
-        return "open" if self.cause is None else f"differs: {self.cause.why} (shown by {self.cause.shown})"
-
-
-def in_each(column: str, settings: Mapping[str, object], judge: Judge) -> Judge:
-    """Return a judge of a claim whose setting the paper does not print: name -> value of `column` in the rows of a setting.
-
-    The claim holds if it does with any setting; if not with all, the finding names those with which it does.
-    """
-
-    def judged(rows: pd.DataFrame) -> Finding:
-        findings = {name: judge(rows[rows[column] == value]) for name, value in settings.items()}
-        ours = "; ".join(f"{name}: {finding.ours}" for name, finding in findings.items())
-        holding = [name for name, finding in findings.items() if finding.holds]
-        return Finding(ours, bool(holding), "" if len(holding) == len(findings) else " or ".join(holding))
-
-    return judged
+    judge: Callable[[pd.DataFrame], Finding]
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

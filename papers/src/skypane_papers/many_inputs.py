@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
 
 from skypane.control.admission import Admission, MetaData
-from skypane.control.admission.forecasting import Forecaster
 from skypane.types import FloatArray
 from skypane.workloads import BurstyFleet, ConstantFleet, FluctuatingFleet
 from skypane.workloads.arrivals.sent import Fleet, until
-from skypane_papers.rows import only
+from skypane_papers.rows import at
 from skypane_papers.sim.inputs import Inputs, arrivals, simulate_inputs
 
 LOW, HIGH = 20.0, 200.0
@@ -76,79 +74,35 @@ def stream_metadata(name: str, came: FloatArray, slower: float = 1.0) -> list[Me
     ]
 
 
-STRATEGIES: Final[Mapping[str, Mapping[str, Any]]] = {
-    **{name: {"strategy": name} for name in ("PAR", "ARI", "ARD", "DRF")},
-    "DRF-M": {"strategy": "DRF-M", "expects": "at the end"},
-    "DRF-M, highest": {"strategy": "DRF-M", "expects": "highest"},
-    "DRF-M, k = 1": {"strategy": "DRF-M", "expects": "at the end", "ahead": 1},
-}
-"""Strategies by name: the paper's five, DRF-M with the rate of period t+k expected from meta-data (section 2.5); with the
-highest of the next k, the engine's default; and with k = 1."""
-FORESEEN: Final = "DRF, foreseen"
-"""DRF with the rates that will come in place of forecasts."""
-PAPERS: Final = ("PAR", "ARI", "ARD", "DRF", "DRF-M")
+def admitted(
+    workload: str,
+    strategies: Sequence[str],
+    seconds: float,
+    seeds: int,
+    slower: float = 1.0,
+    give_back: float | None = None,
+) -> pd.DataFrame:
+    """Return one row per strategy: means over the periods of all runs; `over` is the excess over the packing bound."""
+    found = [_run(workload, name, seconds, seed, slower, give_back) for seed in range(seeds) for name in strategies]
+    made = pd.DataFrame(found).groupby(["workload", "strategy"], sort=False, as_index=False).mean()
+    return made.assign(over=made["readers"] / made["fewest"] - 1)
 
 
-class Regime(NamedTuple):
-    """How long a run is and how fast rates change in it.
-
-    seconds     length of a run
-    slower      factor by which rates change more slowly
-    give_back   as of `Admission`
-    """
-
-    seconds: float
-    slower: float = 1.0
-    give_back: float | None = None
-
-
-def admitted(workload: str, strategies: Sequence[str], regime: Regime, seeds: int) -> pd.DataFrame:
-    """Return a row per seed and strategy: means over the periods of a run; `over` is the excess over the packing bound."""
-    found = pd.DataFrame([_run(workload, name, regime, seed) for seed in range(seeds) for name in strategies])
-    return found.assign(over=found["readers"] / found["fewest"] - 1)
-
-
-def _run(workload: str, strategy: str, regime: Regime, seed: int) -> dict[str, object]:
-    came = rows(workload, regime.seconds, seed, regime.slower)
-    capacity = float(came.sum()) / regime.seconds / LOAD_LEVEL
-    settings = _foreseen(came) if strategy == FORESEEN else STRATEGIES[strategy]
-    policy = Admission(capacity=capacity, max_readers=NODES, give_back=regime.give_back, **settings)
-    meta = stream_metadata(workload, came, regime.slower)
-    setup = Inputs(came, policy, capacity, max_readers=NODES, meta=meta, every=EVERY)
+def _run(
+    workload: str, strategy: str, seconds: float, seed: int, slower: float, give_back: float | None
+) -> dict[str, object]:
+    came = rows(workload, seconds, seed, slower)
+    capacity = float(came.sum()) / seconds / LOAD_LEVEL
+    policy = Admission(capacity=capacity, max_readers=NODES, strategy=strategy, give_back=give_back)
+    setup = Inputs(came, policy, capacity, max_readers=NODES, meta=stream_metadata(workload, came, slower), every=EVERY)
     shown = pd.DataFrame(simulate_inputs(setup))[SETTLED:].drop(columns=["time", "because"])
     means = {str(column): float(mean) for column, mean in shown.mean().items()}
-    return {"workload": workload, "strategy": strategy, "seed": seed, **means}
+    return {"workload": workload, "strategy": strategy, **means}
 
 
-def _foreseen(came: FloatArray) -> Mapping[str, Any]:
-    ticks = round(EVERY / TICK)
-    whole = came[: len(came) // ticks * ticks]
-    rates = whole.reshape(-1, ticks, came.shape[1]).sum(axis=1).T / EVERY
-    return {"strategy": "DRF", "forecaster": Foreseen(rates), "history": rates.shape[1]}
-
-
-@dataclass(frozen=True, eq=False)
-class Foreseen(Forecaster):
-    """Forecasts that are right: `rates` holds the (streams, t) rates of all periods, in the order of the streams."""
-
-    rates: FloatArray
-
-    def forecast(self, rates: FloatArray, periods: int) -> FloatArray:
-        passed = rates.shape[1] if np.isfinite(rates).any() else 0
-        return self.rates[:, np.minimum(np.arange(passed, passed + periods), self.rates.shape[1] - 1)]
-
-
-def in_seeds(found: pd.DataFrame, less: str, more: str, column: str, workload: str) -> int:
-    """Return the number of seeds in which strategy `less` is not above `more`."""
-    ours, theirs = (
-        only(found, workload=workload, strategy=strategy).set_index("seed")[column] for strategy in (less, more)
-    )
-    return int((ours <= theirs).sum())
-
-
-def each(found: pd.DataFrame, column: str, strategy: str, workloads: Sequence[str] = tuple(FLEETS)) -> list[float]:
-    """Return a column's means over the seeds, one per workload."""
-    return [float(only(found, workload=workload, strategy=strategy)[column].mean()) for workload in workloads]
+def each(found: pd.DataFrame, figure: str, strategy: str, workloads: Sequence[str] = tuple(FLEETS)) -> list[float]:
+    """Return a column's values of a strategy, one per workload."""
+    return [at(found, figure, workload=workload, strategy=strategy) for workload in workloads]
 
 
 def beside(names: Sequence[str], *columns: Sequence[float], form: str = ".1f") -> str:

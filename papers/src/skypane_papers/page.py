@@ -31,9 +31,11 @@ def table(rows: pd.DataFrame) -> str:
 
 def verdicts(measured: Measured) -> str:
     """Return the claims and the findings as a Markdown table."""
-    judged = zip(measured.figure.claims, measured.findings, strict=True)
-    lines = [[claim.says, finding.ours, claim.verdict(finding)] for claim, finding in judged]
-    return _markdown(["the paper", "here", "verdict"], lines)
+    lines = []
+    for claim, finding in zip(measured.figure.claims, measured.findings, strict=True):
+        ours = finding.ours if finding.holds or not claim.because else f"{finding.ours}: {claim.because}"
+        lines.append([claim.says, ours, "yes" if finding.holds else "no"])
+    return _markdown(["the paper", "here", "holds"], lines)
 
 
 def _markdown(head: list[str], lines: Iterable[list[str]]) -> str:

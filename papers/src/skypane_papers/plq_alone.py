@@ -29,3 +29,9 @@ class PlqAlone(ScalingPolicy):
 
 
 PLQ_ALONE: Final = PlqAlone()
+
+ENDS_IDLE: Final = (
+    "AS_PID holds rho where tuples go, and panes stay as split as their own rate requires, however many workers there are: "
+    "rules 7 and 8 go on adding until those without work are taken away (docs/control.md, Workers without work)"
+)
+"""Why our runs have more workers than the paper's."""

@@ -9,20 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from skypane.cli import (
-    calibrate,
-    demo,
-    describe,
-    doctor,
-    generate,
-    inputs,
-    readmit,
-    receive,
-    run,
-    simulate,
-    warm,
-    yardstick,
-)
+from skypane.cli import calibrate, demo, describe, doctor, generate, inputs, receive, run, simulate, warm, yardstick
 from skypane.plugins import COMMAND_GROUP, plugins
 from skypane.types import ConfigError, SkypaneError
 
@@ -43,7 +30,6 @@ class Command(Protocol):
 COMMANDS: tuple[Command, ...] = (
     demo,
     run,
-    readmit,
     receive,
     inputs,
     generate,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from skypane.types import ConfigError
 
@@ -23,9 +23,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "job", nargs="?", metavar="JOB", help="job file, or the name of an example that comes with skypane"
     )
     parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="check the job against Spark, its source and its checkpoint, and print what it would do",
+        "--dry-run", action="store_true", help="check the job against Spark and its source, and print what it would do"
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write an HTML report with plots of a streaming job"
@@ -35,12 +33,6 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "--drain",
         action="store_true",
         help="at the end of the stream, or after --seconds, answer the open windows and decide on held rows",
-    )
-    parser.add_argument(
-        "--from",
-        dest="begin",
-        choices=["offsets"],
-        help="let another query begin where the drained query of the checkpoint has stopped reading",
     )
     allow(parser)
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")
@@ -93,25 +85,9 @@ def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         for name, value in description.settings(job):
             console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
-        if isinstance(ready, DataFrame) or _show_changes(ready, _begin(arguments), console):
-            console.print("the job is valid; nothing was read or written")
-            return 0
-        return 1
+        console.print("the job is valid; nothing was read or written")
+        return 0
     return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
-
-
-def _begin(arguments: Namespace) -> Literal["at_offsets"] | None:
-    return None if arguments.begin is None else "at_offsets"
-
-
-def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: Console) -> bool:
-    """Print how the job differs from the query of its checkpoint; return False if it could not continue from it."""
-    change = ready.changes(begin)
-    for effect, difference in change.lines:
-        console.print(f"{effect:<12}{difference}", soft_wrap=True, markup=False)
-    if change.refused:
-        console.print("the job cannot continue from its checkpoint: restore the query, or use another checkpoint")
-    return not change.refused
 
 
 def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
@@ -132,13 +108,7 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
     resumed = log.begin({"job": job.summary()})
     view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(
-        job,
-        ready,
-        live.display(view, console),
-        log,
-        seconds=arguments.seconds,
-        drain=arguments.drain,
-        begin=_begin(arguments),
+        job, ready, live.display(view, console), log, seconds=arguments.seconds, drain=arguments.drain
     )
     if log.batches():
         snapshot = running.snapshot(job, log)

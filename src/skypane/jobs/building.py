@@ -63,18 +63,12 @@ def options(job: JobFile) -> dict[str, Any]:
         "every": getattr(job.query, "every", None),
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.source_column,
-        "late": _late(job),
+        "late": None if job.late is None else job.late.build(),
         "front": None if job.front is None else job.front.path,
     }
     arguments |= {name: value for name, value in optional.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
     return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "workers": job.workers.build()}
-
-
-def _late(job: JobFile) -> sp.Sink | sp.Amend | None:
-    """Return the argument `late`: the sink of late rows, or the rule by which they amend answers, with that sink."""
-    late = None if job.late is None else job.late.build()
-    return late if job.amend is None else job.amend.build(late)
 
 
 def _window(job: JobFile, window: WindowSection) -> str | sp.Windows:

@@ -6,7 +6,6 @@ from skypane.jobs.job_file import JobFile
 from skypane.jobs.query_section import ContinuousSection
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
-from skypane.progress.default_policy import DEFAULT
 from skypane.reporting.snapshot import Criterion
 from skypane.runtime.redaction import all_shown, without_login
 from skypane.types import micros
@@ -18,11 +17,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
     pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.build_query()))]
     pairs.append(("window", _window(job)))
     if job.mode == "stream":
-        policy = (
-            f"AqKSlack(max_drop={DEFAULT.max_drop}), the default"
-            if job.progress is None
-            else repr(job.progress.build())
-        )
+        policy = "KSlack(), the default" if job.progress is None else repr(job.progress.build())
         pairs += [
             ("progress", policy),
             ("trigger", job.trigger or "each micro-batch starts as soon as the previous one has ended"),

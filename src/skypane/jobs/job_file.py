@@ -16,7 +16,7 @@ from pydantic import Field, PositiveInt, model_validator
 from skypane.control.splitting import POLICIES
 from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
-from skypane.jobs.output_section import OF_A_BATCH, AmendSection, LateSection, OutputSection
+from skypane.jobs.output_section import OF_A_BATCH, LateSection, OutputSection
 from skypane.jobs.policy_sections import AnyElastic, AnyProgress
 from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.naming import instead
@@ -145,8 +145,6 @@ class JobFile(Section):
     #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
     output: OutputSection
-    #: stream only: late rows amend the windows that were answered without them
-    amend: AmendSection | None = None
     late: LateSection | None = None
     #: continuous skyline in a stream only: where the front is written, in addition to its updates
     front: FrontSection | None = None
@@ -191,8 +189,6 @@ class JobFile(Section):
             if field in window.model_fields_set:
                 problem = "is not for query.kind continuous_skyline; query.every sets how often updates are written"
                 raise MisfitError(f"window.{field}", problem)
-        if self.amend is not None:
-            raise MisfitError("amend", "is not for query.kind continuous_skyline, whose updates cannot be taken back")
         if query.every is not None and not 0 < micros(query.every) <= micros(window.length):
             problem = f"must be longer than 0 and at most the window, {window.length!r}, got {query.every!r}"
             raise MisfitError("query.every", problem)
@@ -217,7 +213,7 @@ class JobFile(Section):
     def _fits_a_batch(self) -> None:
         stray = [
             name
-            for name in ("progress", "amend", "late", "source_column", "front", "checkpoint", "trigger", "map")
+            for name in ("progress", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
         ]
         if stray:
@@ -247,7 +243,6 @@ class JobFile(Section):
         fields["output"] = self.output.summary()
         fields["late"] = None if self.late is None else self.late.summary()
         fields["progress"] = None if self.progress is None else self.progress.summary()
-        for name in ("front", "amend"):
-            if getattr(self, name) is None:
-                del fields[name]
+        if self.front is None:
+            del fields["front"]
         return fields

@@ -1,4 +1,4 @@
-"""The `output`, `late` and `amend` sections: the sinks of runtime/spark/sinks/registry.py, chosen by their formats."""
+"""The `output` and `late` sections: the sinks of runtime/spark/sinks/registry.py, chosen by their formats."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
 
-from skypane.jobs.fields import MisfitError, Section, Time
+from skypane.jobs.fields import MisfitError, Section
 from skypane.naming import instead
-from skypane.operators.amendments import MAX_BYTES
 from skypane.plugins import Registered
-from skypane.runtime.spark.amend import Amend
 from skypane.runtime.spark.sinks import registry
 from skypane.runtime.spark.sinks.sink import Sink
 
@@ -91,21 +89,3 @@ class LateSection(OutputSection):
 
     def summary(self) -> dict[str, Any]:
         return {name: value for name, value in super().summary().items() if name not in {"rows", "if_exists"}}
-
-
-class AmendSection(Section):
-    """Late rows amend the windows that were answered without them; the section `late` has the sink of later rows."""
-
-    within: Time
-    max_bytes: PositiveInt = MAX_BYTES
-    #: whether a version has only the rows in which it differs from the one before it
-    changes: bool = False
-
-    @model_validator(mode="after")
-    def _can_be_built(self) -> Any:
-        self.build(None)
-        return self
-
-    def build(self, then: Sink | None) -> Amend:
-        """Return the rule, with the sink of the rows that are later."""
-        return Amend(self.within, then, self.max_bytes, self.changes)

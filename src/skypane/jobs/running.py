@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 
@@ -38,12 +37,10 @@ def run_stream(
     ended: Callable[[sp.StreamHandle], bool] = lambda _: False,
     seconds: float | None = None,
     drain: bool = False,
-    begin: Literal["at_offsets"] | None = None,
 ) -> bool:
     """Run a streaming job; return False if it was interrupted. `ended` and `seconds` limit an unbounded stream.
 
     drain  answer the windows that are open at the end, as if the stream ended there
-    begin  as of Job.start()
     """
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
@@ -51,15 +48,7 @@ def run_stream(
         display.batch(metrics, lambda: _newest(job, metrics))
 
     with display:
-        return follow(
-            ready,
-            on_batch=on_batch,
-            ended=ended,
-            trigger=job.trigger,
-            seconds=seconds,
-            drain=drain,
-            begin=begin,
-        )
+        return follow(ready, on_batch=on_batch, ended=ended, trigger=job.trigger, seconds=seconds, drain=drain)
 
 
 def snapshot(job: JobFile, log: RunLog) -> Snapshot:

@@ -13,7 +13,7 @@ from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes
 from skypane.policy import Decision
-from skypane.progress.far_future import FutureDecision, HeldPanes
+from skypane.progress.far_future import HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
 from skypane.progress.progress_policy import ProgressPolicy, ProgressState, Punctuation
 from skypane.types import Micros
@@ -44,19 +44,14 @@ def advance(
     counts: Iterable[PaneCount],
     sources: Mapping[str, SourceCount] | None = None,
     arrived: Micros | None = None,
-    shown: Mapping[str, Micros] | None = None,
-    waiting_since: Micros | None = None,
 ) -> ProgressStep:
     """Apply `policy` to one batch's panes, including late ones.
 
-    sources         the batch's rows by source, if known
-    arrived         when the batch arrived, if the policy needs it
-    shown           newest time by the source's own clock, of sources whose clocks are off (PaneArrivals.shown)
-    waiting_since   event time since which rows wait at the inputs, if the policy needs it and the source knows it
+    sources   the batch's rows by source, if known
+    arrived   when the batch arrived, if the policy needs it
     """
     panes = merged_counts(counts)
-    counted = _arrivals(windows, panes, sources or {})
-    arrivals = replace(counted, shown=shown or {}, arrived=arrived, waiting_since=waiting_since)
+    arrivals = replace(_arrivals(windows, panes, sources or {}), arrived=arrived)
     after, decision = policy.decide(state, arrivals)
     future = decision.value.future
     limit = future.limit
@@ -82,13 +77,6 @@ def drained(policy: ProgressPolicy, state: ProgressState, panes: OpenPanes[Any])
     closed = settled if end is None else policy.close(settled, end)
     closing = replace(decision, value=replace(decision.value, time=closed.punctuation))
     return ProgressStep(closed, closing, {}, numbers, _rejection(abandoned))
-
-
-def readmitted(state: ProgressState) -> ProgressStep:
-    """Return the step of rows that come a second time: the policy has seen them, so nothing moves."""
-    unmoved = Punctuation(state.punctuation, FutureDecision(state.newest))
-    why = "rows that were rejected before have been readmitted, which moves nothing"
-    return ProgressStep(state, Decision("progress", unmoved, why), {}, frozenset(), Rejection())
 
 
 def _numbers(windows: Windows, held: HeldPanes) -> frozenset[int]:

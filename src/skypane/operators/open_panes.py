@@ -20,16 +20,10 @@ MANY_PARTIALS = 16
 
 @dataclass(frozen=True, slots=True)
 class WindowTask(Generic[P]):
-    """A window to answer, and the partials of its panes, oldest pane first; panes without rows are left out.
-
-    version   0 for the first answer of a window, n for the one that replaces version n - 1
-    replaced  the panes of the version that it replaces, if the answer is to be their difference
-    """
+    """A window to answer, and the partials of its panes, oldest pane first; panes without rows are left out."""
 
     window: int
     panes: tuple[tuple[int, tuple[P, ...]], ...]
-    version: int = 0
-    replaced: tuple[tuple[int, tuple[P, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,7 @@ class OpenPanes(Generic[P]):
         """Return the windows that `punctuation` completes, oldest first."""
         if punctuation is None:
             return []
-        last = self.windows.last_closed(punctuation)
+        last = self._last_closed(punctuation)
         return list(takewhile(lambda task: task.window <= last, self._due()))
 
     def empty_by(self, punctuation: Micros | None, due: Sequence[WindowTask[P]]) -> int:
@@ -91,7 +85,7 @@ class OpenPanes(Generic[P]):
         first = due[0].window if self.next_window is None and due else self.next_window
         if punctuation is None or first is None:
             return 0
-        return max(0, self.windows.last_closed(punctuation) + 1 - first) - len(due)
+        return max(0, self._last_closed(punctuation) + 1 - first) - len(due)
 
     def all_windows(self) -> list[WindowTask[P]]:
         """Return all unanswered windows that hold a row, oldest first; for use when all rows have been read."""
@@ -106,10 +100,8 @@ class OpenPanes(Generic[P]):
             yield from (self._task(window, filled) for window in range(first, holding.stop))
             following = max(first, holding.stop)
 
-    def tasks(self, windows: Iterable[int]) -> list[WindowTask[P]]:
-        """Return the tasks of these windows, which may have been answered before."""
-        filled = sorted(self.panes)
-        return [self._task(window, filled) for window in windows]
+    def _last_closed(self, punctuation: Micros) -> int:
+        return (punctuation - self.windows.offset - self.windows.length) // self.windows.slide
 
     def _task(self, window: int, filled: list[int]) -> WindowTask[P]:
         """Return the task of a window; only the panes with rows, `filled` in order, are visited, however long it is."""
@@ -134,7 +126,7 @@ class OpenPanes(Generic[P]):
         """Remove the panes that no window after `punctuation` holds."""
         if punctuation is None:
             return self
-        following = self.windows.last_closed(punctuation) + 1
+        following = self._last_closed(punctuation) + 1
         if self.next_window is not None:
             following = max(following, self.next_window)
         elif all(self.windows.windows_of(pane)[0] >= following for pane in self.panes):

@@ -9,12 +9,11 @@ from functools import reduce
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
-from skypane.operators.entry.pane_counts import PaneCount, merged_sources, merged_times
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
 from skypane.progress.pane_arrivals import SourceCount
-from skypane.types import Micros
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels are fastest on whole panes, and memory is the limit."""
@@ -43,8 +42,6 @@ class LiftResult:
     rejection: Rejection
     #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount]
-    #: newest times by the clocks of the sources whose clocks are off
-    shown: Mapping[str, Micros]
 
 
 def no_clock() -> float:
@@ -80,20 +77,19 @@ class PaneQuery:
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
-        self._shown: list[Mapping[str, Micros]] = []
 
     def absorb(self, batch: pa.RecordBatch) -> None:
         """Add rows to the buffer, and lift them when it is full."""
         self._buffer.append(batch)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
-        self._lifting += lifting_bytes(batch)
+        self._lifting += _lifting(batch)
         if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
             self._lift()
 
     def step_bytes(self, *coming: pa.RecordBatch) -> int:
         """Return the estimated bytes of the next step, in addition to those held, if `coming` is absorbed before it."""
-        return self._lifting + sum(map(lifting_bytes, coming)) + self._largest
+        return self._lifting + sum(map(_lifting, coming)) + self._largest
 
     def close(self) -> LiftResult:
         """Lift the remaining rows and return one partial per pane, oldest pane first."""
@@ -102,7 +98,6 @@ class PaneQuery:
             partials=tuple(self._merged(self._partials.pop(pane)) for pane in sorted(self._partials)),
             rejection=Rejection().merge(*self._rejections),
             sources=merged_sources(self._sources),
-            shown=merged_times(self._shown),
         )
 
     def _lift(self) -> None:
@@ -110,10 +105,6 @@ class PaneQuery:
             return
         rows = pa.Table.from_batches(self._buffer)
         self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
-        self.take(rows)
-
-    def take(self, rows: pa.Table) -> Rejection:
-        """Lift rows at once, without the buffer, and return those that may not enter."""
         entry = self._gate.split(rows)
         # One pane at a time gives the cost of each pane; a bulk query lifts all panes at once, which is faster.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
@@ -127,8 +118,6 @@ class PaneQuery:
                 self._largest = max(self._largest, step_bytes(one.partial for one in partials))
         self._rejections.append(entry.rejection)
         self._sources.append(entry.sources)
-        self._shown.append(entry.shown)
-        return entry.rejection
 
     def _merged(self, parts: list[PanePartial]) -> PanePartial:
         if len(parts) == 1:
@@ -139,6 +128,6 @@ class PaneQuery:
         return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)
 
 
-def lifting_bytes(batch: pa.RecordBatch) -> int:
+def _lifting(batch: pa.RecordBatch) -> int:
     """Return the estimated bytes for sorting rows into panes and lifting them."""
     return int(batch.nbytes) + step_bytes([pa.Table.from_batches([batch])])

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from operator import itemgetter
 from typing import Any, Self
 
 from skypane.operators.entry.pane_counts import PaneCount
-from skypane.operators.entry.reject_reasons import LATE
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.progress.far_future import HeldPanes
@@ -104,11 +103,6 @@ class RowAccount:
             quarantined=self.quarantined + sum(rejection.quarantined.values()),
             waiting={pane: rows for pane, rows in waiting.items() if pane not in answered},
         )
-
-    def taken_back(self, reason: str, rows: int) -> Self:
-        """Return the account without rows that were rejected for `reason`, because they will be read again."""
-        late = rows if reason == LATE else 0
-        return replace(self, read=self.read - rows, late=self.late - late, quarantined=self.quarantined - (rows - late))
 
     def totals(self, held: HeldPanes, panes: OpenPanes[Any]) -> RowTotals:
         """Return the totals, given the panes that the policy holds and the open panes."""

@@ -17,10 +17,6 @@ from skypane.windows import Windows
 
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
-VERSION = "version"
-EMPTY = "empty"
-ACTION = "action"
-ADDED, REMOVED = "ADD", "DEL"
 
 P = TypeVar("P")
 """A partial, or a reference to one."""
@@ -41,11 +37,10 @@ FEW_ROWS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class WindowAnswer:
-    """The rows of one window, stamped with its bounds; version n replaces version n - 1 of the same window."""
+    """The rows of one window, stamped with its bounds."""
 
     window: int
     rows: pa.Table
-    version: int = 0
 
 
 class TwoStacks:
@@ -101,18 +96,11 @@ class TwoStacks:
 
 @dataclass(frozen=True, slots=True)
 class WindowQuery:
-    """A query over windows.
-
-    zone        time zone of the window bounds in answers (None: without time zone)
-    versioned   whether windows may be answered again: answers then have the columns `version` and `empty`
-    changes     whether versions are answered as changes: answers then have the column `action` instead of `empty`
-    """
+    """A query over windows; `zone` is the time zone of the window bounds in answers (None: without time zone)."""
 
     query: Query
     windows: Windows
     zone: str | None
-    versioned: bool = False
-    changes: bool = False
 
     def worker(self, ask: Ask = _no_limit) -> WindowWorker:
         """Return a new worker."""
@@ -126,50 +114,20 @@ class WindowQuery:
         partial = query.lift(schema.empty_table())
         return isinstance(query.queue(partial.schema, self.windows.panes_per_window), FarSightedQueue)
 
-    def stamp(self, window: int, rows: pa.Table, version: int = 0) -> pa.Table:
-        """Return `rows` with the window's bounds, and the version if windows have versions, as their first columns."""
+    def stamp(self, window: int, rows: pa.Table) -> pa.Table:
+        """Return `rows` with the window's bounds as their first two columns."""
         kind = pa.timestamp("us", self.zone)
         columns = [pa.array(np.full(rows.num_rows, bound)).view(kind) for bound in self.windows.bounds(window)]
-        fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
-        if not self.versioned:
-            schema = pa.schema([*fields, *rows.schema])
-            return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
-        what = pa.repeat(pa.scalar(ADDED if self.changes else False), rows.num_rows)
-        columns += [pa.array(np.full(rows.num_rows, version, np.int32)), what]
-        fields += [pa.field(VERSION, pa.int32()), pa.field(ACTION if self.changes else EMPTY, what.type)]
-        # The row of an empty answer has nulls in all columns of the query.
-        schema = pa.schema([*fields, *(field.with_nullable(True) for field in rows.schema)])  # noqa: FBT003
-        return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
-
-    @property
-    def _added(self) -> tuple[str, ...]:
-        """The columns that come before those of the query."""
-        versions = () if not self.versioned else (VERSION, ACTION if self.changes else EMPTY)
-        return (WINDOW_START, WINDOW_END, *versions)
-
-    def own_columns(self, schema: pa.Schema) -> list[str]:
-        """Return the columns of the query in answers of `schema`."""
-        return list(schema.names[len(self._added) :])
-
-    def nothing(self, window: int, version: int, schema: pa.Schema) -> pa.Table:
-        """Return the one row of a version without rows, in the schema of the answers: readers would not see it else."""
-        start, end = self.windows.bounds(window)
-        known = {WINDOW_START: start, WINDOW_END: end, VERSION: version, EMPTY: True}
-        columns = [
-            pa.nulls(1, field.type) if field.name not in known else _scalar(known[field.name], field.type)
-            for field in schema
-        ]
-        return pa.Table.from_arrays(columns, schema=schema)
+        fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind), *rows.schema]
+        return pa.Table.from_arrays([*columns, *rows.columns], schema=pa.schema(fields))
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers when the input rows have `schema`."""
         answers = self.query.output_schema(schema)
         # Spark's column names are case-insensitive.
-        added = self._added
-        clashes = [name for name in answers.names if name.lower() in added]
+        clashes = [name for name in answers.names if name.lower() in (WINDOW_START, WINDOW_END)]
         if clashes:
-            names = f"{', '.join(added[:-1])} and {added[-1]}"
-            raise ConfigError(f"the answers add columns {names}: rename {', '.join(clashes)}")
+            raise ConfigError(f"the answers add columns {WINDOW_START} and {WINDOW_END}: rename {', '.join(clashes)}")
         return self.stamp(0, answers.empty_table()).schema
 
 
@@ -194,14 +152,6 @@ class WindowWorker:
         self._steps: dict[int, int] = {}
         self._step = 0
 
-    @property
-    def query(self) -> WindowQuery:
-        return self._query
-
-    def anew(self) -> WindowWorker:
-        """Return a worker of the same query that has no merges yet, for windows that were answered before."""
-        return WindowWorker(self._query, self._ask)
-
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> WindowAnswer:
         """Return the answer of a window younger than all before; `load` returns the table of a partial."""
         return next(self.answers([task], load))
@@ -212,7 +162,7 @@ class WindowWorker:
         for begin in range(0, len(tasks), at_once):
             some = tasks[begin : begin + at_once]
             for task, rows in zip(some, self._rows_of(some, load), strict=True):
-                yield WindowAnswer(task.window, self._query.stamp(task.window, rows, task.version), task.version)
+                yield WindowAnswer(task.window, self._query.stamp(task.window, rows))
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
         """Yield the rows of each window; compute several windows at once if the queue supports it."""
@@ -284,8 +234,3 @@ class WindowWorker:
             return tables[0]
         self._ask(step_bytes(tables))
         return self._query.query.combine(tables)
-
-
-def _scalar(value: object, kind: pa.DataType) -> pa.Array:
-    """Return an array of one value; a bound of a window is in microseconds."""
-    return pa.array([value], pa.int64()).cast(kind) if pa.types.is_timestamp(kind) else pa.array([value], kind)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from skypane.progress.drop_account import DropAccount, Drops
+from skypane.progress.drop_account import DropAccount
 from skypane.progress.far_future import DAY
 from skypane.progress.kslack import largest_delay
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.recent_lateness import RecentDistances
-from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Length, Micros, micros
+from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import count, percent, span
 
 #: Half-lives of the two memories, in rows that may be dropped: the long memory suits a steady stream, the short one a
@@ -22,8 +22,6 @@ _LONG, _SHORT = 400, 25
 #: batch, or a pane and the slack behind it; it is a single sample and shows no trend, since it depends on where in its
 #: pane the newest time was.
 _LONG_CYCLES, _SHORT_CYCLES, _ACCOUNT_CYCLES = 32, 4, 16
-#: The same for the long memory in cycles of the longest delay seen: the share of rows that are a day late shows over days.
-_LONGEST_CYCLES = 4
 #: Rows later than the slack of K-slack are a trend once they have come for this part of their delay.
 _LASTING = 0.5
 RESERVE = 100
@@ -62,15 +60,14 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     K-slack, the longest delay seen. The share is the budget, corrected slowly by an account of the rows really dropped:
     so K is constant on a steady stream, like the best fixed delay.
 
-        credit = max_drop * seen - dropped, at most two reserves, or what a cycle of the longest delay earns
+        credit = max_drop * seen - dropped, at most two reserves
         share  = max_drop * (1 + (credit - reserve) / (5 * reserve)), within 0.7 and 1.25 times max_drop,
                  twice as fast below the reserve
 
-    Two memories keep the recent rows, over about 400 / max_drop rows and a sixteenth of that; the long one spans at least
-    four times the longest delay. The long memory decides,
+    Two memories keep the recent rows, over about 400 / max_drop rows and a sixteenth of that. The long memory decides,
     except in debt beyond half a reserve, where the larger slack of the two applies, and with a full account, where the
     smaller one applies. So the slack follows a change of the delays within the short memory, and does not follow a
-    burst that the reserve covers. Rows that even K-slack would have dropped make a debt of at most half a reserve.
+    burst that the reserve covers.
 
     Until enough rows are known, K is the longest delay seen: from the first row on, the policy never waits longer than
     K-slack. docs/progress.md derives this and describes what no policy can achieve.
@@ -83,7 +80,6 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
 
     State = AdaptiveProgress
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
-    _follows_frontier: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,11 +95,6 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         """Largest share of rows that may be dropped."""
         return self.max_drop
 
-    @property
-    def needs_backlog(self) -> bool:
-        """Rows that are late because their input was behind are judged apart."""
-        return True
-
     def restore(self, snapshot: Any) -> AdaptiveProgress:
         """Return the state that snapshot() wrote; a longest delay above this policy's `max_slack` is cut to it."""
         state: AdaptiveProgress = super().restore(snapshot)
@@ -113,49 +104,27 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         newest = counted.newest
         if newest is None or before.newest is None or before.since is None or before.patient is None:
             return replace(counted, since=newest, patient=newest)
-        longest, behind = self._longest(before, arrivals, before.newest)
+        dropped = counted.dropped - before.dropped
+        longest = max(before.longest, largest_delay(before.newest, arrivals, self.max_slack))
         pane = int((arrivals.pane_end - arrivals.pane_start).max())
         cycle = max(arrivals.total, before.long.rows_in(pane + before.slack))
-        longest_cycle = before.long.rows_in(pane + before.longest)
-        unavoidable, late = arrivals.late(before.patient), counted.dropped - before.dropped
-        relevant, drops = arrivals, Drops(late - unavoidable, unavoidable)
-        # Rows that K-slack would have dropped are left out, since no slack could have saved them: a source that was
-        # silent for an hour and sends it all at once is not worth waiting for, unless it happens again or continues for
-        # half an hour. If most rows of the batch are late then, they are a backlog, and all of them are left out. While an
-        # input is known to be behind, such rows are left out for as long as it is.
-        if behind or newest - before.patient < _LASTING * longest:
-            backlog = 2 * late > arrivals.total
-            closed = before.punctuation if backlog and before.punctuation is not None else before.patient
-            relevant = arrivals.only(arrivals.pane_end > closed)
-            drops = Drops(0, late) if backlog else drops
+        # Once the stream is known, rows that K-slack would have dropped are left out, since no slack could have saved
+        # them: a source that was silent for an hour and sends it all at once is not worth waiting for, unless it
+        # happens again or continues for half an hour.
+        at_once = before.known and newest - before.patient < _LASTING * longest
+        relevant = arrivals.only(arrivals.pane_end > before.patient) if at_once else arrivals
         distance, moved = before.newest - relevant.pane_end, newest - before.newest
-        half_life = max(_LONG / self.max_drop, _LONG_CYCLES * cycle, _LONGEST_CYCLES * longest_cycle)
-        account = DropAccount(before.credit).after(arrivals.total, drops, self.max_drop, self.reserve, longest_cycle)
         measured = replace(
             counted,
             longest=longest,
             patient=max(before.patient, newest - longest),
-            unavoidable=before.unavoidable + unavoidable,
-            credit=account.credit,
-            long=before.long.add(distance, relevant.rows, moved, half_life),
+            unavoidable=before.unavoidable + arrivals.late(before.patient),
+            credit=DropAccount(before.credit).after(arrivals.total, dropped, self.max_drop, self.reserve).credit,
+            long=before.long.add(distance, relevant.rows, moved, max(_LONG / self.max_drop, _LONG_CYCLES * cycle)),
             short=before.short.add(distance, relevant.rows, moved, max(_SHORT / self.max_drop, _SHORT_CYCLES * cycle)),
             lagging=_lagging(arrivals),
         )
         return self._adapted(measured, newest - before.since, pane, cycle)
-
-    def _longest(self, before: AdaptiveProgress, arrivals: PaneArrivals, newest: Micros) -> tuple[Micros, bool]:
-        """Return the longest delay seen, and whether an input was behind by more than that.
-
-        Delays of more than half its lag then count from where that input was, since the rest is due to the order of
-        reading. Shorter ones are those of the other inputs: if its clock is behind, the policy must learn from them.
-        """
-        since, most = arrivals.waiting_since, self.max_slack
-        if since is not None and (lag := newest - since) > before.longest:
-            half = Length(lag // 2 if most is None else min(lag // 2, micros(most)))
-            own = max(before.longest, largest_delay(since, arrivals, most), largest_delay(newest, arrivals, half))
-            if lag > own:
-                return own, True
-        return max(before.longest, largest_delay(newest, arrivals, most)), False
 
     def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""
@@ -170,7 +139,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             recent = state.short.slack_for(share, watched, pane)
             lately = recent is not None and recent < slack
             slack = slack if recent is None else min(slack, recent)
-        known = slack is not None and slack <= state.longest
+        known = slack is not None and slack < state.longest
         chosen = state.longest if slack is None else min(slack, state.longest)
         would_drop = (state.short if lately else state.long).share_dropped_by(chosen)
         return replace(state, slack=chosen, share=share, would_drop=would_drop, known=known, lately=known and lately)
@@ -187,9 +156,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         line = f"{why}; {percent(state.share)} may be dropped, the credit is {count(round(state.credit))} rows"
         if state.unavoidable:
             line += f"; of {count(state.dropped)} dropped {count(state.unavoidable)} were later than any before them"
-        if state.lagging is not None:
-            line += f"; most late rows are from {state.lagging}"
-        return line + clocks_off(state)
+        return line if state.lagging is None else f"{line}; most late rows are from {state.lagging}"
 
     def figures(self, state: AdaptiveProgress) -> dict[str, float]:
         """Return the numbers in explain(): shares of rows, rows, and the longest delay in microseconds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 
 #: Bounds of the share to drop next, as parts of the budget: the least in debt, the most with a full account.
 _LEAST, _MOST = 0.7, 1.25
@@ -13,33 +13,21 @@ _SPREAD = 5
 _FASTER = 2
 #: Largest credit, in reserves, so that the savings of a calm year cannot be spent in a day.
 _FULL = 2.0
-#: Debt, in reserves, beyond which rows arrive later than before.
-_DEBT = 0.5
-
-
-class Drops(NamedTuple):
-    """Dropped rows: those that a slack known at the time would have saved, and the others."""
-
-    avoidable: int
-    unavoidable: int
 
 
 @dataclass(frozen=True, slots=True)
 class DropAccount:
     """Credit of a drop budget: every row adds `max_drop` to it, every dropped row subtracts 1.
 
-    Credit is discarded beyond what a cycle earns, or twice the reserve. Rows that no slack known at the time could have
-    saved make a debt of at most half a reserve: to wait longer would not have helped. Other debt is never forgiven. So
-    a policy that keeps the credit above zero keeps the budget, apart from such rows.
+    Credit beyond twice the reserve is discarded, debt is not: so the credit is at most max_drop * seen - dropped, and a
+    policy that keeps it above zero keeps the budget.
     """
 
     credit: float = 0.0
 
-    def after(self, rows: int, drops: Drops, max_drop: float, reserve: int, cycle: float) -> Self:
-        """Return the account after `rows` more rows; a cycle has `cycle` rows."""
-        most = max(_FULL * reserve, max_drop * cycle)
-        earned = min(most, self.credit + max_drop * rows - drops.avoidable)
-        return replace(self, credit=earned - min(drops.unavoidable, max(0.0, earned + _DEBT * reserve)))
+    def after(self, rows: int, dropped: int, max_drop: float, reserve: int) -> Self:
+        """Return the account after `rows` more rows, `dropped` of which were dropped."""
+        return replace(self, credit=min(_FULL * reserve, self.credit + max_drop * rows - dropped))
 
     def share(self, max_drop: float, reserve: int, cycle: float) -> float:
         """Return the share of rows that may be dropped next: the budget, corrected by the credit.
@@ -54,7 +42,7 @@ class DropAccount:
 
     def in_debt(self, reserve: int) -> bool:
         """Return whether the debt exceeds half a reserve, a sign that rows arrive later than before."""
-        return self.credit < -_DEBT * reserve
+        return self.credit < -0.5 * reserve
 
     def care(self, reserve: int) -> float:
         """Return the `care` of RecentDistances.slack_for(): 0 from a quarter of the reserve on, 1 in debt."""

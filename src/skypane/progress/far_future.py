@@ -12,7 +12,6 @@ held: its pane stays open, it does not move the punctuation, and later rows deci
   the other rows by `support`, because a stream that has moved on no longer moves its old newest time. Progress
   continues from the lower median of the held rows, and they count as ordinary rows. They are also accepted when the
   newest time comes within `max_ahead` of them.
-- A pane with accepted rows is never held again, even if the newest time did not follow them; the same applies to the panes before it.
 - Held rows are quarantined when `patience` rows have come in batches that moved the newest time: the stream continues
   without them. So the number of held rows is bounded, by ten times `patience` if nothing decides sooner.
 - A drain decides at once, since no more rows come. A held row is accepted if half of `support` rows, or half of all
@@ -92,9 +91,18 @@ class HeldPanes(JsonState):
     @classmethod
     def of(cls, arrivals: PaneArrivals) -> Self:
         """Return these panes as held panes; panes with the same start are merged."""
-        one = arrivals.merged()
-        columns = (one.pane_start, one.pane_end, one.rows, one.oldest, one.newest)
-        return cls(tuple(HeldPane(*pane) for pane in zip(*(column.tolist() for column in columns), strict=True)))
+        if not len(arrivals):
+            return cls()
+        first = np.flatnonzero(np.diff(arrivals.pane_start, prepend=arrivals.pane_start[0] - 1))
+        columns = (
+            arrivals.pane_start[first],
+            arrivals.pane_end[first],
+            np.add.reduceat(arrivals.rows, first),
+            np.minimum.reduceat(arrivals.oldest, first),
+            np.maximum.reduceat(arrivals.newest, first),
+        )
+        panes = zip(*(column.tolist() for column in columns), strict=True)
+        return cls(tuple(HeldPane(*pane) for pane in panes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +139,18 @@ class FutureBound:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1 row, got {getattr(self, name)}")
 
-    def judge(
-        self, newest: Micros | None, held: HeldPanes, arrivals: PaneArrivals, accepted: Micros | None = None
-    ) -> FutureDecision:
-        """Return the decision on a batch.
-
-        newest     the newest time before it
-        held       the panes held before it
-        accepted   the start of the newest pane with accepted rows; None: not known
-        """
+    def judge(self, newest: Micros | None, held: HeldPanes, arrivals: PaneArrivals) -> FutureDecision:
+        """Return the decision on a batch, given the newest time accepted before it and the panes held before it."""
         if self.max_ahead is None:
             return FutureDecision(None, followed=HeldPanes(held.panes))
         if not len(arrivals):
             return FutureDecision(None, held)
         if newest is None:
-            return _from(_lower_median(arrivals), self.max_ahead, arrivals, held, accepted)
+            return _from(_lower_median(arrivals), self.max_ahead, arrivals, held)
         if not held.panes and arrivals.newest.max() <= newest + self.max_ahead:
             return FutureDecision(newest + self.max_ahead)  # fast path of nearly every batch
-        verdict = _from(newest, self.max_ahead, arrivals, held, accepted)
-        return self._weighed(newest, verdict, held, arrivals, accepted) if verdict.held.panes else verdict
+        verdict = _from(newest, self.max_ahead, arrivals, held)
+        return self._weighed(newest, verdict, held, arrivals) if verdict.held.panes else verdict
 
     def settle(self, newest: Micros, seen: int, held: HeldPanes, pauses: Pauses) -> FutureDecision:
         """Return the decision of a drain on the held panes, given the number of accepted rows and their pauses."""
@@ -173,12 +174,7 @@ class FutureBound:
         return end
 
     def _weighed(
-        self,
-        newest: Micros,
-        verdict: FutureDecision,
-        held: HeldPanes,
-        arrivals: PaneArrivals,
-        accepted_before: Micros | None,
+        self, newest: Micros, verdict: FutureDecision, held: HeldPanes, arrivals: PaneArrivals
     ) -> FutureDecision:
         """Return `verdict`, in which panes are held, corrected by the rows that count for and against them."""
         limit = verdict.limit
@@ -193,7 +189,7 @@ class FutureBound:
             votes = replace(held, ahead=held.ahead + ahead, others=held.others + others)
         counted = replace(votes, panes=verdict.held.panes)
         if counted.ahead - counted.others >= self.support:
-            return _from(_lower_median(counted.arrivals()), self.max_ahead, arrivals, held, accepted_before)
+            return _from(_lower_median(counted.arrivals()), self.max_ahead, arrivals, held)
         before = held.beyond(limit)
         if before.rows and (counted.against >= self.patience or before.rows >= _MOST * self.patience):
             fresh = HeldPanes.of(arrivals.only(arrivals.pane_start > limit))
@@ -202,15 +198,11 @@ class FutureBound:
         return replace(verdict, held=counted)
 
 
-def _from(
-    start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes, accepted: Micros | None
-) -> FutureDecision:
+def _from(start: Micros, max_ahead: Micros, arrivals: PaneArrivals, held: HeldPanes) -> FutureDecision:
     """Return the decision if the stream is at `start`, without any counts for or against the held panes."""
     # Panes that occur in both are merged; otherwise one whose rows come in two batches could advance twice as far.
-    both = held.arrivals().union(arrivals)
+    both = HeldPanes.of(held.arrivals().union(arrivals)).arrivals()
     limit = _reach(start, max_ahead, both) + max_ahead
-    if accepted is not None:
-        limit = max(limit, accepted)
     return FutureDecision(limit, HeldPanes.of(both.only(both.pane_start > limit)), held.within(limit))
 
 

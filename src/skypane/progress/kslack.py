@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from skypane.progress.far_future import DAY
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
+from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
 from skypane.wording import span
@@ -22,9 +22,6 @@ class KSlack(SlackPolicy[Progress]):
     batch has no delays. K is at least every delay seen so far, so a tuple is dropped only if it is later than all
     before it, or while tmax advances by as much as K has grown, since the punctuation never goes back.
 
-    tmax follows the stream, and not a few clocks that are ahead of the others (progress/frontier.py); with `max_ahead=None`
-    it is the newest time of any tuple, as in the paper.
-
     `max_slack` is the largest delay that K takes in. Without it one tuple from 1970 would raise K to half a century,
     and no pane would close again. A larger delay leaves K unchanged; such a tuple is late, and counted, if its pane is
     closed. The default is a day, because K only grows and adds to the latency of all later windows. None: no limit.
@@ -33,7 +30,6 @@ class KSlack(SlackPolicy[Progress]):
     max_slack: Duration | None = DAY
 
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
-    _follows_frontier: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,7 +48,7 @@ class KSlack(SlackPolicy[Progress]):
 
     def explain(self, state: Progress) -> str:
         """Return the reason for the current punctuation in one line."""
-        return f"{span(state.slack)}, the longest delay seen{clocks_off(state)}"
+        return f"{span(state.slack)}, the longest delay seen"
 
 
 def largest_delay(tmax: Micros, arrivals: PaneArrivals, max_slack: Duration | None) -> Micros:

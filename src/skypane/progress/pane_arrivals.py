@@ -42,13 +42,8 @@ class PaneArrivals:
     newest: IntArray
     #: The same rows by source, if the job names a source column; rows in the far future are included.
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
-    #: Newest time by the source's own clock, of the sources whose rows were corrected or quarantined by ClockRules.
-    shown: Mapping[str, Micros] = field(default_factory=dict)
     #: When the batch arrived, by a clock that a replay of the batch reads again; None if the policy does not need it.
     arrived: Micros | None = None
-    #: Event time of the next row of the input that was farthest behind when the batch was planned, if the batch or the
-    #: one before it left rows; None: it did not, or the source does not estimate it.
-    waiting_since: Micros | None = None
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}
@@ -101,24 +96,10 @@ class PaneArrivals:
         return replace(self, **chosen)
 
     def union(self, other: PaneArrivals) -> PaneArrivals:
-        """Return the panes of both, with the sources of this batch."""
+        """Return the panes of both, common ones twice, with the sources of this batch."""
         if not len(other):
             return self
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS
         }
-        return replace(self, **joined).merged()
-
-    def merged(self) -> PaneArrivals:
-        """Return the same with one entry for each pane."""
-        if not len(self):
-            return self
-        first = np.flatnonzero(np.diff(self.pane_start, prepend=self.pane_start[0] - 1))
-        return replace(
-            self,
-            pane_start=self.pane_start[first],
-            pane_end=self.pane_end[first],
-            rows=np.add.reduceat(self.rows, first),
-            oldest=np.minimum.reduceat(self.oldest, first),
-            newest=np.maximum.reduceat(self.newest, first),
-        )
+        return replace(self, **joined)

@@ -1,8 +1,7 @@
 """Yardstick of progress policies: compare one with K-slack and with the best fixed delay, known only in hindsight.
 
-The latency of a window is how far the clock has passed its end when it is answered. The clock is the time of arrival of
-a batch's last row, if it is given, else the newest event time. The policies process counts by pane instead of rows, so
-a year of a stream takes seconds.
+All figures are in event time: the latency of a window is how far the newest time has passed its end when it is
+answered. The policies process counts by pane instead of rows, so a year of a stream takes seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from skypane.progress.kslack import KSlack
-from skypane.progress.pane_arrivals import PaneArrivals, SourceCount
+from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.progress_policy import ProgressPolicy
 from skypane.types import BoolArray, ConfigError, FloatArray, IntArray, Micros
 from skypane.windows import Windows
@@ -38,27 +37,12 @@ class BatchedStream:
     step: IntArray
     pane_end: IntArray
     rows: IntArray
-    #: When each batch has arrived (microseconds), if it is known.
-    arrived: IntArray | None = None
 
     @classmethod
-    def of(
-        cls,
-        event: IntArray,
-        windows: Windows,
-        batch: int,
-        arrival: IntArray | None = None,
-        source: IntArray | None = None,
-    ) -> Self:
-        """Return the stream of `event`, times in the order of `arrival`; the last batch may be smaller.
-
-        source   the number of each row's source, if the sources are known
-        """
+    def of(cls, event: IntArray, windows: Windows, batch: int) -> Self:
+        """Return the stream of `event`, times in the order of arrival; the last batch may be smaller."""
         if batch < 1:
             raise ConfigError(f"a batch needs at least 1 row, got {batch}")
-        last = np.minimum(np.arange(batch, len(event) + batch, batch), len(event)) - 1
-        arrived = None if arrival is None else arrival[last]
-        sources = [{}] * len(last) if source is None else _sources(event, source, batch)
         step, pane = np.arange(len(event)) // batch, windows.panes_at(event)
         order = np.lexsort((event, pane, step))
         step, pane, event = step[order], pane[order], event[order]
@@ -68,11 +52,8 @@ class BatchedStream:
         end, oldest, newest = windows.pane_end(pane[first]), event[first], event[first + rows - 1]
         cuts = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
         parts = (slice(*bounds) for bounds in pairwise(cuts))
-        arrivals = [
-            PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part], known)
-            for part, known in zip(parts, sources, strict=True)
-        ]
-        return cls(windows, batch, arrivals, step, end, rows, arrived)
+        arrivals = [PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part]) for part in parts]
+        return cls(windows, batch, arrivals, step, end, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +62,6 @@ class PolicyRun:
 
     punctuation: IntArray
     newest: IntArray
-    #: By what latency is measured: the time of arrival, or the newest time.
-    clock: IntArray
     slack: IntArray
     seen: IntArray
     dropped: IntArray
@@ -99,8 +78,7 @@ class PolicyRun:
             times = (_NOT_YET if time is None else time for time in (state.punctuation, state.newest))
             states.append((*times, state.slack, state.seen, state.dropped))
         punctuation, newest, slack, seen, dropped = np.array(states, np.int64).T
-        clock = newest if cut.arrived is None else cut.arrived
-        return cls(punctuation, newest, clock, slack, seen, dropped, because)
+        return cls(punctuation, newest, slack, seen, dropped, because)
 
     @classmethod
     def fixed(cls, delay: Micros, like: PolicyRun, cut: BatchedStream) -> Self:
@@ -110,34 +88,34 @@ class PolicyRun:
         late = np.where(cut.pane_end <= before, cut.rows, 0)
         dropped = np.cumsum(np.bincount(cut.step, weights=late, minlength=len(like.seen))).astype(np.int64)
         slack = np.full(len(like.seen), delay)
-        return cls(punctuation, like.newest, like.clock, slack, like.seen, dropped, like.because)
+        return cls(punctuation, like.newest, slack, like.seen, dropped, like.because)
 
     def answered(self, ends: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the latency of the windows with these ends, and a mask of those that are answered."""
         step = np.searchsorted(self.punctuation, ends)
         done = step < len(self.punctuation)
-        return (self.clock[np.minimum(step, len(self.clock) - 1)] - ends).astype(np.float64), done
+        return (self.newest[np.minimum(step, len(self.newest) - 1)] - ends).astype(np.float64), done
 
     def held(self, ends: IntArray) -> Micros:
-        """Return how far, at most, the clock had passed a window's end in the batch before its answer."""
+        """Return how far, at most, the newest time had passed a window's end in the batch before its answer."""
         step = np.searchsorted(self.punctuation, ends)
         waited = (step > 0) & (step < len(self.punctuation))
-        return int(np.max(self.clock[step[waited] - 1] - ends[waited], initial=0))
+        return int(np.max(self.newest[step[waited] - 1] - ends[waited], initial=0))
 
     def silence(self, ends: IntArray) -> Micros:
-        """Return the longest time without an answer, up to the batch before the next answer."""
+        """Return the longest event time without an answer, up to the batch before the next answer."""
         counts = np.searchsorted(ends, self.punctuation, side="right")
         answering = np.flatnonzero(np.diff(counts, prepend=0))
         if not len(answering):
-            return int(self.clock[-1] - self.clock[0])
-        started = self.clock[np.concatenate([[0], answering])]
-        ended = self.clock[np.concatenate([np.maximum(answering - 1, 0), [len(self.clock) - 1]])]
+            return int(self.newest[-1] - self.newest[0])
+        started = self.newest[np.concatenate([[0], answering])]
+        ended = self.newest[np.concatenate([np.maximum(answering - 1, 0), [len(self.newest) - 1]])]
         return int((ended - started).max())
 
     def first(self, ends: IntArray) -> Micros | None:
-        """Return the time from the first batch to the first answer, or None if there is none."""
+        """Return the event time from the first batch to the first answer, or None if there is none."""
         answering = np.flatnonzero(np.searchsorted(ends, self.punctuation, side="right"))
-        return int(self.clock[answering[0]] - self.clock[0]) if len(answering) else None
+        return int(self.newest[answering[0]] - self.newest[0]) if len(answering) else None
 
     def worst_excess(self, budget: float) -> float:
         """Return the largest number of rows dropped beyond the budget in any STRETCH rows (whole batches)."""
@@ -189,30 +167,18 @@ class Comparison:
         return self.tested.mean / max(self.fixed.mean, 1.0), self.tested.p99 / max(self.fixed.p99, 1.0)
 
 
-def measure(
-    event: IntArray,
-    windows: Windows,
-    batch: int,
-    policy: ProgressPolicy,
-    arrival: IntArray | None = None,
-    source: IntArray | None = None,
-) -> Comparison:
-    """Return the comparison for a policy with a budget on `event`, times in the order of `arrival` (microseconds).
-
-    source   the number of each row's source, if the sources are known; K-slack, with which the policy is compared, knows them too
-
-    Windows that end before the first arrival are not scored.
-    """
+def measure(event: IntArray, windows: Windows, batch: int, policy: ProgressPolicy) -> Comparison:
+    """Return the comparison for a policy with a budget on `event`, times in the order of arrival (microseconds)."""
     budget = policy.drop_budget
     if budget is None:
         raise ConfigError(f"policy must have a drop budget, got {type(policy).__name__}; use AqKSlack(max_drop=...)")
-    cut = BatchedStream.of(event, windows, batch, arrival, source)
+    cut = BatchedStream.of(event, windows, batch)
     tested, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
     start, judged = _warm(tested, patient, windows, budget)
     delay = best_fixed(cut, tested, start)
     runs = (tested, PolicyRun.fixed(delay, tested, cut), patient)
-    common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > tested.clock[start])
+    common = np.all([run.answered(ends)[1] for run in runs[:2]], axis=0) & (ends > tested.newest[start])
     tested_score, fixed_score, patient_score = (_score(run, ends, common, start, budget) for run in runs)
     chosen = (tested.dropped - patient.dropped)[start:] / tested.seen[start:]
     return Comparison(
@@ -229,18 +195,6 @@ def measure(
         judged=judged,
         because=tested.because,
     )
-
-
-def _sources(event: IntArray, source: IntArray, batch: int) -> list[dict[str, SourceCount]]:
-    """Return the counts by source of each batch; no row is counted as late, which decides nothing."""
-    found = []
-    for at in range(0, len(event), batch):
-        numbers, place, rows = np.unique(source[at : at + batch], return_inverse=True, return_counts=True)
-        newest = np.full(len(numbers), _NOT_YET)
-        np.maximum.at(newest, place, event[at : at + batch])
-        counts = zip(numbers.tolist(), rows.tolist(), newest.tolist(), strict=True)
-        found.append({f"source {number}": SourceCount(n, 0, last) for number, n, last in counts})
-    return found
 
 
 def best_fixed(cut: BatchedStream, run: PolicyRun, start: int) -> Micros:

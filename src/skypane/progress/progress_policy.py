@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from skypane.policy import Decision, Policy
-from skypane.progress.clock_offsets import ClockRules
 from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.types import Micros
@@ -84,20 +83,6 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
     @property
     def needs_arrival(self) -> bool:
         """Whether arrivals must have the time at which their batch arrived."""
-        return False
-
-    @property
-    def judges_clocks(self) -> bool:
-        """Whether rows of sources whose clocks are off are corrected or quarantined; the job has to name the source column."""
-        return False
-
-    def clock_rules(self, state: Any) -> ClockRules | None:  # noqa: ARG002
-        """Return the treatment of rows of sources whose clocks are off, in the batch after `state`; None: nothing."""
-        return None
-
-    @property
-    def needs_backlog(self) -> bool:
-        """Whether arrivals should have the event time since which rows wait at the inputs (PaneArrivals.waiting_since)."""
         return False
 
     @property

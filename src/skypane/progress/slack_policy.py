@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from skypane.policy import Decision
-from skypane.progress.clock_offsets import CLOCKS, GRAIN, MINUTE, ClockOffsets, ClockRules, Clocks
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
-from skypane.progress.frontier import Frontier
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.progress_policy import ProgressPolicy, Punctuation
 from skypane.progress.state import Progress
@@ -18,8 +15,6 @@ from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.wording import span
 
 S = TypeVar("S", bound=Progress)
-
-_DONE: Final[Mapping[Clocks, str]] = {"accept": "accepted", "align": "corrected", "quarantine": "quarantined"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,40 +31,19 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
     #: After how many rows of a stream that continues without them held rows are quarantined.
     patience: int = PATIENCE
 
-    #: The treatment of rows of a source whose clock is off: "accept" them, "align" their times, or "quarantine" them.
-    clocks: Clocks = "accept"
-    #: How far a clock may be ahead of the stream, or behind it, and still be right; offsets within it are not corrected.
-    max_clock_offset: Duration = MINUTE
-
     State: ClassVar[type[Progress]] = Progress
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
-    #: Whether tmax is the frontier of the stream (progress/frontier.py), unless max_ahead is None, or the newest time of any row.
-    _follows_frontier: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in (*self._durations, "max_clock_offset"):
+        for name in self._durations:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, micros(value, name))
         self._bound()  # raises ConfigError on invalid values
-        if self.clocks not in CLOCKS:
-            raise ConfigError(f"clocks must be one of {', '.join(CLOCKS)}, got {self.clocks!r}")
-        if micros(self.max_clock_offset) < GRAIN:
-            raise ConfigError(f"max_clock_offset must be at least 1 second, got {self.max_clock_offset!r}")
 
     def _bound(self) -> FutureBound:
         max_ahead = None if self.max_ahead is None else micros(self.max_ahead)
         return FutureBound(max_ahead, self.support, self.patience)
-
-    @property
-    def judges_clocks(self) -> bool:
-        """Whether rows of sources whose clocks are off are corrected or quarantined."""
-        return self.clocks != "accept"
-
-    def clock_rules(self, state: S) -> ClockRules | None:
-        """Return the treatment of rows of sources whose clocks are off, in the batch after `state`; None: nothing."""
-        learned = state.offsets.learned if self.judges_clocks else {}
-        return ClockRules(learned, align=self.clocks == "align") if learned else None
 
     def init(self) -> S:
         """Return the state before the first batch."""
@@ -81,7 +55,7 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def decide(self, state: S, known: PaneArrivals) -> tuple[S, Decision[Punctuation]]:
         """Return the state after a batch, and which panes are held and closed from now on."""
-        future = self._bound().judge(_reached(state), state.held, known, state.accepted)
+        future = self._bound().judge(_reached(state), state.held, known)
         accepted = known.upto(future.limit)
         if future.followed.panes:
             accepted = accepted.union(future.followed.arrivals().upto(future.limit))
@@ -101,43 +75,19 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
             state = replace(state, held=future.held, abandoned=state.abandoned + future.abandoned.rows)
         if len(accepted):
             state = self._moved(state, accepted)
-        elif accepted.shown and state.newest is not None:  # only rows of clocks that are off: they may be right by now
-            state = replace(state, offsets=self._offsets(state, accepted, state.newest))
         punctuation = Punctuation(state.punctuation, future)
-        because = f"{self.explain(state)}{state.offsets.phrase(_DONE[self.clocks]) if self.judges_clocks else ''}"
-        return state, Decision("progress", punctuation, because, self.figures(state) | state.offsets.figures())
+        return state, Decision("progress", punctuation, self.explain(state), self.figures(state))
 
     def _moved(self, state: S, accepted: PaneArrivals) -> S:
         pauses = state.pauses.after(state.newest, state.seen, accepted, self.support)
-        newest, frontier = self._newest(state, accepted)
+        newest = int(accepted.newest.max())
+        newest = newest if state.newest is None else max(state.newest, newest)
         late = accepted.late(state.punctuation)
         seen, dropped = state.seen + accepted.total, state.dropped + late
-        offsets = self._offsets(state, accepted, newest)
-        latest = int(accepted.pane_start.max())
-        counted = replace(
-            state,
-            accepted=latest if state.accepted is None else max(state.accepted, latest),
-            newest=newest,
-            seen=seen,
-            dropped=dropped,
-            pauses=pauses,
-            frontier=frontier,
-            clocks=state.clocks.after(accepted.sources, newest).without(offsets.learned if self.judges_clocks else ()),
-            offsets=offsets,
-        )
+        counted = replace(state, newest=newest, seen=seen, dropped=dropped, pauses=pauses)
         measured = self._measure(state, counted, accepted)
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
-
-    def _offsets(self, state: S, accepted: PaneArrivals, newest: Micros) -> ClockOffsets:
-        return state.offsets.after(accepted, newest, micros(self.max_clock_offset))
-
-    def _newest(self, state: S, accepted: PaneArrivals) -> tuple[Micros, Frontier]:
-        """Return tmax after a batch, and the frontier."""
-        if self._follows_frontier and self.max_ahead is not None:
-            return state.frontier.after(state.newest, accepted, self.support)
-        newest = int(accepted.newest.max())
-        return (newest if state.newest is None else max(state.newest, newest)), state.frontier
 
     def _punctuation(self, before: S, measured: S) -> Micros | None:  # noqa: ARG002
         """Return the punctuation by the slack, which may be below the current one; None: no punctuation yet."""
@@ -145,7 +95,7 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def explain(self, state: S) -> str:
         """Return the reason for the current punctuation in one line."""
-        return f"{span(state.slack)} behind the newest time{clocks_off(state)}"
+        return f"{span(state.slack)} behind the newest time"
 
     def figures(self, state: S) -> dict[str, float]:  # noqa: ARG002
         """Return the numbers in explain(): rows, shares of rows, or microseconds."""
@@ -166,12 +116,6 @@ def _reached(state: Progress) -> Micros | None:
     if state.newest is None or state.punctuation is None:
         return state.newest
     return max(state.newest, state.punctuation)
-
-
-def clocks_off(state: Progress) -> str:
-    """Return the end of an explanation that names a clock that is off, or nothing."""
-    phrase = str(state.clocks)
-    return f"; {phrase}" if phrase else ""
 
 
 def not_negative(name: str, value: Duration | None) -> None:

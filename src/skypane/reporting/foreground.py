@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
 
 from skypane import BatchMetrics, Job, StreamHandle
 
@@ -20,14 +19,13 @@ def follow(
     trigger: str | None = None,
     seconds: float | None = None,
     drain: bool = False,
-    begin: Literal["at_offsets"] | None = None,
 ) -> bool:
     """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
-    `begin` is that of Job.start(). With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
     Raise SkypaneError with the cause if the query fails.
     """
-    handle = job.start(on_batch=on_batch, trigger=trigger, begin=begin)
+    handle = job.start(on_batch=on_batch, trigger=trigger)
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     with handle.interruptible():
         try:

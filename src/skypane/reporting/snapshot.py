@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from skypane.metrics import BatchMetrics
-from skypane.operators.answer_changes import beyond
-from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
@@ -83,34 +81,9 @@ class Snapshot:
 
 
 def answers(directory: Path) -> pa.Table | None:
-    """Return the windows that a file sink has written as parquet, each in its last version; None if there are none."""
+    """Return the windows that a file sink has written as parquet; None if there are none."""
     files = sorted(str(p) for p in directory.rglob("*.parquet") if not any(part[0] in "._" for part in p.parts[-2:]))
-    if not files:
-        return None
-    # The first file may be of a time before the query amended answers.
-    newest = ds.dataset(files[-1], format="parquet").schema
-    return _current(ds.dataset(files, schema=newest, format="parquet").to_table())
-
-
-def _current(rows: pa.Table) -> pa.Table:
-    """Return the last version of each window, without the columns of versions; `rows` if there are no versions.
-
-    Changes, of an answer that only appends, are added up.
-    """
-    names = set(rows.column_names)
-    if {VERSION, ACTION} <= names:
-        goes = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)
-        came, gone = (rows.filter(which).drop_columns([VERSION, ACTION]) for which in (pc.invert(goes), goes))
-        return came.take(beyond(came, gone))
-    if not {VERSION, EMPTY} <= names:
-        return rows
-    versions = pc.fill_null(rows[VERSION], 0).to_numpy()
-    _, window = np.unique(_micros(rows[WINDOW_START]), return_inverse=True)
-    newest = np.zeros(window.max(initial=-1) + 1, versions.dtype)
-    np.maximum.at(newest, window, versions)
-    rows = rows.filter(pa.array(versions == newest[window]))
-    rows = rows.filter(pc.invert(pc.fill_null(rows[EMPTY], fill_value=False)))
-    return rows.drop_columns([VERSION, EMPTY])
+    return ds.dataset(files, format="parquet").to_table() if files else None
 
 
 def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
@@ -120,7 +93,7 @@ def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
         return None
     rows = ds.dataset([str(file) for file in files], format="parquet").to_table()
     mine = pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), metrics.latest_window["end"])
-    return _current(rows.filter(mine))
+    return rows.filter(mine)
 
 
 def front_sizes(windows: pa.Table, by: Sequence[str]) -> FrontSizes:

@@ -76,19 +76,6 @@ class GrowingFile:
         lines = block.count(b"\n")
         return (block.rfind(b"\n") + 1) / lines if lines else None
 
-    def sample(self, near: int, lines: int, stop: int) -> tuple[int, int]:
-        """Return bytes [start, end) of the first complete lines of [near, stop), at most `lines` of them.
-
-        A line that begins before `near` is left out. The range is empty if no line is found in the next LOOK bytes.
-        """
-        before = max(near - 1, 0)
-        text = self.read(before, max(before, min(near + LOOK, stop)))
-        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10) + before + 1
-        starts = ends[near > 0 :][:lines]
-        if not len(starts):
-            return near, near
-        return (int(ends[0]) if near else 0), int(starts[-1])
-
     def read(self, start: int, end: int) -> bytes:
         """Return bytes [start, end); fewer if the file has become shorter."""
         with open(self.path, "rb") as file:  # noqa: PTH123

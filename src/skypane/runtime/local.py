@@ -6,15 +6,13 @@ rows -> gate: pane -> lift -> partial -> [punctuation closes the pane] -> combin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance, drained, readmitted
-from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
-from skypane.operators.answer_changes import answers_of
+from skypane.operators.advance import ProgressStep, advance, drained
 from skypane.operators.entry.entry_rules import Entry
 from skypane.operators.entry.pane_counts import PaneRows
 from skypane.operators.entry.reject_reasons import FUTURE
@@ -23,22 +21,16 @@ from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import WindowAnswer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
-from skypane.shared_plan import SharedPlan
 from skypane.types import Micros
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """Outcome of one event: answers, rejected rows, totals of all rows.
-
-    answers   of the windows that it amends, then of those that it completes, each in order
-    amended   what it amended; None if windows are answered once
-    """
+    """Outcome of one event: answers of the windows that it completes, in order; rejected rows; totals of all rows."""
 
     answers: tuple[WindowAnswer, ...]
     rejection: Rejection
     totals: RowTotals
-    amended: AmendCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,43 +49,20 @@ class Drain:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Readmission:
-    """Rows that were rejected for `reason` and come a second time, repaired; the progress policy does not see them."""
-
-    rows: pa.Table
-    reason: str
-
-
-Event: TypeAlias = "pa.Table | Drain | Readmission"
-"""A batch of rows, a drain, or rows that come a second time."""
+Event: TypeAlias = "pa.Table | Drain"
+"""A batch of rows, or a drain."""
 
 
 def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[StepOutcome]:
     """Yield the outcome of each event; each window is answered once, in order, by the event that completes it.
 
-    With Plan.amend it is answered again, as its next version, by each event with late rows of its panes.
-
     clock   returns when a batch arrives, for policies that need it (ProgressPolicy.needs_arrival)
     """
     worker: WindowWorker | None = None
     for step in _steps(plan, events, clock):
-        query = None if step.schema is None else plan.window_query(step.schema)
-        if query is None:
-            yield StepOutcome((), step.rejection, step.totals, step.amended)
-            continue
-        if step.again:  # the worker keeps merges of panes that have changed
-            worker = None
-        worker = worker or query.worker()
-        again = answers_of(query.worker(), step.again, lambda partial: partial)
-        answers = (*again, *worker.answers(step.due, lambda partial: partial))
-        yield StepOutcome(answers, step.rejection, step.totals, step.amended)
-
-
-def run_shared(plan: SharedPlan, events: Sequence[Event]) -> Iterator[dict[str, StepOutcome]]:
-    """Yield the outcomes of each event by query: several queries over one stream answer as each would alone."""
-    outcomes = zip(*(run(one, events) for one in plan.plans.values()), strict=True)
-    return (dict(zip(plan.plans, step, strict=True)) for step in outcomes)
+        worker = worker or (plan.window_query(step.schema).worker() if step.schema is not None else None)
+        answers = tuple(worker.answers(step.due, lambda partial: partial)) if worker else ()
+        yield StepOutcome(answers, step.rejection, step.totals)
 
 
 def run_continuous(plan: ContinuousPlan, events: Iterable[Event]) -> Iterator[StepUpdates]:
@@ -133,16 +102,10 @@ def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Effect of one event before queries are answered.
-
-    due     windows to answer for the first time
-    again   windows to answer again
-    """
+    """Effect of one event before queries are answered: due windows, open panes, rejected rows, totals."""
 
     schema: pa.Schema | None
     due: list[WindowTask[pa.Table]]
-    again: list[WindowTask[pa.Table]]
-    amended: AmendCounts | None
     panes: OpenPanes[pa.Table]
     rejection: Rejection
     totals: RowTotals
@@ -151,7 +114,6 @@ class _Step:
 def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[_Step]:
     progress = plan.progress.init()
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
-    closed = ClosedPanes.begun(panes)
     ahead: list[PaneRows] = []
     account = RowAccount()
     schema: pa.Schema | None = None
@@ -160,42 +122,22 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
             read, entry = 0, Entry((), Rejection())
             step = drained(plan.progress, progress, panes)
         else:
-            rows = event.rows if isinstance(event, Readmission) else event
-            plan.validate(rows.schema)
-            read, schema = rows.num_rows, schema or rows.schema
-            gate = replace(plan.rules_after(progress), keep=True)
-            gate = gate if plan.amend is None else closed.rules(gate)
-            if isinstance(event, Readmission):
-                account = account.taken_back(event.reason, read)
-                entry, step = replace(gate, limit=progress.newest, clocks=None).split(rows), readmitted(progress)
-            else:
-                entry, arrived = gate.split(rows), None if clock is None else clock()
-                step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived, entry.shown)
+            plan.validate(event.schema)
+            read, schema = event.num_rows, schema or event.schema
+            entry = replace(plan.gate.after(progress.punctuation), keep=True).split(event)
+            arrived = None if clock is None else clock()
+            step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived)
         rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]
-        counts = [part.count for part in entry.usable]
-        before = panes
-        panes = panes.without(step.abandoned).add(closed.partials_of(count.pane for count in counts))
-        panes = panes.add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
+        panes = panes.without(step.abandoned).add((part.pane, plan.query.lift(part.rows)) for part in entry.usable)
         progress = step.state
         due = panes.closed_by(progress.punctuation)
-        again: list[WindowTask[pa.Table]] = []
-        amended: AmendCounts | None = None
-        still = panes.retire(progress.punctuation)
-        if plan.amend is not None:
-            steps = PaneSteps(before, panes, still)
-            done = amendment(plan.amend, closed, steps, counts, progress.punctuation, _nbytes)
-            again, closed, amended = done.tasks, done.closed, done.counts
-        panes = still
-        account = account.after(read, counts, rejection, step.abandoned, [*again, *due])
+        panes = panes.retire(progress.punctuation)
+        account = account.after(read, (part.count for part in entry.usable), rejection, step.abandoned, due)
         totals = account.totals(progress.held, panes)
         totals.check()
-        yield _Step(schema, due, again, amended, panes, rejection, totals)
-
-
-def _nbytes(partial: pa.Table) -> int:
-    return int(partial.nbytes)
+        yield _Step(schema, due, panes, rejection, totals)
 
 
 def _discarded(ahead: list[PaneRows], step: ProgressStep) -> Rejection:

@@ -16,7 +16,7 @@ HIDDEN: Final = "(not shown)"
 
 _SOURCES: Final = frozenset(
     # skypane's own
-    "align arrival inputs inputcolumn malformedcolumn onloss parameters partitions readers rowspertrigger speedup timecolumn workload "
+    "arrival inputs inputcolumn malformedcolumn onloss parameters partitions readers rowspertrigger speedup workload "
     # Spark's: files, rate, socket
     "header sep delimiter encoding charset quote escape comment multiline mode nullvalue nanvalue dateformat timestampformat "
     "timestampntzformat timezone locale linesep inferschema mergeschema columnnameofcorruptrecord recursivefilelookup "

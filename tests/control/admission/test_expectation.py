@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from skypane.control.admission.expectation import expectation, expectation_at
+from skypane.control.admission.expectation import expectation
 from skypane.control.admission.metadata import MetaData
 
 
@@ -66,45 +66,3 @@ def test_bursts_tend_from_where_they_are_to_their_mean():
     assert expected(bursts, (0.0,)) == pytest.approx(50 - 50 * math.exp(-3))  # after three
     assert expected(MetaData(burst_percent=20, burst_peak=100), (100.0,)) == 20
     assert expected(MetaData(burst_peak=100, min=40), (40.0,)) == 100
-
-
-def at_the_end(meta: MetaData, rates=(), forecasts=(7.0, 8.0, 9.0)) -> float | None:
-    return expectation_at(meta, rates, forecasts, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("low_for", "rate"),
-    [
-        (1, 10),  # the middle of the third period is 35 s into the 60 s of the low phase
-        (3, 10),  # 55 s
-        (4, 100),  # 65 s: 5 s into the 30 s of the high phase
-        (6, 100),  # 85 s
-        (7, 10),  # 95 s: low again
-    ],
-)
-def test_the_rate_at_the_end_follows_the_phases(low_for: int, rate: float):
-    assert at_the_end(JUMPS, (100.0, *[10.0] * low_for)) == rate
-
-
-@pytest.mark.parametrize(("high_for", "rate"), [(1, 10), (3, 10), (6, 10), (7, 100)])  # 35, 55, 85, 95 s into 30 and 60
-def test_a_stream_that_is_high_now_may_be_low_at_the_end(high_for: int, rate: float):
-    assert at_the_end(JUMPS, (10.0, *[100.0] * high_for)) == rate
-
-
-def test_the_highest_rate_is_at_the_end_where_no_jump_has_been_seen():
-    assert at_the_end(JUMPS) == at_the_end(JUMPS, (10.0, 10.0)) == 100
-    assert at_the_end(MetaData(min=10, max=100, transition="jump"), (100.0, 10.0)) == 100
-
-
-def test_a_trend_is_expected_where_it_is_at_the_end():
-    trend = MetaData(min=10, max=100, transition="trend")
-    assert at_the_end(trend, (100.0,), (110.0, 120.0, 130.0)) == 70
-    assert at_the_end(trend, (20.0,), (15.0, 5.0, 0.0)) == 20
-
-
-def test_a_burst_is_expected_to_have_faded_at_the_end():
-    bursts = MetaData(burst_percent=50, burst_peak=100, period="60 s")
-    # on and off for 30 s each on average: the distance to the mean falls by e in 15 s
-    assert at_the_end(bursts, (100.0,)) == pytest.approx(50 + 50 * math.exp(-2))
-    assert expected(bursts, (100.0,)) == pytest.approx(50 + 50 * math.exp(-2 / 3))
-    assert at_the_end(bursts, (0.0,)) == expected(bursts, (0.0,)) == pytest.approx(50 - 50 * math.exp(-2))

@@ -38,7 +38,6 @@ class Ahead:
         self.max_ahead: int | None = numbers.get("max_ahead", DAY)
         self.support = int(numbers.get("support", SUPPORT))
         self.patience = int(numbers.get("patience", PATIENCE))
-        self._accepted: int | None = None  # where the newest pane with accepted rows begins
         self._hold([])
 
     def _hold(self, rows: list[Row], without: int = 0) -> None:
@@ -50,14 +49,6 @@ class Ahead:
 
     def taken(self, reached: int | None, rows: list[Row]) -> Verdict:
         """Take the rows of a batch, one at least; `reached`: how far the stream has come, None before the first."""
-        return self._accept(self._taken(reached, rows))
-
-    def _accept(self, verdict: Verdict) -> Verdict:
-        panes = [row.pane for row in verdict.believed] + [one for one in [self._accepted] if one is not None]
-        self._accepted = max(panes, default=None)
-        return verdict
-
-    def _taken(self, reached: int | None, rows: list[Row]) -> Verdict:
         if self.max_ahead is None:
             return Verdict(rows, [])
         both = [*self.held, *rows]
@@ -96,15 +87,14 @@ class Ahead:
             if newest > start and pane > reach + self.max_ahead:
                 break
             reach = max(reach, min(newest, reach + self.max_ahead))
-        # A pane with accepted rows is not held again.
-        return reach + self.max_ahead if self._accepted is None else max(reach + self.max_ahead, self._accepted)
+        return reach + self.max_ahead
 
     def settled(self, reached: int, seen: int, pauses: Pauses) -> Verdict:
         """Decide on what is held, as nothing more comes; `seen`: rows accepted so far."""
         end = self._end(reached, seen, pauses)
         verdict = Verdict([row for row in self.held if row.pane <= end], _beyond(self.held, end))
         self._hold([])
-        return self._accept(verdict)
+        return verdict
 
     def _end(self, reached: int, seen: int, pauses: Pauses) -> int:
         """Return the newest accepted time."""

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 from tests.differential.case import SOURCE, Case, IntArray, Policy, Windows
-from tests.differential.definition.ahead import DAY, SUPPORT, Ahead, Pauses, Row, by_pane
-from tests.differential.definition.frontier import Frontier
+from tests.differential.definition.ahead import DAY, Ahead, Pauses, Row, by_pane
 from tests.differential.definition.windows import times, usable
 
 
@@ -142,14 +141,9 @@ class _Clock:
     def take(self, rows: Sequence[Row], came: Sequence[Row]) -> None:
         """Take accepted rows, one at least, late ones with them; `came`: all rows of the batch."""
         before = self.newest
-        self.newest = self.moved(before, rows, came)
-        self.punctuation = max(self.punctuation, self.proposed(before, self.newest, rows, came))
-
-    def moved(self, before: int | None, rows: Sequence[Row], came: Sequence[Row]) -> int:
-        """Return the newest time after a batch: that of any row."""
-        del came
         newest = max(row.time for row in rows)
-        return newest if before is None else max(before, newest)
+        self.newest = newest if before is None else max(before, newest)
+        self.punctuation = max(self.punctuation, self.proposed(before, self.newest, rows, came))
 
     def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         """Return the punctuation that this batch gives; `before` and `newest`: the newest times before it and after."""
@@ -168,19 +162,10 @@ class _Watermark(_Clock):
 class _KSlack(_Clock):
     """Behind the newest time by the longest delay seen: how far a row lies behind the newest time before its batch.
 
-    A delay beyond `max_slack` does not count; of a pane that reaches from below it to beyond it `max_slack` does. With `max_ahead`
-    clocks that are ahead of the others do not move the newest time.
+    A delay beyond `max_slack` does not count; of a pane that reaches from below it to beyond it `max_slack` does.
     """
 
     slack = 0
-
-    def __init__(self, numbers: Mapping[str, Any]) -> None:
-        super().__init__(numbers)
-        self._frontier = Frontier(int(numbers.get("support", SUPPORT)))
-
-    def moved(self, before: int | None, rows: Sequence[Row], came: Sequence[Row]) -> int:
-        bounded = self.numbers.get("max_ahead", DAY) is not None
-        return self._frontier.take(rows, came) if bounded else super().moved(before, rows, came)
 
     def proposed(self, before: int | None, newest: int, rows: Sequence[Row], came: Sequence[Row]) -> float:
         del came

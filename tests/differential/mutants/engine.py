@@ -41,15 +41,15 @@ ENGINE: Final = (
     _on_spark(
         "given-up-answered",
         "runtime/spark/engine/ingest.py",
-        "panes = state.open.without(step.abandoned)",
-        "panes = state.open",
+        "panes = state.open.without(step.abandoned).add(",
+        "panes = state.open.add(",
         "rows that are given up are quarantined and answered",
     ),
     _on_spark(
         "retired-by-the-last",
         "runtime/spark/engine/window_program.py",
-        "still = panes.retire(step.state.punctuation)",
-        "still = panes.retire(state.progress.punctuation)",
+        "due, panes.retire(step.state.punctuation))",
+        "due, panes.retire(state.progress.punctuation))",
         "windows that a batch has answered are answered by the next one too",
     ),
     _on_spark(
@@ -99,8 +99,8 @@ ENGINE: Final = (
     _on_spark(
         "needed-removed",
         "runtime/spark/engine/shell.py",
-        "unneeded - outcome.state.files",
-        "unneeded - before.state.files",
+        "(before.state.files | outcome.written) - outcome.state.files",
+        "(before.state.files | outcome.written) - before.state.files",
         "files that the state needs are removed",
     ),
     _on_spark(

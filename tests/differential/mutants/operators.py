@@ -59,9 +59,9 @@ OPERATORS: Final = (
     ),
     Mutant(
         "offset-forgotten",
-        "windows.py",
-        "(punctuation - self.offset - self.length)",
-        "(punctuation - self.length)",
+        "operators/open_panes.py",
+        "(punctuation - self.windows.offset - self.windows.length)",
+        "(punctuation - self.windows.length)",
         "with an offset windows are answered too soon, or too late",
     ),
     Mutant(
@@ -88,8 +88,8 @@ OPERATORS: Final = (
     Mutant(
         "open-is-late",
         "operators/entry/entry_rules.py",
-        "reasons.add(LATE, panes < (",
-        "reasons.add(LATE, panes <= (",
+        "reasons.add(LATE, panes < self.first_open)",
+        "reasons.add(LATE, panes <= self.first_open)",
         "rows of the first open pane are late",
     ),
     Mutant(

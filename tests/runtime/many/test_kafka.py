@@ -16,7 +16,6 @@ from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
-from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.kafka import TopicSpec
 from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, KafkaPartition
 from skypane.runtime.spark.sources.many.offsets import Offsets
@@ -95,35 +94,6 @@ def test_a_hot_topic_starves_no_one_and_a_batch_is_the_same_for_another_driver(k
     again = rows(planner(*entries), first, Offsets.of(second.to_json()))
     assert sorted(again) == sorted(rows(plan, first, second))
     assert [n for of, n in again if of == "hot[0]"] == list(range(98, 98 + 99))
-
-
-def test_partitions_of_unequal_size_stay_together_in_event_time(kafka: Broker, name: str):
-    """1:2:10 messages over the same 3,000 s, 300 a batch; the smallest has gaps: transactions that were aborted."""
-    kafka.create(name, 3)
-    counts = {0: 300, 1: 600, 2: 3000}
-    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
-    producer.init_transactions()
-    for partition, count in counts.items():
-        times = range(0, 3000, 3000 // count)
-        if partition:
-            kafka.send(name, numbers(*times), partition)
-            continue
-        for first in range(0, count, 20):
-            for end in (producer.abort_transaction, producer.commit_transaction):
-                producer.begin_transaction()
-                for n in times[first : first + 20]:
-                    producer.produce(name, b'{"n": %d}' % n, partition=0)
-                producer.flush()
-                end()
-    listing = listed([topic(kafka, name)])
-    plan = Planner(lambda: listing, 2, times=EventTimes(N, "n"))
-    place, newest, seen, latest = NOTHING, 0, 0, 0
-    while (end := plan.latest(place, 300)) != place:
-        found = [n for _, n in rows(plan, place, end)]
-        latest = max([latest, *(newest - n for n in found)])
-        newest, seen, place = max([newest, *found]), seen + len(found), end
-    assert seen == sum(counts.values())
-    assert latest < 200
 
 
 def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: str):

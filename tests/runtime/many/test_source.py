@@ -186,12 +186,6 @@ def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
         inputs(spark, ["a.csv"], "n long", on_loss="ignore")
     with pytest.raises(ConfigError, match="option readers of skypane-many must be a whole number above zero, got '0'"):
         inputs(spark, ["a.csv"], "n long", readers=0)
-    with pytest.raises(ConfigError, match="time_column 'n' must be a timestamp, a date or a whole number, got double"):
-        inputs(spark, ["a.csv"], "n double, ts timestamp", time_column="n")
-    with pytest.raises(ConfigError, match="option align of skypane-many must be true or false, got 'maybe'"):
-        ManySource({"inputs": '["a.csv"]', "align": "maybe"}).streamReader(
-            StructType().add("ts", "timestamp").add("input", "string")
-        )
     path = tmp_path / "inputs.json"
     path.write_text(json.dumps({"a": 1}))
     with pytest.raises(ConfigError, match="must be a list in JSON, got dict"):

@@ -164,7 +164,8 @@ FIGURE = Figure(
             Claim(f"(ours) the fuzzy controller misses and wastes less together than {name}", partial(_against, name))
             for name in ("model", "threshold")
         ),
-        Claim("(ours) it needs no more workers than the best constant numbers with the same latency", _against_constant),
+        Claim("(ours) it needs no more workers than the best constant numbers with the same latency", _against_constant,
+              "these numbers know the whole stream"),
         Claim("(ours) to take away workers without work saves workers and costs no latency", _idle),
     ),
     plots=(Plot("missed", "Workers that were missed", "stream", "missed", "policy", bars=True),

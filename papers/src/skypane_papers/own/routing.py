@@ -148,6 +148,7 @@ FIGURE = Figure(
         Claim(
             "for a user-defined query without a known growth of its results, such as this top-k taken for a skyline (0.75)",
             _unknown,
+            "it takes whole panes to save less than they do",
         ),
     ),
     plots=(

@@ -14,7 +14,7 @@ from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, CostModel
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.runtime.sim.simulation import SimulationSample, SimulationSetup, simulate
 from skypane.windows import Windows
-from skypane_papers.figure import TABLE, Cause, Claim, Figure, Finding, Plot
+from skypane_papers.figure import Claim, Figure, Finding, Plot
 from skypane_papers.games import GAMES, Game, arrivals
 from skypane_papers.rows import at, only
 from skypane_papers.summary import mean
@@ -129,9 +129,9 @@ FIGURE = Figure(
         Claim(
             "15b, d: the bandwidth of 5 windows/s is reached everywhere",
             _reached,
-            Cause(f"workers are counted by {KEPT_UP:.0%} of the windows that any number of them would answer", TABLE),
+            f"workers are counted by {KEPT_UP:.0%} of the windows that any number of them would answer",
         ),
-        Claim("15b, d: the gain is close to the number of workers", _gain),
+        Claim("15b, d: the gain is close to the number of workers", _gain, "n and m are rounded up to whole workers"),
     ),
     plots=(
         Plot("a", "Figure 15a: workers of the first stage", "game", "n", by="query", bars=True),

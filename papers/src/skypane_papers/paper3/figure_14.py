@@ -71,9 +71,7 @@ def _shown(
 
 
 def _policy(strategy: str, capacity: float, headroom: float) -> Admission:
-    return Admission(
-        capacity=capacity, max_readers=NODES, give_back=0.85, strategy=strategy, headroom=headroom, expects="at the end"
-    )
+    return Admission(capacity=capacity, max_readers=NODES, give_back=0.85, strategy=strategy, headroom=headroom)
 
 
 def _even(rates: FloatArray) -> IntArray:

@@ -119,6 +119,7 @@ FIGURE = Figure(
         Claim(
             "2: n workers offer n / (T_F T_w rate (1 - p))",
             _bandwidth,
+            "the model leaves out what a point costs whatever is stored",
         ),
         Claim("3: as many are needed as the rate times the time of a point", _needed),
     ),

@@ -77,6 +77,7 @@ FIGURE = Figure(
         Claim(
             "12a: with 10K places in the queues, LLW is less effective than the other strategies",
             _llw,
+            "LLW sees what workers have done, and in the recurrence they finish a point at nearly the same time",
         ),
         Claim("12e: correlated points fall short of the ideal: parts of few points are uneven", _correlated),
     ),

@@ -58,7 +58,7 @@ FIGURE = Figure(
     measure=measure,
     claims=(
         Claim("more workers that share each pane lower rho", _less),
-        Claim("27 % of the tuples are selected without splitting, 58 % with sigma 12", _filtering),
+        Claim("27 % of the tuples are selected without splitting, 58 % with sigma 12", _filtering, "points here are independent"),
         Claim("with the PID 7 workers remove the bottleneck", _enough),
         Claim("8 workers split into 5.18, and select 43 % instead of 54 %", _eight),
     ),

@@ -13,7 +13,7 @@ from skypane.types import FloatArray
 from skypane.workloads import Steps
 from skypane_papers.elastic import SETPOINT, Run, made
 from skypane_papers.figure import Claim, Figure, Finding, Plot
-from skypane_papers.plq_alone import PANES, PlqAlone
+from skypane_papers.plq_alone import ENDS_IDLE, PANES, PlqAlone
 from skypane_papers.rows import only
 
 RATES = (40_000.0, 50_000.0, 70_000.0, 80_000.0, 60_000.0, 40_000.0)
@@ -108,8 +108,8 @@ FIGURE = Figure(
     claims=(
         Claim("3 workers at 40K tuples/s, 4 at 50K, 6 at 70K and at 80K (here: within one)", _as_there),
         Claim("where the rate falls they are taken away", _falls),
-        Claim("utilisation comes back to 0.9 after each step", _keeps),
-        Claim("(ours) nor are there many where the window level is acceptable", _runs_away),
+        Claim("utilisation comes back to 0.9 after each step", _keeps, "few workers leave steps of a whole worker"),
+        Claim("(ours) nor are there many where the window level is acceptable", _runs_away, ENDS_IDLE),
         Claim("(ours) and they follow the rate there, if those without work are taken away", partial(_follows, OURS)),
     ),
     plots=(

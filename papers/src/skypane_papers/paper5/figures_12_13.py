@@ -96,10 +96,12 @@ FIGURE = Figure(
         Claim(
             "13: with MERGE workers are idle for 45 % less time",
             _idle,
+            "the controller takes idle workers away in both cases",
         ),
         Claim(
             "MERGE tasks are 37 % of all tasks",
             _third,
+            "there is something to merge where panes have several partitions and a window's updates do not keep up",
         ),
     ),
     plots=(

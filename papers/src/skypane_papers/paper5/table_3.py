@@ -34,6 +34,6 @@ FIGURE = Figure(
     regime="Generated streams, or the published rates with Poisson arrivals within a second; the first three minutes.",
     measure=measure,
     traced=measure,
-    claims=(Claim("average rates of table 3", _rates),),
+    claims=(Claim("average rates of table 3", _rates, "a walk, or heavy tails, take longer to come to their mean"),),
     plots=(Plot("", "Peak to mean", "stream", "peak to mean", bars=True),),
 )

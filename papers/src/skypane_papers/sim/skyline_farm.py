@@ -39,15 +39,11 @@ class Lives(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Seconds per point: a fixed part, a part per point stored at the worker, and a reduce after the last worker.
-
-    variation   coefficient of variation of a worker's time for a point: a log-normal factor with the mean 1
-    """
+    """Seconds per point: a fixed part, a part per point stored at the worker, and a reduce after the last worker."""
 
     point: float
     stored: float
     reduce: float = 0.0
-    variation: float = 0.0
 
 
 class Farm(NamedTuple):
@@ -148,8 +144,6 @@ def _run(
     nobody = np.zeros(workers, np.int64)
     owners = np.empty(n, np.int64)
     last = 0.0
-    spread = np.sqrt(np.log(1 + costs[3] * costs[3]))
-    np.random.seed(0)  # noqa: NPY002 - the generator of compiled code
     for i in range(n):
         now = max(last, times[i])
         _look(seen, ready, waiting, owners, now, i)
@@ -166,8 +160,7 @@ def _run(
         slowest = 0.0
         for w in range(workers):
             begun[w, i % queue] = max(now, free[w])
-            factor = np.exp(spread * np.random.randn() - spread * spread / 2) if spread > 0 else 1.0  # noqa: NPY002
-            free[w] = begun[w, i % queue] + (costs[0] + costs[1] * held[w]) * factor
+            free[w] = begun[w, i % queue] + costs[0] + costs[1] * held[w]
             slowest = max(slowest, free[w])
         done[i] = slowest + costs[2]
         if not asynchronous:

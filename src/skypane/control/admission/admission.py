@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skypane.control.admission.assignment import Assignment, give_back, place
-from skypane.control.admission.expectation import EXPECTATIONS
+from skypane.control.admission.expectation import expectation
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.control.admission.metadata import MetaData, averages
 from skypane.control.admission.packing import fewest_bins
@@ -78,7 +78,6 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
     even         share by which a reader may exceed an even share; with less, streams would move because of noise
     max_readers  largest number of readers; None: unlimited
     strategy     PAR, ARI, ARD, DRF or DRF-M
-    expects      rate that meta-data let expect: "highest" of the next k periods, or, as in the paper, that "at the end" of them
     every        length of a period
     ahead        k: number of periods that forecasts look ahead
     latency      L: bound on the waiting time of a row at a reader
@@ -94,7 +93,6 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
     even: float = 0.05
     max_readers: int | None = None
     strategy: str = "DRF-M"
-    expects: str = "highest"
     every: Duration = "10 seconds"
     ahead: int = 3
     latency: Duration = "5 seconds"
@@ -111,8 +109,6 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise ConfigError(f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}")
-        if self.expects not in EXPECTATIONS:
-            raise ConfigError(f"expects must be {' or '.join(map(repr, EXPECTATIONS))}, got {self.expects!r}")
         if self.capacity is None and self.max_readers is None:
             raise ConfigError(
                 "need capacity, the rows per second that one reader reads, or max_readers, the largest number of readers"
@@ -205,8 +201,7 @@ class Admission(Policy[AdmissionState, PeriodObservation, Mapping[str, MetaData]
             )
             forecasts = [average] * self.ahead
         average = rates[-1] if rates else forecasts[0]
-        expected = EXPECTATIONS[self.expects](meta, rates, forecasts, every)
-        return StreamLoad(name, average, forecasts[0], forecasts[-1], expected)
+        return StreamLoad(name, average, forecasts[0], forecasts[-1], expectation(meta, rates, forecasts, every))
 
     def _histories(self, rates: list[tuple[float, ...]]) -> FloatArray:
         longest = max(map(len, rates), default=0)

@@ -1,8 +1,7 @@
 """Rate expected from a stream's meta-data, which overrides the forecast (paper 3, sections 2.4 and 2.5).
 
-The paper's X^m_{t+k} is the rate of period t+k (`expectation_at`). A reader has to sustain the periods before it as well:
-`expectation` is the highest rate that the meta-data predict for the next k periods. The paper does not define how the ten
-characteristics become one number. Here they do so in the same way for both:
+The paper does not define how the ten characteristics become one number. Here it is the highest rate that they predict
+for the next k periods, since a reader has to sustain all of them:
 
 jump       the rate jumps to the other bound at the end of its phase; if that is unknown, the higher bound counts
 trend      the rate follows the forecast and turns around at the bounds
@@ -13,8 +12,7 @@ expected   that rate; otherwise `max`, if only that is given
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from skypane import kernels
 from skypane.control.admission.metadata import MetaData
@@ -32,37 +30,8 @@ def expectation(meta: MetaData, rates: Sequence[float], forecasts: Sequence[floa
     if meta.transition == "trend" and rates:
         return max(_turned(rate, meta) for rate in forecasts)
     if meta.burst_peak is not None:
-        after = every if _is_bursting(meta, meta.burst_peak, rates) else len(forecasts) * every
-        return _bursting(meta, meta.burst_peak, rates, after)
+        return _bursting(meta, meta.burst_peak, rates, len(forecasts), every)
     return meta.max if meta.expected is None else meta.expected
-
-
-def expectation_at(meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], every: float) -> float | None:
-    """Return the rate that the meta-data predict for the last of the next k periods; arguments as of `expectation`."""
-    periods = len(forecasts)
-    if meta.transition == "jump" and meta.max is not None:
-        return _jumped(meta, meta.max, rates, (periods - 0.5) * every, every)
-    if meta.transition == "trend" and rates:
-        return _turned(forecasts[-1], meta)
-    if meta.burst_peak is not None:
-        return _bursting(meta, meta.burst_peak, rates, periods * every)
-    return meta.max if meta.expected is None else meta.expected
-
-
-def _jumped(meta: MetaData, highest: float, rates: Sequence[float], after: float, every: float) -> float:
-    """Return the bound at which the rate is `after` seconds from now."""
-    phases, lowest = meta.phases, meta.min or 0.0
-    middle = (lowest + highest) / 2
-    if phases is None or not rates:
-        return highest
-    is_high = rates[-1] > middle
-    stayed = _trailing(rates, middle)
-    if stayed == len(rates):  # no jump has been seen yet
-        return highest
-    into = stayed * every + after
-    this, other = phases[is_high], phases[not is_high]
-    stays = into % (this + other) < this
-    return highest if is_high == stays else lowest
 
 
 def _jumping(meta: MetaData, highest: float, rates: Sequence[float], periods: int, every: float) -> float:
@@ -74,14 +43,13 @@ def _jumping(meta: MetaData, highest: float, rates: Sequence[float], periods: in
         # If the jump falls into the first period, part of that period still has the high rate.
         return highest
     low, _ = phases
-    stayed = _trailing(rates, middle)
-    return highest if (stayed + periods) * every > low or stayed == len(rates) else lowest
+    stayed = _trailing(rates, middle) * every
+    return highest if stayed + periods * every > low or _trailing(rates, middle) == len(rates) else lowest
 
 
 def _trailing(rates: Sequence[float], middle: float) -> int:
-    """Return the number of last periods in which the rate was on the same side of the middle."""
-    is_high = rates[-1] > middle
-    return next((at for at, rate in enumerate(reversed(rates)) if (rate > middle) != is_high), len(rates))
+    """Return the number of last periods in which the rate was low."""
+    return next((at for at, rate in enumerate(reversed(rates)) if rate > middle), len(rates))
 
 
 def _turned(rate: float, meta: MetaData) -> float:
@@ -94,27 +62,13 @@ def _turned(rate: float, meta: MetaData) -> float:
     return min(max(rate, lowest), highest)
 
 
-def _is_bursting(meta: MetaData, peak: float, rates: Sequence[float]) -> bool:
-    """Return whether the rate is above its mean, from which it can only fall in expectation."""
-    base, share = meta.min or 0.0, _share(meta)
-    return bool(rates) and peak > base and (rates[-1] - base) / (peak - base) > share
-
-
-def _bursting(meta: MetaData, peak: float, rates: Sequence[float], after: float) -> float:
-    """Return base + (peak - base) P(on), `after` seconds from now, of a process with exponential on and off times."""
-    base, share = meta.min or 0.0, _share(meta)
+def _bursting(meta: MetaData, peak: float, rates: Sequence[float], periods: int, every: float) -> float:
+    """Return base + (peak - base) P(on) of a process with exponential on and off times."""
+    base, share = meta.min or 0.0, 1.0 if meta.burst_percent is None else meta.burst_percent / 100
     is_on, period = share, meta.seconds("period")
     if rates and period is not None and 0 < share < 1:
         now = min(max((rates[-1] - base) / (peak - base), 0.0), 1.0) if peak > base else share
         relaxes = share * (1 - share) * period  # seconds: 1 / (1 / on + 1 / off)
+        after = every if now > share else periods * every
         is_on = share + (now - share) * float(kernels.elementary.exp(-after / relaxes))
     return base + (peak - base) * is_on
-
-
-def _share(meta: MetaData) -> float:
-    return 1.0 if meta.burst_percent is None else meta.burst_percent / 100
-
-
-Expectation = Callable[[MetaData, Sequence[float], Sequence[float], float], float | None]
-EXPECTATIONS: Final[Mapping[str, Expectation]] = {"highest": expectation, "at the end": expectation_at}
-"""The rate that meta-data let expect, by the value of `Admission.expects`."""

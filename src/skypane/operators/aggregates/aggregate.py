@@ -170,12 +170,6 @@ class Aggregate(Query):
         """Return the keys of one part, by basic hashing: tasks keep no state, so a key may change its task."""
         return partial.filter(pa.array(basic(key_hashes(partial, self.by), parts) == part))
 
-    def chosen_by(self, choice: AnswerFilter) -> Aggregate:
-        """Return the same aggregate with another filter of its answers."""
-        other = object.__new__(type(self))
-        other.__setstate__({**self.__getstate__(), "choice": choice})
-        return other
-
     def describe(self) -> dict[str, Any]:
         return {
             "query": "aggregate",

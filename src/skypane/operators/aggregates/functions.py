@@ -93,7 +93,7 @@ class Function:
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two functions exactly when they give the same values."""
         settings = {name: value for name, value in vars(self).items() if value is not None}
-        return {"function": recorded_name(self), **settings}
+        return {"function": _recorded(self), **settings}
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ class AccumulatedValue(Function):
 
     def describe(self) -> dict[str, Any]:
         where = {} if self.where is None else {"where": self.where}
-        return {"function": recorded_name(self._needed), "of": _described(self._needed), **where}
+        return {"function": _recorded(self._needed), "of": _described(self._needed), **where}
 
     @property
     def _needed(self) -> Accumulator:
@@ -335,10 +335,9 @@ class AccumulatedValue(Function):
         return self.accumulator
 
 
-def recorded_name(function: Function | Accumulator | type[Any]) -> str:
-    """Return the name of a function, or of its class, in checkpoints."""
-    kind = function if isinstance(function, type) else type(function)
-    return getattr(function, "recorded", "") or kind.__name__.lower()
+def _recorded(function: Function | Accumulator) -> str:
+    """Return the name of a function in checkpoints."""
+    return getattr(function, "recorded", "") or type(function).__name__.lower()
 
 
 def _column(matrix: Any, at: int) -> IntArray:

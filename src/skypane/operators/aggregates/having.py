@@ -31,12 +31,6 @@ class AnswerFilter:
         if self.top is not None and self.top < 1:
             raise ConfigError(f"top must be at least 1, got {self.top}")
 
-    @property
-    def columns(self) -> frozenset[str]:
-        """The columns of the answer that the filter uses."""
-        condition = () if self.having is None else Condition(self.having).columns
-        return frozenset(condition if self.rank_by is None else (*condition, self.rank_by))
-
     def validate(self, answers: pa.Schema) -> None:
         """Raise ConfigError, naming the column, if the filter cannot be applied to rows of `answers`."""
         if self.having is not None:

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.operators.entry.clocks_off import ClocksOff
 from skypane.operators.entry.pane_counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
-from skypane.operators.entry.reject_reasons import AHEAD, BEHIND, FUTURE, LATE, RejectReasons, is_null
+from skypane.operators.entry.reject_reasons import FUTURE, LATE, RejectReasons, is_null
 from skypane.operators.entry.rejected import Rejection
-from skypane.progress.clock_offsets import ClockRules
 from skypane.progress.pane_arrivals import SourceCount
 from skypane.types import TICKS_PER_SECOND, BoolArray, ConfigError, IntArray, Micros
 from skypane.windows import Windows
@@ -30,8 +28,6 @@ class Entry:
     rejection: Rejection
     #: counts of the rows with a valid time by source; empty if no source column is named
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
-    #: newest times by the clocks of the sources whose clocks are off; quarantined rows are included
-    shown: Mapping[str, Micros] = field(default_factory=dict)
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
@@ -47,9 +43,6 @@ class EntryRules:
     required    columns in which null and NaN are rejected; infinities are ordered and may enter
     source      the column that names a row's source, for counts by source, or None
     first_open  rows of older panes are late; None: no row is late
-    clocks      the treatment of rows of sources whose clocks are off; None: nothing. All else is judged by corrected
-                times, which usable and rejected rows have from here on
-    amends_from rows of closed panes from this one on enter all the same, because they amend answers; None: none do
     limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
     keep        whether to return the rejected rows too, with their reason in an added column
     """
@@ -59,8 +52,6 @@ class EntryRules:
     required: tuple[str, ...]
     source: str | None = None
     first_open: int | None = None
-    clocks: ClockRules | None = None
-    amends_from: int | None = None
     limit: Micros | None = None
     keep: bool = False
 
@@ -84,8 +75,16 @@ class EntryRules:
     def split(self, rows: pa.Table) -> Entry:
         """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
-        rows, off, shown = self._aligned(rows)
-        times, panes, reasons = self._judged(rows, off)
+        times, null_time, absurd_time = _times(rows.column(self.time))
+        panes = self.windows.panes_at(times)
+        reasons = RejectReasons(rows.num_rows)
+        reasons.add(f"null {self.time}", null_time)
+        reasons.add(f"absurd {self.time}", absurd_time)
+        reasons.add_unrankable(rows, self.required)
+        if self.first_open is not None:
+            reasons.add(LATE, panes < self.first_open)
+        if self.limit is not None:
+            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
         bad = reasons.any_rejected
         good = None if bad is None else np.flatnonzero(~bad)
         usable = rows if good is None else rows.take(pa.array(good))
@@ -101,60 +100,8 @@ class EntryRules:
                 by_source=late_of(sources),
                 rows=(reasons.rejected(rows),) if self.keep else (),
             ),
-            sources=self._as_late(sources, rows, panes, times, bad, late),
-            shown=shown,
+            sources=sources,
         )
-
-    def reasons(self, rows: pa.Table) -> RejectReasons:
-        """Return the reasons for which rows may not enter."""
-        rows, off, _ = self._aligned(rows.combine_chunks())
-        return self._judged(rows, off)[2]
-
-    def _aligned(self, rows: pa.Table) -> tuple[pa.Table, ClocksOff | None, Mapping[str, Micros]]:
-        """Return the rows, with corrected times if clocks are aligned, the clocks that are off, and what these showed."""
-        if self.clocks is None or self.source is None:
-            return rows, None, {}
-        off = ClocksOff.of(rows.column(self.source), self.clocks)
-        if off is None:
-            return rows, None, {}
-        times, nulls, absurd = _times(rows.column(self.time))
-        invalid = nulls if absurd is None else absurd if nulls is None else nulls | absurd
-        shown = off.shown(times, invalid)
-        return off.corrected(rows, self.time) if self.clocks.align else rows, off, shown
-
-    def _judged(self, rows: pa.Table, off: ClocksOff | None) -> tuple[IntArray, IntArray, RejectReasons]:
-        """Return the time and the pane of each row, and the reasons for which rows may not enter."""
-        times, null_time, absurd_time = _times(rows.column(self.time))
-        panes = self.windows.panes_at(times)
-        reasons = RejectReasons(rows.num_rows)
-        reasons.add(f"null {self.time}", null_time)
-        reasons.add(f"absurd {self.time}", absurd_time)
-        reasons.add_unrankable(rows, self.required)
-        if off is not None and self.clocks is not None and not self.clocks.align:
-            reasons.add(AHEAD, off.offsets > 0)
-            reasons.add(BEHIND, off.offsets < 0)
-        if self.first_open is not None:
-            reasons.add(LATE, panes < (self.first_open if self.amends_from is None else self.amends_from))
-        if self.limit is not None:
-            reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
-        return times, panes, reasons
-
-    def _as_late(
-        self,
-        sources: Mapping[str, SourceCount],
-        rows: pa.Table,
-        panes: IntArray,
-        times: IntArray,
-        bad: BoolArray | None,
-        late: BoolArray | None,
-    ) -> Mapping[str, SourceCount]:
-        """Return the counts for the progress policy, for which a row that amends is as late as one that is dropped."""
-        if self.source is None or self.first_open is None or self.amends_from is None:
-            return sources
-        closed = panes < self.first_open
-        if bad is not None:
-            closed &= ~bad if late is None else ~bad | late
-        return by_source(rows.column(self.source), times, bad, closed)
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

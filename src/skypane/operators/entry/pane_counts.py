@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,22 +89,6 @@ def merged_sources(parts: Iterable[Mapping[str, SourceCount]]) -> dict[str, Sour
     for part in parts:
         for name, count in part.items():
             merged[name] = merged[name].merge(count) if name in merged else count
-    return merged
-
-
-def newest_by(names: IntArray, values: Sequence[str], times: IntArray) -> dict[str, Micros]:
-    """Return the newest of `times` by name, given the place of each time's name in `values`."""
-    newest = np.full(len(values), np.iinfo(np.int64).min)
-    np.maximum.at(newest, names, times)
-    return {values[place]: int(newest[place]) for place in np.unique(names).tolist()}
-
-
-def merged_times(parts: Iterable[Mapping[str, Micros]]) -> dict[str, Micros]:
-    """Return the newest time by source of all parts together."""
-    merged: dict[str, Micros] = {}
-    for part in parts:
-        for name, time in part.items():
-            merged[name] = max(merged.get(name, time), time)
     return merged
 
 

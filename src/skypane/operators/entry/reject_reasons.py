@@ -11,8 +11,6 @@ from skypane.types import BoolArray
 
 LATE = "late"
 FUTURE = "future"
-AHEAD, BEHIND = "clock ahead", "clock behind"
-"""Reasons for rows of a source whose clock is off, if they are quarantined."""
 REASON = "reason"
 """Name of the column with the reason why a row was rejected."""
 

@@ -22,7 +22,6 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
-from skypane.runtime.spark.amend import Amend, amend_of
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
@@ -192,7 +191,7 @@ def stream(
     slide: Duration | None = None,
     progress: ProgressPolicy | None = None,
     source: ColumnLike | None = None,
-    late: Output | Amend | None = None,
+    late: Output | None = None,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -208,11 +207,9 @@ def stream(
 
     The others are optional:
     slide        distance between the starts of consecutive windows; defaults to the window's length
-    progress     policy that decides when a pane is complete: AqKSlack(max_drop=0.01), the default, which drops at most 1 %
-                 of the rows as late; KSlack() waits for every row; Watermark("1 hour") waits for a fixed time
+    progress     policy that decides when a pane is complete: KSlack(), the default, AqKSlack(0.01), Watermark("1 hour")
     source       column that names a row's source; late rows are counted by it
-    late         sink of late and quarantined rows, with their reason; without one they are only counted. With
-                 Amend("1 day") late rows amend the windows that were answered without them
+    late         sink of late and quarantined rows, with their reason; without one they are only counted
     elastic      policy that changes the numbers of workers while the query runs: Fuzzy(), Model(latency="2 s"),
                  Threshold(); None keeps them
     workers      WorkerOptions(plq_workers=4, wlq_workers=2, splitting="AS_PID", elastic=...): numbers of workers, the
@@ -223,13 +220,11 @@ def stream(
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
     check_implements(query)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
-    amend, rejected = amend_of(late)
     plan = Plan(
         query=query,
         windows=windows_of(window or "", slide),
         time=column_name(time, "time"),
         progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
-        amend=amend,
     )
-    return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, rejected), workers_of(workers, elastic))
+    return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, late), workers_of(workers, elastic))

@@ -11,9 +11,8 @@ from pyspark.sql import DataFrame
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
 from skypane.plugins import Registered
-from skypane.progress import ProgressPolicy
+from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress import registry as policies
-from skypane.progress.default_policy import DEFAULT
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import over_connect
 from skypane.runtime.spark.spark_schema import arrow_schema
@@ -66,8 +65,8 @@ def check_needed(needed: Mapping[str, object]) -> None:
 
 
 def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
-    """Return the policy, the default for None; raise ConfigError if `progress` is not a policy."""
-    policy = DEFAULT if progress is None else progress
+    """Return the policy, KSlack() for None; raise ConfigError if `progress` is not a policy."""
+    policy = KSlack() if progress is None else progress
     if not isinstance(policy, ProgressPolicy):
         raise ConfigError(
             f"progress must be a policy such as Watermark('1 hour') or KSlack(), got {policy!r}; there are "

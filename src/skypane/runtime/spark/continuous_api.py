@@ -12,7 +12,6 @@ from skypane.plan import ContinuousPlan
 from skypane.preference import ColumnLike, Columns, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import front_history
-from skypane.runtime.spark.amend import Amend
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, workers_of
 from skypane.runtime.spark.batch import Invalid
 from skypane.runtime.spark.job import Job
@@ -57,8 +56,8 @@ def continuous_skyline(
     front        folder that always holds the whole current front, or a sink that receives it when a batch changes it
     every        span of event time whose updates are emitted together, when the punctuation has passed its end;
                  defaults to one second or a tenth of the window, whichever is less
-    progress     policy that decides when a span of time is complete: AqKSlack(max_drop=0.01), the default, which drops
-                 at most 1 % of the rows as late; KSlack() waits for every row; Watermark("1 hour") waits for a fixed time
+    progress     policy that decides when a span of time is complete: KSlack(), the default, AqKSlack(0.01),
+                 Watermark("1 hour")
     source       column that names a row's source; late rows are counted by it
     late         sink of late and quarantined rows, with their reason; without one they are only counted
     workers      WorkerOptions(plq_workers=4, wlq_workers=2): numbers of workers, and the exchange of rows between them
@@ -67,11 +66,6 @@ def continuous_skyline(
     """
     schema = rows_schema(rows, streaming=True, other="sp.skyline_history(rows, preference, time=..., window=...)")
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
-    if isinstance(late, Amend):
-        raise ConfigError(
-            "late=Amend(...) is not for a continuous skyline, whose updates cannot be taken back: answer windows with "
-            "stream(rows, Skyline(...)), or give late= a sink"
-        )
     query, options = _query(preference, time, window, by), workers_of(workers, None)
     if options.elastic is not None:
         raise ConfigError("elastic= is not for a continuous skyline, whose number of shards follows their cost")

@@ -128,11 +128,6 @@ class DocumentStore:
         """Move a file within one file system, replacing the target if it exists."""
         self._fs[0].move(self.path(name), target.path(target_name))
 
-    def read(self, name: str) -> bytes:
-        """Return the contents of a file."""
-        with self._fs[0].open_input_stream(self.path(name)) as stream:
-            return bytes(stream.read())
-
     def read_json(self, name: str) -> Any:
         """Return a document; raise FileNotFoundError if it is missing, ValueError if it is damaged."""
         with self._fs[0].open_input_stream(self.path(name)) as stream:
@@ -167,9 +162,6 @@ class DocumentStore:
 
     def read_parquet(self, name: str, schema: pa.Schema) -> pa.Table:
         return pq.read_table(self.path(name), schema=schema, filesystem=self._fs[0])
-
-    def parquet_schema(self, name: str) -> pa.Schema:
-        return pq.read_schema(self.path(name), filesystem=self._fs[0])
 
     def url(self, name: str) -> str:
         """Return the location of a file in the form that Spark accepts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 from types import FrameType
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import notebook
@@ -134,26 +134,6 @@ class StreamHandle:
         with java_there(self._spark):
             return self._engine.drain(self._spark)
 
-    def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
-        """Stop, process the rows that were rejected for `reason` once more, and return the metrics of this batch.
-
-        reason   a value of the column `reason` in the folder of late rows, such as "null price" or "future"
-        repair   returns the rows repaired, with the same columns; a row that it leaves out stays rejected for good
-
-        Repaired rows enter their windows as rows of a batch: windows that have been answered are amended if the job has
-        late=Amend(...), which names the folder; without it their rows are late again. The punctuation does not move,
-        and the progress policy does not see the rows a second time. A row comes back once: another call takes the rows
-        that were rejected since, in this batch too. The next start finishes an interrupted readmission first.
-
-        Raises ConfigError if there are no such rows, or if late rows are not written to a folder of parquet.
-        """
-        if self._lifecycle.mine:
-            raise SkypaneError("readmit() waits for the running batch: call it outside on_batch and sinks")
-        self.stop()
-        self.await_termination()
-        with java_there(self._spark):
-            return self._engine.readmit(self._spark, reason, repair)
-
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Let Ctrl-C stop the query as stop() does while the context is open.
@@ -200,8 +180,7 @@ class StreamHandle:
         """Return the status of each of many inputs after the last finished batch, one row per input.
 
         Columns: input, reader, rate and forecast (rows per second), lag (rows), offset (in the input's units), state
-        (read, silent, behind, gone), waiting (seconds of event time that the lag spans, if known). Empty before the
-        first batch is finished, and for a query without sp.inputs.
+        (read, silent, behind, gone). Empty before the first batch is finished, and for a query without sp.inputs.
         """
         with java_there(self._spark):
             return self._inputs.table()

@@ -20,7 +20,6 @@ SCHEMA = pa.schema([
     ("lag", pa.int64()),
     ("offset", pa.int64()),
     ("state", pa.string()),
-    ("waiting", pa.float64()),
 ])  # fmt: skip
 
 

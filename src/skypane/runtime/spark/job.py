@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,30 +19,22 @@ from skypane.control.splitting import splitting
 from skypane.control.worker_options import WorkerOptions
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
-from skypane.operators.changes.comparison import QueryChange
 from skypane.operators.entry.reject_reasons import REASON
-from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.interrupts import interrupted_afterwards
-from skypane.runtime.spark.amend import in_words
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
-from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
-from skypane.runtime.spark.engine.shared_program import rejected_schema
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.session import parallelism
-from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
-from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, SkypaneError, micros
 
 log = logging.getLogger(__name__)
@@ -61,25 +53,25 @@ class Job:
         cls,
         rows: DataFrame,
         schema: pa.Schema,
-        plan: Plan | SharedPlan,
+        plan: Plan,
         checkpoint: str | os.PathLike[str],
-        sinks: Sinks | SharedSinks,
+        sinks: Sinks,
         workers: WorkerOptions,
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
         plan.validate(schema)
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
             rows, schema = pruned(rows, schema, plan.reads(schema))
-        else:
-            _check_free(schema, (REASON, QUERIES) if isinstance(plan, SharedPlan) else (REASON,))
-        received = sent(plan, schema)
-        for one in received.values():
-            spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
-        sinks.check(received)
+        elif REASON in schema.names:
+            raise ConfigError(f"late rows get a column {REASON!r} with the reason: rename yours")
+        answers = plan.output_schema(schema)
+        spark_schema(answers)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
+        sinks.check({"output": answers, "late": schema_of(schema), "front": schema})
         start, elastic = workers.begin(parallelism(rows.sparkSession))
         settings = JobSettings(
             plan=plan,
             schema=schema,
+            answer_schema=answers,
             # Absolute, because Java resolves a relative path against the folder in which it was started.
             checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
             sinks=sinks,
@@ -99,34 +91,15 @@ class Job:
         return notebook.table("skypane job, not started", self._summary())
 
     def _summary(self) -> list[tuple[str, str]]:
-        plan, sinks = self.settings.plan, self.settings.sinks
+        plan = self.settings.plan
         return [
-            *plan.in_words,
+            ("query", str(plan.query)),
+            ("windows", plan.windows_in_words),
             ("progress", repr(plan.progress)),
-            *((role, repr(sink)) for role, sink in sinks.by_role.items() if role.startswith("output")),
-            ("late rows", self._late_rows),
+            ("output", repr(self.settings.sinks.output)),
+            ("late rows", "counted" if self.settings.sinks.late is None else repr(self.settings.sinks.late)),
             ("checkpoint", self.settings.checkpoint),
         ]
-
-    @property
-    def _late_rows(self) -> str:
-        rule, late = self.settings.plan.amend, self.settings.sinks.late
-        then = "counted" if late is None else repr(late)
-        return then if rule is None else f"{in_words(rule)}, then {then}"
-
-    def changes(self, begin: Begin | None = None) -> QueryChange:
-        """Return how the query differs from that of its checkpoint, and what a start would make of it; write nothing.
-
-        begin     as of start()
-
-        Three tuples of sentences: `kept`, differences that hold from the next window on; `begins`, those that begin at
-        a stated window; and `refused`, those with which start() raises CheckpointError. All are empty for the same
-        query, and for a new checkpoint. A driver that runs on the checkpoint is not disturbed.
-        Raises CheckpointError if the definition or the newest manifest is damaged.
-        """
-        store = DocumentStore.at(self.settings.checkpoint).child("skypane")
-        check_begin(begin)
-        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema, begin)
 
     def start(
         self,
@@ -134,51 +107,30 @@ class Job:
         on_batch: Callable[[BatchMetrics], None] | None = None,
         trigger: str | None = None,
         name: str | None = None,
-        begin: Begin | None = None,
     ) -> StreamHandle:
-        """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
+        """Start the query, or resume it from its checkpoint.
 
         on_batch  called with the metrics of every committed batch, including drains
         trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts
                   each batch as soon as the one before is done
         name      name of the query in Spark
-        begin     "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot continue,
-                  begin where that one has stopped reading; it must have been drained. The first window begins where
-                  its last one has ended, or at the next slide; rows before it are late. None: such a query is refused
 
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
         and SkypaneError if Spark cannot write to the checkpoint.
         """
-        check_begin(begin)
         when = None if trigger is None else _trigger(trigger)
         with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
-            return self._started(on_batch, when, name, begin)
-
-    def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
-        """Process the rows that were rejected for `reason` once more, without a start of the query.
-
-        As StreamHandle.readmit(); a driver that runs the query elsewhere is fenced.
-        """
-        spark = self.rows.sparkSession
-        with java_there(spark):
-            try_workers(spark)
-            engine = Engine(self.settings, self.workers)
-            engine.finish_drain(spark)
-            return engine.readmit(spark, reason, repair)
+            return self._started(on_batch, when, name)
 
     def _started(
-        self,
-        on_batch: Callable[[BatchMetrics], None] | None,
-        when: dict[str, Any] | None,
-        name: str | None,
-        begin: Begin | None,
+        self, on_batch: Callable[[BatchMetrics], None] | None, when: dict[str, Any] | None, name: str | None
     ) -> StreamHandle:
         spark = self.rows.sparkSession
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs = InputStatus()
-        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when), begin=begin)
+        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when))
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         checkpoint = Location.of(self.settings.checkpoint)
@@ -196,21 +148,6 @@ class Job:
                 f"stream are lost: free disk space or grant write access there, and start again"
             ) from error
         return StreamHandle(lifecycle.query, engine, lifecycle, spark, inputs)
-
-
-def sent(plan: Plan | SharedPlan, schema: pa.Schema) -> dict[str, pa.Schema]:
-    """Return the schemas of the rows that sinks receive, by the role of the sink, for rows of `schema`."""
-    if isinstance(plan, SharedPlan):
-        answers = {output_of(name): one for name, one in plan.answer_schemas(schema).items()}
-        return answers | {"late": rejected_schema(schema)}
-    return {"output": plan.output_schema(schema), "late": schema_of(schema), "front": schema}
-
-
-def _check_free(schema: pa.Schema, added: Iterable[str]) -> None:
-    """Raise ConfigError if rows have a column of a name that late rows add."""
-    for name in added:
-        if name in schema.names:
-            raise ConfigError(f"late rows get a column {name!r}: rename yours")
 
 
 def _pace(when: dict[str, Any] | None) -> float:

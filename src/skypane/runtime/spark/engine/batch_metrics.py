@@ -48,7 +48,6 @@ def batch_metrics(
         held_rows=step.state.held.rows,
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
-        unavoidable_rows=getattr(step.state, "unavoidable", None),
         totals=after.totals.to_json(),
         drop_budget=plan.progress.drop_budget,
         open_panes=len(after.open.panes),
@@ -67,9 +66,9 @@ def batch_metrics(
         busy=tuple(task.busy for task in level.tasks),
         task_rows=tuple(task.fingerprint.rows for task in level.tasks),
         started_at=batch.timer.started_at,
-        sigma=sigma_of(measured),
-        rho=rho_of(period_of(measured)),
-        rho_wlq=rho_of(window_period_of(measured)),
+        sigma=_sigma(measured),
+        rho=_rho(period_of(measured)),
+        rho_wlq=_rho(window_period_of(measured)),
         workers=asdict(steering.workers),
         decisions=tuple(_decisions(steering, step, placement)),
     )
@@ -81,22 +80,17 @@ def _decisions(
     """Yield the decisions for the batch, with JSON values."""
     progress = step.decision
     yield Decision(progress.what, progress.value.time, progress.because, progress.figures)
-    yield from plain(steering.costs, steering.splitting, steering.exchange, placement, steering.elastic)
+    for decision in (steering.costs, steering.splitting, steering.exchange, placement, steering.elastic):
+        if decision is not None:
+            yield Decision(**decision.to_json())
 
 
-def plain(*decisions: Decision[Any] | None) -> Iterator[Decision[Any]]:
-    """Yield the decisions that were made, with JSON values."""
-    return (Decision(**decision.to_json()) for decision in decisions if decision is not None)
-
-
-def sigma_of(measured: BatchMeasurements) -> float | None:
-    """Return the splitting factor of a batch."""
+def _sigma(measured: BatchMeasurements) -> float | None:
     partitions = panes_of(measured)
     return len(partitions) / len({work.pane for work in partitions}) if partitions else None
 
 
-def rho_of(period: SamplingPeriod | None) -> float | None:
-    """Return the utilisation factor of an interval."""
+def _rho(period: SamplingPeriod | None) -> float | None:
     load = None if period is None else utilisation(period)
     return load.rho if load is not None and math.isfinite(load.rho) else None
 

@@ -84,9 +84,8 @@ class ControlLoop:
     @classmethod
     def of(cls, settings: JobSettings, workers: Workers) -> Self:
         """Return the policies of a job that requests these workers."""
-        growth = max(
-            query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH for query in settings.plan.queries
-        )
+        query = settings.plan.query
+        growth = query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH
         return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth)
 
     @property

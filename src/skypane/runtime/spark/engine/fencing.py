@@ -6,42 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.engine.query_changes import Begin, changes_of
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.types import CheckpointError
 
-_OF_ALL = frozenset({"output", "late", "front"})
-"""Roles of the sinks that belong to the whole query of a checkpoint."""
 
-
-def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Begin | None = None) -> None:
+def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings) -> None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
-
-    begin   where the query begins if it cannot continue from the state of the checkpoint
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
+    definition = _definition(settings)
     with _usable("checkpoint", store.root):
-        change = changes_of(store, ledger, settings.plan, settings.schema, begin)
-        definition = _definition(settings, change)
         spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
     with owned.in_charge():
         last, noted = ledger.latest(), QueryDefinition.free_of(store).get("places", {})
-        noted = noted if change.start is None else {}  # answers of another query may need another folder
         locations = _claim_locations(settings, query, last, noted, owned)
         # Noted only now: the checkpoint must not refer to a location that could not be claimed.
-        replace(definition, free={**definition.free, "places": locations}).settle(
-            store, owned, -1 if last is None else last.batch_id
-        )
+        replace(definition, free={**definition.free, "places": locations}).settle(store, owned)
         owned.check()  # another driver may have started while the sinks were opened
 
 
@@ -58,9 +47,7 @@ def _claim_locations(
         locations[role] = None if location is None else str(location)
         before = None if last is None or location is None else noted.get(role)
         with _usable(role, str(location)):
-            # Queries that share a checkpoint own their folders by name, so that two of them cannot be swapped.
-            owner = query if role in _OF_ALL else f"{query} {role}"
-            sink.open(QueryStart(owner, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
+            sink.open(QueryStart(query, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
     return locations
 
 
@@ -100,14 +87,14 @@ def _usable(role: str, location: str) -> Iterator[None]:
         ) from error
 
 
-def _definition(settings: JobSettings, change: QueryChange) -> QueryDefinition:
-    """Return the query's definition, and the earlier one from which it may continue.
-
-    The numbers of a policy are in the free part.
-    """
-    plan = settings.plan
-    return QueryDefinition(
-        plan.definition(settings.schema),
-        {"progress": plan.describe()["progress"]},
-        change.recorded if change and not change.refused else None,
-    )
+def _definition(settings: JobSettings) -> QueryDefinition:
+    """Return the fixed and the free part of the query's definition; the numbers of a policy are in the free part."""
+    plan = settings.plan.describe()
+    progress = plan["progress"]
+    columns = {
+        "columns": {field.name: str(field.type) for field in settings.schema},
+        "column order": settings.schema.names,
+    }
+    if "policy" in progress:
+        plan["progress"] = {"policy": progress["policy"]}
+    return QueryDefinition({**plan, **columns}, {"progress": progress})

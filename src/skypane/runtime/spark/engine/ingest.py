@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance, readmitted
-from skypane.operators.changes.window_phases import left_of
+from skypane.operators.advance import ProgressStep, advance
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -57,35 +56,14 @@ class Ingest:
 
     def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift the batch's rows, and advance the punctuation."""
-        gate = replace(state.gate(self.plan), keep=self.keep_rejected)
+        gate = replace(self.plan.gate.after(state.progress.punctuation), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
-        return level, self.advance(batch, state, level)
-
-    def advance(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> ProgressStep:
-        """Advance the punctuation by the rows of a batch."""
         with batch.timer("progress"):
             policy, windows = self.plan.progress, self.plan.windows
-            return advance(
-                policy,
-                windows,
-                state.progress,
-                level.counts,
-                level.sources,
-                batch.arrived,
-                level.shown,
-                batch.waiting_since,
-            )
-
-    def readmit(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
-        """Lift rows that come a second time; the punctuation does not move, and no row may be beyond the newest."""
-        # Clocks were judged the first time: the rows have their corrected or repaired times.
-        gate = replace(state.gate(self.plan), keep=self.keep_rejected, limit=state.progress.newest, clocks=None)
-        stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
-        with batch.timer("plq"):
-            level = plq.run(batch.rows, stage, self.transfer, None)
-        return level, readmitted(state.progress)
+            step = advance(policy, windows, state.progress, level.counts, level.sources, batch.arrived)
+        return level, step
 
     def add(
         self, level: LiftReports, step: ProgressStep, state: WindowState, batch_id: int, closed_by: Micros | None
@@ -96,10 +74,7 @@ class Ingest:
 
         Returns the panes, and the names of the files of merged partials.
         """
-        panes = state.open.without(step.abandoned)
-        if state.closed is not None:  # late rows re-enter their panes
-            panes = panes.add(state.closed.partials_of(pane.count.pane for pane in level.panes))
-        panes = panes.add((pane.count.pane, pane.ref) for pane in level.panes)
+        panes = state.open.without(step.abandoned).add((pane.count.pane, pane.ref) for pane in level.panes)
         scattered = panes.scattered(closed_by)
         if not scattered or sum(ref.rows for pane in scattered for ref in panes.panes[pane]) > DRIVER_ROWS:
             return panes, frozenset()
@@ -123,8 +98,7 @@ class Ingest:
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
         account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
-        phases = left_of(state.phases, still.next_window)
-        after = replace(state, progress=step.state, open=still, ahead=(), account=account, phases=phases)
+        after = WindowState(step.state, still, account=account)
         after.totals.check()
         return after
 
@@ -136,8 +110,7 @@ class Ingest:
         if not self.keep_rejected:
             return (), fresh
         if step.held:
-            limit = step.decision.value.future.limit
-            gate = replace(self.plan.rules_after(state.progress), limit=limit, keep=True)
+            gate = replace(self.plan.gate, limit=step.decision.value.future.limit, keep=True)
             fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.transfer)
         still = () if step.abandoned or not step.state.held.panes else state.ahead
         return (*still, *fresh), fresh

@@ -10,24 +10,23 @@ from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
-from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
-from skypane.shared_plan import SharedPlan
 
 
 @dataclass(frozen=True)
 class JobSettings:
-    """A plan, of one query or of several that share the stream, and everything needed to run it on Spark.
+    """A plan and everything needed to run it on Spark.
 
     schema    schema of the rows
     elastic   policy that changes the numbers of workers; None: only scale() changes them
     limits    whether the job sets the number of tasks that lift, which is then their maximum
     """
 
-    plan: Plan | SharedPlan
+    plan: Plan
     schema: pa.Schema
+    answer_schema: pa.Schema
     checkpoint: str
-    sinks: Sinks | SharedSinks
+    sinks: Sinks
     splitting: Splitting
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None

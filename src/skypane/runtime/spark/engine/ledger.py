@@ -3,7 +3,7 @@
     <checkpoint>/skypane/definition.json      definition of the query; other queries are rejected    query_definition.py
     <checkpoint>/skypane/owner/<driver>/      folder of the driver in charge                         ownership.py
     <checkpoint>/skypane/ledger/<batch>.json  manifest of the batch
-    <checkpoint>/skypane/drain.json           number of the last drain's batch, or of the last readmission, begun or committed
+    <checkpoint>/skypane/drain.json           number of the last drain's batch, begun or committed
     <checkpoint>/skypane/partials/*.arrow     partials that the newest manifest names; others are removed soon
 
 Writing the manifest commits the batch; files that no manifest names are not part of the state. Spark replays a batch
@@ -19,9 +19,7 @@ from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
-from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
 
 FORMAT = 2
@@ -53,22 +51,6 @@ class Manifest:
     drains: int
 
 
-@dataclass(frozen=True, slots=True)
-class PendingReadmission:
-    """Rejected rows that come a second time.
-
-    reason   the reason for which they were rejected
-    through  the last batch whose rejected rows are among them
-    rows     their number
-    ref      the rows, repaired, as a file among the partials
-    """
-
-    reason: str
-    through: int
-    rows: int
-    ref: PartialReference
-
-
 class Ledger:
     """Reads the manifests of one query, and writes them after claim()."""
 
@@ -84,12 +66,12 @@ class Ledger:
         The query keeps this name as long as its checkpoint exists. Raises CheckpointError, before anything is changed,
         if the checkpoint's definition differs, is damaged or missing, or if the newest manifest is damaged.
         """
-        definition.check(self._root, self._last)
+        definition.check(self._root, begun=bool(self._batches))
         self.latest()
         self._store.make()
         self._ownership = Ownership.take(self._root)
         self._batches = self._listed()
-        return definition.settle(self._root, self._ownership, self._last)
+        return definition.settle(self._root, self._ownership)
 
     @property
     def ownership(self) -> Ownership:
@@ -114,31 +96,17 @@ class Ledger:
             self.ownership.remove(self._store, map(_name, old))
             del self._batches[:-KEEP]
 
-    def begin_drain(self, batch_id: int, readmission: PendingReadmission | None = None) -> None:
-        """Note that the next batch is a drain: once a sink may have received it, it must end before other batches.
-
-        readmission   the rows that it brings, if it is not a drain but readmits rows
-        """
-        rows = {} if readmission is None else {"readmission": to_json(readmission)}
-        self.ownership.write(self._root, _DRAIN, {"batch_id": batch_id, **rows})
+    def begin_drain(self, batch_id: int) -> None:
+        """Note that the next batch is a drain: once a sink may have received it, it must end before other batches."""
+        self.ownership.write(self._root, _DRAIN, {"batch_id": batch_id})
 
     @property
     def drain_begun(self) -> bool:
-        """Whether a drain, or a batch of readmitted rows, was begun but not committed."""
-        return self._begun() is not None
-
-    @property
-    def readmission_begun(self) -> PendingReadmission | None:
-        """The rows of a batch that readmits rows and was begun but not committed; None if there is no such batch."""
-        rows = (self._begun() or {}).get("readmission")
-        return None if rows is None else from_json(PendingReadmission, rows)
-
-    def _begun(self) -> dict[str, Any] | None:
+        """Whether a drain was begun but not committed."""
         try:
-            noted: dict[str, Any] = self._root.read_json(_DRAIN)
-            return noted if noted["batch_id"] > self._last else None
+            return bool(self._root.read_json(_DRAIN)["batch_id"] > (self._batches[-1] if self._batches else -1))
         except FileNotFoundError:
-            return None
+            return False
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{self._root.path(_DRAIN)} is damaged ({error!r}): restore it from a copy, or start again with a new "
@@ -148,11 +116,6 @@ class Ledger:
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""
         return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
-
-    @property
-    def _last(self) -> int:
-        """The newest batch with a manifest; -1 if there is none."""
-        return self._batches[-1] if self._batches else -1
 
     def _listed(self) -> list[int]:
         """Return the batches that have a manifest; other files, such as an editor's backup, are ignored."""

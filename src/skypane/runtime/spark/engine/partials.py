@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
@@ -63,7 +63,7 @@ def attempt_name(batch_id: int, task: int) -> str:
     return f"{batch_id:012d}-{task:05d}-{uuid.uuid4().hex}.arrow"
 
 
-def write(store: DocumentStore, name: str, partials: Iterable[pa.Table]) -> list[PartialReference]:
+def write(store: DocumentStore, name: str, partials: Sequence[pa.Table]) -> list[PartialReference]:
     """Write a file of partials, and return references to them; the commit synchronises the file to disk."""
     refs, start = [], 0
     with store.open_output(name) as stream:

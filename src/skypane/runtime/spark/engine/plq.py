@@ -18,7 +18,7 @@ from skypane.control.measurements import PaneWork, TaskWork
 from skypane.control.splitting import Routing
 from skypane.naming import backticked
 from skypane.operators.entry.entry_rules import EntryRules
-from skypane.operators.entry.pane_counts import PaneCount, merged_sources, merged_times
+from skypane.operators.entry.pane_counts import PaneCount, merged_sources
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
@@ -33,7 +33,6 @@ from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
 from skypane.snapshots import from_json, to_json
-from skypane.types import Micros
 from skypane.windows import Windows
 from skypane.wording import count
 
@@ -65,7 +64,6 @@ class TaskReport:
     rejection: Rejection
     rejected_rows: tuple[PartialReference, ...]
     sources: Mapping[str, SourceCount]
-    shown: Mapping[str, Micros]
 
     def to_json(self) -> str:
         return json.dumps(to_json(self))
@@ -126,7 +124,6 @@ class LiftStage:
             rejection=lifted.rejection,
             rejected_rows=tuple(rejected),
             sources=lifted.sources,
-            shown=lifted.shown,
         )
 
 
@@ -162,11 +159,6 @@ class LiftReports:
     def sources(self) -> dict[str, SourceCount]:
         """Counts by source; empty unless the plan names a source column."""
         return merged_sources(task.sources for task in self.tasks)
-
-    @property
-    def shown(self) -> dict[str, Micros]:
-        """Newest times by the clocks of the sources whose clocks are off."""
-        return merged_times(task.shown for task in self.tasks)
 
     @property
     def rejected_rows(self) -> list[PartialReference]:

@@ -7,7 +7,7 @@ value, so the shell keeps the state before a batch until the batch is committed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame
@@ -19,7 +19,6 @@ from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
-from skypane.runtime.spark.sinks.shared_sinks import output_of
 from skypane.types import Micros
 
 
@@ -52,9 +51,8 @@ S_run = TypeVar("S_run", bound=ProgramState)
 class MicroBatch:
     """One micro-batch, with the decisions made for it before its rows move.
 
-    interval        seconds from the start of the batch before to the start of this one; None for the first one
-    arrived         when Spark began the batch, if the progress policy needs it
-    waiting_since   event time since which rows wait at the inputs, if the progress policy needs it and the source knows it
+    interval   seconds from the start of the batch before to the start of this one; None for the first one
+    arrived    when Spark began the batch, if the progress policy needs it
     """
 
     batch_id: int
@@ -63,15 +61,13 @@ class MicroBatch:
     timer: Timer
     interval: float | None
     arrived: Micros | None = None
-    waiting_since: Micros | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome(Generic[S]):
     """The result of a batch, which takes effect when the shell commits it.
 
-    answers         for the output; None if several queries share the stream
-    by_query        for the outputs of these queries, by name
+    answers         for the output
     rejected        for the late sink, if the job has one
     current         for the sink of the current front, if the job has one and the batch has changed the front
     written         names of the partial files that the batch wrote
@@ -79,7 +75,7 @@ class BatchOutcome(Generic[S]):
     """
 
     state: S
-    answers: BatchRows | None
+    answers: BatchRows
     rejected: BatchRows | None
     written: frozenset[str]
     rejected_files: frozenset[str]
@@ -87,14 +83,6 @@ class BatchOutcome(Generic[S]):
     metrics: BatchMetrics
     measured: BatchMeasurements
     current: BatchRows | None = None
-    by_query: Mapping[str, BatchRows] = field(default_factory=dict)
-
-    @property
-    def by_role(self) -> dict[str, BatchRows]:
-        """The rows for each sink, by the role of the sink in the job."""
-        single = {"output": self.answers, "late": self.rejected, "front": self.current}
-        answers = {output_of(name): rows for name, rows in self.by_query.items()}
-        return answers | {role: rows for role, rows in single.items() if rows is not None}
 
 
 class Program(Protocol[S_run]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from skypane.plan import ContinuousPlan
@@ -12,22 +11,13 @@ from skypane.runtime.spark.engine.front_program import ContinuousProgram
 from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.program import Program
-from skypane.runtime.spark.engine.shared_program import SharedProgram
 from skypane.runtime.spark.engine.window_program import WindowedProgram
-from skypane.runtime.spark.sinks.shared_sinks import output_of
-from skypane.shared_plan import SharedPlan
 
 
-def program_of(settings: JobSettings, store: DocumentStore, staged: Callable[[str], DocumentStore]) -> Program[Any]:
-    """Return the program of a job's plan.
-
-    store    folder of the partials
-    staged   returns the folder to which workers write answers for the sink of a role
-    """
-    plan, schema, late = settings.plan, settings.schema, settings.sinks.late is not None
-    if isinstance(plan, SharedPlan):
-        return SharedProgram(plan, schema, store, late, lambda name: staged(output_of(name)))
-    intake, answers = Ingest(plan, schema, store, late, ArrowTransfer(schema)), plan.output_schema(schema)
+def program_of(settings: JobSettings, store: DocumentStore, staged: DocumentStore) -> Program[Any]:
+    """Return the program of a job's plan; partials are kept in `store`, and workers write answers to `staged`."""
+    plan = settings.plan
+    intake = Ingest(plan, settings.schema, store, settings.sinks.late is not None, ArrowTransfer(settings.schema))
     if isinstance(plan, ContinuousPlan):
-        return ContinuousProgram(plan, intake, answers)
-    return WindowedProgram(plan, intake, answers, staged("output"))
+        return ContinuousProgram(plan, intake, settings.answer_schema)
+    return WindowedProgram(plan, intake, settings.answer_schema, staged)

@@ -1,7 +1,4 @@
-"""The definition of a checkpoint's query: a part that identifies it, and a part that is free to change.
-
-A query that continues from the state of another one records that one, too, until a batch of its own is committed.
-"""
+"""The definition of a checkpoint's query: a part that can never change, and a part that can."""
 
 from __future__ import annotations
 
@@ -18,14 +15,9 @@ from skypane.types import CheckpointError
 DEFINITION = "definition.json"
 FORMAT = 2
 
-_EARLIER = "earlier"
-"""Key of the query that committed the last batches, if it is another one: its last batch, and its fixed part."""
-
 MAY_CHANGE = (
-    "The numbers of a progress policy (delay, budget, bounds), splitting, workers and sinks may change; the functions "
-    "and filters of an aggregate, a k to a smaller one, and columns that are only passed on may, too; windows, keys, "
-    "preference, time and source columns and the kind of policy may not. `skypane run JOB --dry-run` and changes() of "
-    "the job show the effect of each change; start(begin='at_offsets') begins another query on a drained checkpoint"
+    "The numbers of a progress policy (delay, budget, bounds), splitting, workers and sinks may change; the query, its "
+    "windows, the time and source columns, the kind of policy and the columns of the rows may not"
 )
 
 
@@ -35,57 +27,40 @@ class QueryDefinition:
 
     fixed   identifies the query; with another value, the state in the checkpoint would have another meaning
     free    recorded for information; settle() keeps recorded keys that it lacks
-    continues  the fixed part of the earlier query whose state this one continues from, if it may
     """
 
     fixed: Mapping[str, Any]
     free: Mapping[str, Any] = field(default_factory=dict)
-    continues: Mapping[str, Any] | None = None
 
-    def check(self, root: DocumentStore, last: int) -> None:
+    def check(self, root: DocumentStore, *, begun: bool) -> None:
         """Raise CheckpointError, naming each difference, if the checkpoint belongs to another query; change nothing.
 
-        last   the newest batch with a manifest, -1 if there is none; with one there must be a definition
+        begun   whether the checkpoint has manifests, and therefore must have a definition
         """
-        recorded = self.recorded(root, last)
-        if recorded is None:
-            if last >= 0:
+        saved = _read(root)
+        if saved is None:
+            if begun:
                 raise CheckpointError(
                     f"{root.path(DEFINITION)} is gone, while the ledger beside it has batches: restore it from a copy, "
                     f"or start again with a new checkpoint"
                 )
             return
-        differences = list(_differences("", recorded, as_read(self.fixed)))
-        if differences and recorded != self.continues:
+        differences = list(_differences("", saved["fixed"], _as_read(self.fixed)))
+        if differences:
             raise CheckpointError(
                 f"the checkpoint {root.root} belongs to another query: {'; '.join(differences)}. "
                 f"Use another checkpoint, or restore the query. {MAY_CHANGE}"
             )
 
-    def settle(self, root: DocumentStore, ownership: Ownership, last: int) -> str:
-        """Write the definition as the driver in charge, and return the name of the query.
-
-        last   the newest batch with a manifest, -1 if there is none; if it is of another query, that one is kept, too
-        """
-        saved, recorded = _read(root), self.recorded(root, last)
+    def settle(self, root: DocumentStore, ownership: Ownership) -> str:
+        """Write the definition as the driver in charge, and return the name of the query."""
+        saved = _read(root)
         name = uuid.uuid4().hex if saved is None else str(saved["name"])
         free = {**({} if saved is None else saved["free"]), **self.free}
-        wanted = as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
-        if last >= 0 and recorded is not None and recorded != wanted["fixed"]:
-            wanted[_EARLIER] = {"last": last, "fixed": recorded}
+        wanted = _as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
         if saved != wanted:
             ownership.write(root, DEFINITION, wanted)
         return name
-
-    @staticmethod
-    def recorded(root: DocumentStore, last: int) -> dict[str, Any] | None:
-        """Return the fixed part of the query that committed batch `last`; None before the first start."""
-        saved = _read(root)
-        if saved is None:
-            return None
-        earlier = saved.get(_EARLIER)
-        fixed: dict[str, Any] = saved["fixed"] if earlier is None or last > earlier["last"] else earlier["fixed"]
-        return fixed
 
     @staticmethod
     def free_of(root: DocumentStore) -> dict[str, Any]:
@@ -101,8 +76,6 @@ def _read(root: DocumentStore) -> dict[str, Any] | None:
             saved["format"],
             {"name": str(saved["name"]), "fixed": {**saved["fixed"]}, "free": {**saved["free"]}},
         )
-        if (earlier := saved.get(_EARLIER)) is not None:
-            parts[_EARLIER] = {"last": int(earlier["last"]), "fixed": {**earlier["fixed"]}}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
@@ -118,7 +91,7 @@ def _read(root: DocumentStore) -> dict[str, Any] | None:
     return {"format": FORMAT, **parts}
 
 
-def as_read(value: Mapping[str, Any]) -> dict[str, Any]:
+def _as_read(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value after a round trip through JSON, which turns tuples into lists."""
     read: dict[str, Any] = json.loads(json.dumps(value))
     return read

@@ -24,24 +24,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
-from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
-from skypane.runtime.spark.engine import readmission as readmissions
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
+from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of
-from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
 from skypane.runtime.spark.engine.timer import Timer
-from skypane.runtime.spark.engine.window_program import WindowedProgram
-from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
 
@@ -60,13 +55,11 @@ class Engine:
         on_batch: Callable[[BatchMetrics], None] | None = None,
         inputs: Callable[[], InputReport] = InputReport,
         pace: float = 0.0,
-        begin: Begin | None = None,
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
         inputs   returns the current report of a source of many inputs
         pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
-        begin    where the query begins if it cannot continue from the state of the checkpoint
         """
         self._settings = settings
         self._pace = pace
@@ -78,21 +71,14 @@ class Engine:
         )
         self._control = ControlLoop.of(settings, workers)
         self.ledger = Ledger(self._store)
-        fence(self.ledger, self._store, settings, begin)
+        fence(self.ledger, self._store, settings)
         ownership = self.ledger.ownership
-        self._program = program_of(settings, self._store, self._staged)
+        self._program = program_of(
+            settings, self._store, settings.sinks.output.stage(ownership.driver) or self._answers
+        )
         with ownership.in_charge():
-            change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin)
-            if change.refused:  # the earlier query has gone on since the change was checked
-                raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
-            latest = beginning(change, self.ledger.latest(), settings.plan)
-            self._committed = CommittedState.restored(self._program, self._control, latest)
-            begun = self.ledger.readmission_begun
-            needed = self._committed.state.files | (frozenset() if begun is None else {begun.ref.file})
-            tidy(ownership, self._partials, needed, (self._rejected, self._answers))
-            #: the files of the earlier query, from which this one continues; unneeded after the first commit
-            self._earlier: frozenset[str] = frozenset()
-            self._change_query(change)
+            self._committed = CommittedState.restored(self._program, self._control, self.ledger.latest())
+            tidy(ownership, self._partials, self._committed.state.files, (self._rejected, self._answers))
         #: the workers requested by scale() since the last batch began
         self._request: Workers | None = None
         self._began: float | None = None
@@ -157,30 +143,11 @@ class Engine:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
         if not self.ledger.drain_begun:
             return None
-        readmission = self.ledger.readmission_begun
-        if readmission is None:
-            rows = spark.createDataFrame([], spark_schema(self._settings.schema))
-        else:
-            rows = readmissions.again(spark, self._partials, readmission)
+        rows = spark.createDataFrame([], spark_schema(self._settings.schema))
         with self.ledger.ownership.in_charge():
-            metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
+            metrics = self._process(rows, self._committed.batch_id + 1, drain=True)
         self._notify(metrics)
         return metrics
-
-    def readmit(self, spark: SparkSession, reason: str, repair: readmissions.Repair | None) -> BatchMetrics | None:
-        """Process the rows that were rejected for `reason` once more; no batch of Spark may be running.
-
-        The ledger notes the rows before a sink receives anything, as for a drain, and their batch when it is committed.
-        """
-        self.ledger.ownership.check()
-        through = self._committed.batch_id
-        after = readmissions.readmitted_before(self._committed.state).get(reason, -1)
-        folder = readmissions.folder_of(self._settings.sinks.late)
-        rows = readmissions.rejected(folder, self._settings.schema, reason, after, through)
-        fixed = readmissions.repaired(spark, rows, repair)
-        with self.ledger.ownership.in_charge():
-            self.ledger.begin_drain(through + 1, readmissions.kept(self._partials, fixed, reason, through))
-        return self.finish_drain(spark)
 
     def _read_again(self, rows: DataFrame, batch_id: int) -> None:
         """Read the rows of a replayed batch, so that stateful operators before the engine commit their state of it.
@@ -216,16 +183,13 @@ class Engine:
         except Exception:  # the batch is already committed, so an error of the listener must not fail it
             log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
-    def _process(
-        self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None
-    ) -> BatchMetrics:
+    def _process(self, rows: DataFrame, batch_id: int, *, drain: bool = False) -> BatchMetrics:
         timer, before = Timer(), self._committed
         requested = self._requested(before.control)
         control, steering = self._control.decide(requested)
         arrived = None if drain else self._arrived(batch_id - before.drains)
-        since = None if drain else self._waiting_since(batch_id - before.drains)
-        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived, since)
-        outcome = self._run(batch, before.state, readmission, drain=drain)
+        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived)
+        outcome = (self._program.drain if drain else self._program.run)(batch, before.state)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)
         report = self._inputs()
@@ -236,8 +200,7 @@ class Engine:
             measured = replace(outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized)
             control = requested if drain else self._control.observe(control, measured)
             after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
-            fresh = outcome.written | (before.state.files if self._earlier else frozenset())
-            if kept := sorted(fresh & outcome.state.files):
+            if kept := sorted(outcome.written & outcome.state.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
         decisions = (*outcome.metrics.decisions, *report.decisions)
@@ -245,25 +208,7 @@ class Engine:
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
         self._remove_unneeded(before, outcome)
-        if readmission is not None:
-            self.ledger.ownership.remove(self._partials, [readmission.ref.file])
         return metrics
-
-    def _change_query(self, change: QueryChange) -> None:
-        """Turn the committed state of an earlier query into that of this one; the next commit makes it permanent."""
-        before = self._committed
-        if not change or not isinstance(before.state, WindowState):
-            return
-        state = rewritten(change, before.state, self._partials, before.batch_id + 1)
-        self._earlier, self._committed = before.state.files - state.files, replace(before, state=state)
-
-    def _run(
-        self, batch: MicroBatch, state: Any, readmission: PendingReadmission | None, *, drain: bool
-    ) -> BatchOutcome[Any]:
-        if readmission is not None and isinstance(self._program, WindowedProgram):
-            known = state.readmitting(readmission.reason, readmission.rows, readmission.through)
-            return self._program.readmit(batch, known)
-        return (self._program.drain if drain else self._program.run)(batch, state)
 
     def _requested(self, control: ControlState) -> ControlState:
         """Return the control state with the workers requested by scale(), if any."""
@@ -279,29 +224,19 @@ class Engine:
             return None
         return spark_files.began(DocumentStore.at(self._settings.checkpoint), sparks_batch)
 
-    def _waiting_since(self, sparks_batch: int) -> Micros | None:
-        if not self._settings.plan.progress.needs_backlog:
-            return None
-        store = DocumentStore.at(self._settings.checkpoint)
-        return spark_files.waiting_since(store, sparks_batch, self._settings.plan.time)
-
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
         driver = self.ledger.ownership.driver
         self.ledger.ownership.check()
-        sinks = self._settings.sinks.by_role
-        for role, sent in outcome.by_role.items():
-            if role in sinks:
-                sinks[role].write(rows.sparkSession, replace(sent, driver=driver), batch_id)
-
-    def _staged(self, role: str) -> DocumentStore:
-        """Return the folder to which workers write the answers for a sink."""
-        return self._settings.sinks.by_role[role].stage(self.ledger.ownership.driver) or self._answers
+        sinks = self._settings.sinks
+        sinks.output.write(rows.sparkSession, replace(outcome.answers, driver=driver), batch_id)
+        if sinks.late is not None and outcome.rejected is not None:
+            sinks.late.write(rows.sparkSession, replace(outcome.rejected, driver=driver), batch_id)
+        if sinks.front is not None and outcome.current is not None:
+            sinks.front.write(rows.sparkSession, replace(outcome.current, driver=driver), batch_id)
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
-        unneeded, self._earlier = before.state.files | outcome.written | self._earlier, frozenset()
-        ownership.remove(self._partials, unneeded - outcome.state.files)
+        ownership.remove(self._partials, (before.state.files | outcome.written) - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)
-        for sent in outcome.by_role.values():
-            if sent.store == self._answers:
-                ownership.remove(self._answers, sent.files)
+        if outcome.answers.store == self._answers:
+            ownership.remove(self._answers, outcome.answers.files)

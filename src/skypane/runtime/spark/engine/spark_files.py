@@ -1,4 +1,4 @@
-"""Spark's own files of a checkpoint: check them before Spark reads them, and read what they record of a batch.
+"""Spark's own files of a checkpoint: check them before Spark reads them, and read when a batch began.
 
     <checkpoint>/metadata                id of the query
     <checkpoint>/offsets/<batch>         a version; when the batch began; the offset of each source after it
@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from skypane.metrics import WAITING
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError, Micros
 
@@ -44,30 +43,12 @@ def check(checkpoint: DocumentStore) -> None:
 
 def began(checkpoint: DocumentStore, batch: int) -> Micros:
     """Return when Spark began a batch, by the driver's clock; a replay of the batch has the same time."""
-    try:
-        return Micros(_recorded(checkpoint, batch)[1]["batchTimestampMs"]) * 1_000
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise _lost(Path(checkpoint.path(f"offsets/{batch}")), f"cannot be read ({error!r})") from error
-
-
-def waiting_since(checkpoint: DocumentStore, batch: int, time: str) -> Micros | None:
-    """Return the least event time, in the column `time`, since which rows wait at the batch's sources; None: unknown.
-
-    A source records it in its offset, so a replay of the batch has the same time.
-    """
-    offsets = _recorded(checkpoint, batch)[2:]
-    waiting = [offset[WAITING] for offset in offsets if isinstance(offset, dict) and WAITING in offset]
-    times = [since.get(time) for since in waiting if isinstance(since, dict)]
-    return min((since for since in times if isinstance(since, int)), default=None)
-
-
-def _recorded(checkpoint: DocumentStore, batch: int) -> list[Any]:
-    """Return Spark's record of a batch that has begun: a version, what sources share, and the offset of each source."""
     name = f"offsets/{batch}"
     try:
         with checkpoint.open_input(name) as stream:
-            return _documents(stream.read())
-    except (OSError, ValueError) as error:
+            _, shared, *_ = _documents(stream.read())
+        return Micros(shared["batchTimestampMs"]) * 1_000
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _lost(Path(checkpoint.path(name)), f"cannot be read ({error!r})") from error
 
 

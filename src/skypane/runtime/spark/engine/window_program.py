@@ -7,7 +7,7 @@ answer    windows that it completes are answered in the driver or in one more jo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +16,6 @@ from pyspark.sql import SparkSession
 from skypane.control.measurements import BatchMeasurements, RunWork
 from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.operators.advance import ProgressStep, drained
-from skypane.operators.amendments import Amendment, PaneSteps, amendment
-from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
@@ -25,8 +23,6 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest
-from skypane.runtime.spark.engine.kept_panes import compacted, size_of
-from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.window_state import WindowState
@@ -48,7 +44,6 @@ class WindowedProgram:
         self._staged = staged
         self._window_query = plan.window_query(intake.schema)
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
-        self._phases: tuple[Phase, ...] = ()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
         self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
@@ -63,17 +58,9 @@ class WindowedProgram:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
-    def after_lift(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> BatchOutcome[WindowState]:
-        """Process a batch whose rows are lifted already, together with those of other queries."""
-        return self._complete(batch, state, level, self._intake.advance(batch, state, level))
-
     def drain(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
         """Answer every window with a row that is not quarantined, as if a punctuation had ended the stream."""
         return self._complete(batch, state, LiftReports(()), drained(self._plan.progress, state.progress, state.open))
-
-    def readmit(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
-        """Process rows that were rejected before."""
-        return self._complete(batch, state, *self._intake.readmit(batch, state))
 
     def _complete(
         self, batch: MicroBatch, state: WindowState, level: LiftReports, step: ProgressStep
@@ -83,23 +70,12 @@ class WindowedProgram:
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
-            still = panes.retire(step.state.punctuation)
-            amended = self._amendment(level, step, state, PaneSteps(state.open, panes, still))
-            again = [] if amended is None else amended.tasks
-            after = self._intake.after(level, step, state, [*again, *due], still)
-            copied: frozenset[str] = frozenset()
-            if amended is not None:
-                others = replace(after, closed=None).files
-                closed, copied = compacted(self._intake.partials, amended.closed, others, batch.batch_id)
-                after = replace(after, closed=closed)
+            after = self._intake.after(level, step, state, due, panes.retire(step.state.punctuation))
             workers = batch.steering.workers.wlq
-            self._enter(state.phases)
-            ranked = any(phase.choice.top is not None for phase in state.phases)
-            tasks = [*again, *due]
-            keys = wlq.largest_partial(tasks) if self._divisible and not ranked else 0
+            keys = wlq.largest_partial(due) if self._divisible else 0
             windows = DueWindows(
-                windows=len(tasks),
-                row_count=wlq.distinct_row_count(tasks),
+                windows=len(due),
+                row_count=wlq.distinct_row_count(due),
                 overlap=self._plan.windows.overlap,
                 workers=workers,
                 keys=keys,
@@ -109,10 +85,7 @@ class WindowedProgram:
             )
             placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
-            late = {pane.count.pane for pane in level.panes} & _panes(again)
-            if late & (_panes(due) | still.panes.keys()):
-                self._window_worker = self._window_worker.anew()  # it may have merged panes that have changed
-            answers, runs = self._answer(batch.rows.sparkSession, again, due, placement.value, batch.batch_id)
+            answers, runs = self._answer(batch.rows.sparkSession, due, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
@@ -127,50 +100,25 @@ class WindowedProgram:
             due=windows,
             where=placement.value.where,
         )
-        first = answers.windows[len(again) :]
-        answered = replace(answers, windows=first, row_count=sum(rows for _, rows in first))
-        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answered, measured)
+        metrics = batch_metrics(self._plan, batch, after, level, step, placement, answers, measured)
         return BatchOutcome(
             state=after,
             answers=answers,
             rejected=rejected,
-            written=frozenset(pane.ref.file for pane in level.panes) | merged | copied | {ref.file for ref in fresh},
+            written=frozenset(pane.ref.file for pane in level.panes) | merged | {ref.file for ref in fresh},
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=replace(metrics, empty_windows=empty, amended=None if amended is None else asdict(amended.counts)),
+            metrics=replace(metrics, empty_windows=empty),
             measured=measured,
         )
 
-    def _enter(self, phases: tuple[Phase, ...]) -> None:
-        """Answer the windows of these phases as they are, and all others by the plan's query."""
-        if phases == self._phases:
-            return
-        query, self._phases = self._plan.window_query(self._intake.schema), phases
-        self._window_query = PhasedWindows.of(query, phases) if phases else query
-        self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
-
-    def _amendment(
-        self, level: LiftReports, step: ProgressStep, state: WindowState, panes: PaneSteps[PartialReference]
-    ) -> Amendment[PartialReference] | None:
-        """Return what the late rows of a batch amend; None if windows are answered once."""
-        rule = self._plan.amend
-        if rule is None or state.closed is None:
-            return None
-        entered = [pane.count for pane in level.panes]
-        return amendment(rule, state.closed, panes, entered, step.state.punctuation, size_of)
-
     def _answer(
-        self,
-        spark: SparkSession,
-        again: list[wlq.RefTask],
-        due: list[wlq.RefTask],
-        place: PlacementChoice,
-        batch_id: int,
+        self, spark: SparkSession, due: list[wlq.RefTask], place: PlacementChoice, batch_id: int
     ) -> tuple[BatchRows, tuple[RunWork, ...]]:
         """Return the answers, and the work of each run of windows."""
         if place.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema, again)
-        runs = wlq.cut([*again, *due], place.runs)
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema)
+        runs = wlq.cut(due, place.runs)
         stage = wlq.WindowStage(
             self._window_query,
             self._intake.store,
@@ -181,7 +129,3 @@ class WindowedProgram:
             place.parts,
         )
         return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(spark, stage)
-
-
-def _panes(tasks: list[wlq.RefTask]) -> set[int]:
-    return {pane for task in tasks for pane, _ in task.panes}

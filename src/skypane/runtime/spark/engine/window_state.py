@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from skypane.operators.changes.window_phases import Phase
-from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.plan import Plan
 from skypane.progress.progress_policy import ProgressState
-from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.partials import PartialReference
-from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
 
 
@@ -23,67 +19,41 @@ class WindowState:
     """The state of the progress policy, the partials of the open panes, the held rows, and the account of all rows.
 
     ahead   the held rows as they were read, for the late sink; empty without one
-    phases  the windows that an aggregate whose functions have changed answers in part
-    closed  the panes kept for late rows; None if windows are answered once
-    readmitted   the last batch whose rejected rows were readmitted, by reason
     """
 
     progress: ProgressState
     open: OpenPanes[PartialReference]
     ahead: tuple[PartialReference, ...] = ()
     account: RowAccount = field(default_factory=RowAccount)
-    phases: tuple[Phase, ...] = ()
-    closed: KeptPanes | None = None
-    readmitted: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
-        panes = OpenPanes[PartialReference].empty(plan.windows)
-        return cls(plan.progress.init(), panes, closed=None if plan.amend is None else KeptPanes.begun(panes))
+        return cls(plan.progress.init(), OpenPanes.empty(plan.windows))
 
     @classmethod
     def restored(cls, plan: Plan, progress: Mapping[str, Any], operator: Mapping[str, Any]) -> Self:
         """Return the state from its snapshots; raise CheckpointError if they cannot be read."""
         try:
-            panes = _panes(operator["panes"])
+            panes = {int(pane): tuple(map(PartialReference.restored, refs)) for pane, refs in operator["panes"].items()}
             next_window = operator["next_window"]
             ahead = tuple(map(PartialReference.restored, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
         open_panes = replace(OpenPanes[PartialReference].empty(plan.windows), panes=panes, next_window=next_window)
-        closed = None if plan.amend is None else _closed(open_panes, operator.get("closed"))
         state, saved = plan.progress.restore(progress), operator.get("account")
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
-        phases = from_json(tuple[Phase, ...], operator.get("phases", []))
-        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}))
+        return cls(state, open_panes, ahead, account)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
-        value = {
-            "panes": _snapshot(self.open.panes),
+        panes = {str(pane): [ref.snapshot() for ref in refs] for pane, refs in self.open.panes.items()}
+        return {
+            "panes": panes,
             "next_window": self.open.next_window,
             "ahead": [ref.snapshot() for ref in self.ahead],
             "account": self.account.snapshot(),
-            **({"phases": to_json(self.phases)} if self.phases else {}),
         }
-        if self.readmitted:
-            value["readmitted"] = dict(self.readmitted)
-        if self.closed is None:
-            return value
-        versions = {str(window): version for window, version in self.closed.versions.items()}
-        closed = {"panes": _snapshot(self.closed.panes), "versions": versions, "first": self.closed.first}
-        return value | {"closed": closed}
-
-    def readmitting(self, reason: str, rows: int, through: int) -> Self:
-        """Return the state in which rows that were rejected for `reason`, up to a batch, will be read again."""
-        account = self.account.taken_back(reason, rows)
-        return replace(self, account=account, readmitted={**self.readmitted, reason: through})
-
-    def gate(self, plan: Plan) -> EntryRules:
-        """Return the entry rules for the next batch."""
-        rules = plan.rules_after(self.progress)
-        return rules if self.closed is None else self.closed.rules(rules)
 
     @property
     def totals(self) -> RowTotals:
@@ -97,9 +67,8 @@ class WindowState:
 
     @property
     def files(self) -> frozenset[str]:
-        """The files of the partials of open and kept panes, and of the held rows."""
-        kept = () if self.closed is None else self.closed.panes.values()
-        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values(), *kept) for ref in refs)
+        """The files of the open panes' partials and of the held rows."""
+        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values()) for ref in refs)
 
     @property
     def bytes(self) -> int:
@@ -110,26 +79,3 @@ class WindowState:
     def rows(self) -> int:
         """Rows in the partials of the open panes."""
         return sum(ref.rows for refs in self.open.panes.values() for ref in refs)
-
-
-Panes = dict[int, tuple[PartialReference, ...]]
-
-
-def _panes(value: Mapping[str, Any]) -> Panes:
-    return {int(pane): tuple(map(PartialReference.restored, refs)) for pane, refs in value.items()}
-
-
-def _snapshot(panes: Mapping[int, tuple[PartialReference, ...]]) -> dict[str, Any]:
-    return {str(pane): [ref.snapshot() for ref in refs] for pane, refs in panes.items()}
-
-
-def _closed(panes: OpenPanes[PartialReference], saved: Mapping[str, Any] | None) -> KeptPanes:
-    """Return the kept panes; a checkpoint that kept none begins with its open panes."""
-    begun = KeptPanes.begun(panes)
-    if saved is None:
-        return begun
-    try:
-        versions = {int(window): int(version) for window, version in saved["versions"].items()}
-        return replace(begun, panes=_panes(saved["panes"]), versions=versions, first=saved["first"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"the closed panes in the checkpoint cannot be read: {error!r}") from error

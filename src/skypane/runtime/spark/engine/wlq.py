@@ -19,7 +19,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.control.measurements import RunWork
-from skypane.operators.answer_changes import answers_of
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
 from skypane.operators.window_query import WindowQuery, WindowWorker
@@ -34,34 +33,20 @@ RefTask = WindowTask[PartialReference]
 
 
 def in_driver(
-    worker: WindowWorker,
-    store: DocumentStore,
-    tasks: Sequence[RefTask],
-    schema: pa.Schema,
-    again: Sequence[RefTask] = (),
+    worker: WindowWorker, store: DocumentStore, tasks: Sequence[RefTask], schema: pa.Schema
 ) -> tuple[BatchRows, tuple[RunWork, ...]]:
-    """Answer windows in this thread, as one run; return the answers, whose schema is `schema`, and the work.
-
-    again   windows before those of `tasks` that are answered again
-    """
+    """Answer windows in this thread, as one run; return the answers, whose schema is `schema`, and the work."""
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     with limited("the windows of a batch", SHORTER_WINDOW):
-        answers = [*answers_of(worker.anew(), again, load), *worker.answers(tasks, load)]
+        answers = list(worker.answers(tasks, load))
     busy = time.perf_counter() - began
-    windows = tuple((answer.window, answer.rows.num_rows) for answer in answers)
-    tables = (*(answer.rows for answer in answers), *_without_rows(worker.query, (*again, *tasks), windows, schema))
-    done = BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
-    return done, (RunWork(len(windows), busy),)
-
-
-def _without_rows(
-    query: WindowQuery, tasks: Iterable[RefTask], windows: Iterable[tuple[int, int]], schema: pa.Schema
-) -> list[pa.Table]:
-    """Return the row of each version without rows; none if windows are answered once."""
-    if not query.versioned or query.changes:
-        return []
-    empty = {window for window, count in windows if not count}
-    return [query.nothing(task.window, task.version, schema) for task in tasks if task.window in empty]
+    done = BatchRows(
+        schema,
+        row_count=sum(answer.rows.num_rows for answer in answers),
+        windows=tuple((answer.window, answer.rows.num_rows) for answer in answers),
+        tables=tuple(answer.rows for answer in answers),
+    )
+    return done, (RunWork(len(tasks), busy),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +91,7 @@ class WindowStage:
         """Yield the rows of each window, and append its number and row count to `windows`."""
         run, part = divmod(number, self.parts)
         worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(part)
-        for answer in answers_of(worker, self.runs[run], load):
+        for answer in worker.answers(self.runs[run], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
@@ -136,18 +121,12 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
     for kind, why in (run["failed"] for run in runs if run["failed"]):
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
-    files = [run["file"] for run in runs]
-    # Only the driver knows whether all parts of a window's keys are empty.
-    nothing = _without_rows(stage.query, (task for run in stage.runs for task in run), windows, stage.schema)
-    if nothing:
-        files.append(f"{stage.prefix}-{stage.tasks:05d}-{uuid.uuid4().hex}.parquet")
-        stage.target.write_parquet(files[-1], stage.schema, nothing)
     answers = BatchRows(
         stage.schema,
-        row_count=sum(count for _, count in windows) + len(nothing),
+        row_count=sum(count for _, count in windows),
         windows=windows,
         store=stage.target,
-        files=tuple(files),
+        files=tuple(run["file"] for run in runs),
     )
     return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
 

@@ -56,7 +56,7 @@ class Sinks:
         """Raise ConfigError if a sink cannot hold its rows, or if two need the same folder; `schemas` is by role."""
         for role, taker in self.by_role.items():
             taker.check(schemas[role])
-        check_apart(self.by_role)
+        _apart(self.by_role)
 
 
 def sink(output: object, field: str = "output") -> Sink:
@@ -73,7 +73,7 @@ def sink(output: object, field: str = "output") -> Sink:
     )
 
 
-def check_apart(takers: Mapping[str, Sink]) -> None:
+def _apart(takers: Mapping[str, Sink]) -> None:
     """Raise ConfigError, naming the arguments, if two sinks need the same folder under any spelling."""
     places = {name: place for name, taker in takers.items() if (place := taker.place())}
     for (name, place), (other, there) in combinations(places.items(), 2):

@@ -8,7 +8,6 @@ path_patterns.py   paths and patterns
 line_rows.py       lines of csv or JSON, checked before they are parsed; message_rows.py: messages of a topic
 row_parser.py      both as Arrow columns; malformed rows are kept with their offsets
 kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads
-event_times.py     estimates of the event times of waiting rows
 planning.py        in the driver: how far each input is read in a micro-batch, and by which task
 input_metrics.py   metrics of inputs; input_lag.py: the same from outside the query
 source.py          the data source that Spark loads

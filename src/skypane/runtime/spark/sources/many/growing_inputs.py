@@ -75,11 +75,6 @@ class FileInput(PathSpec):
             return GrowingFile(self.path).after(start, rows, last)
         return start, 0
 
-    def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
-        with suppress(FileNotFoundError):
-            return GrowingFile(self.path).sample(near, rows, last)
-        return near, near
-
 
 def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
     """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import signature
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -79,24 +79,10 @@ class Input(Protocol):
         """Return where the next complete rows of [start, last) end, at most `rows` of them, and their number."""
 
 
-@runtime_checkable
-class SampledInput(Protocol):
-    """An input whose rows can be sampled ahead of a batch, to read it in step with others by event time (optional)."""
-
-    def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
-        """Return offsets [start, end) of at most `rows` complete rows, the first ones in [near, last).
-
-        `near` may lie within a row, which is left out then. The range is empty if no row is found quickly.
-        """
-
-
 class RowOffsets:
     """The part of an input whose offsets count rows: each unit is a complete row."""
 
     __slots__ = ()
-
-    def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
-        return near, max(near, min(near + rows, last))
 
     def per_row(self, _start: int) -> float:
         return 1.0
@@ -132,11 +118,7 @@ class OffsetRange:
 
 
 class InputKind(Protocol):
-    """The members of a module that implements a kind.
-
-    It may also have `peek(parts, columns, time)`, which yields a few rows as read() does, at least their column `time`,
-    at a lower cost. Several ranges then come from different inputs.
-    """
+    """The members of a module that implements a kind."""
 
     @property
     def KEY(self) -> str:

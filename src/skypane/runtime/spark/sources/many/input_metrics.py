@@ -70,13 +70,11 @@ class GrowthTracker:
         before: Mapping[str, int],
         after: Mapping[str, int],
         readers: Mapping[str, int],
-        waiting: Mapping[str, float] | None = None,
     ) -> list[InputMetrics]:
         """Return a row for each input that exists or was read, in the order of names.
 
         before, after   the inputs' offsets before and after the planned batch
         readers         the reader of each input in the last assignment
-        waiting         seconds of event time that wait at inputs after the batch, where they are known
         """
         rows = []
         for name in sorted(found.keys() | after.keys()):
@@ -93,7 +91,6 @@ class GrowthTracker:
                     lag=round(left / per_row.get(name, 1.0)),
                     offset=place,
                     state=_state(one, left, moved=place != before.get(name)),
-                    waiting=(waiting or {}).get(name) if left else None,
                 )
             )
         return rows

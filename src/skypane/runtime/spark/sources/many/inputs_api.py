@@ -26,8 +26,6 @@ def inputs(
     input_column: str = INPUT,
     malformed_column: str | None = None,
     on_loss: str = "fail",
-    time_column: str | None = None,
-    align: bool = True,
 ) -> DataFrame:
     """Return many inputs as one streaming DataFrame: the columns of `schema`, and `input_column`, a row's input.
 
@@ -35,16 +33,13 @@ def inputs(
                       JSON file that lists them, which is read again for every micro-batch
     readers           the largest number of tasks in a micro-batch; Readers(max_readers=8, latency="5 seconds") uses the fewest
                       that keep the bound on how long a row waits
-    rows_per_trigger  the largest number of rows in a micro-batch, shared among the inputs; None: all rows
+    rows_per_trigger  the largest number of rows in a micro-batch, shared fairly among the inputs; None: all rows
     input_column      the column that names a row's input
     malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
     on_loss           what to do if a file was shortened after it was read: "fail", or "skip", to read what it has now
-    time_column       the column of event time: a timestamp, a date or a whole number; default: the only timestamp
-    align             whether inputs are read in step by event time while more rows wait than fit in a micro-batch; else, and
-                      without a time column, each gets a max-min fair share
 
-    Raises ConfigError for invalid inputs, and for a time column that is missing or of another type. Needs PySpark 4.2.
+    Raises ConfigError for invalid inputs. Needs PySpark 4.2.
     """
     from skypane.runtime.spark.sources.many.source import ManySource, register  # noqa: PLC0415 - needs PySpark 4.2
 
@@ -60,8 +55,7 @@ def inputs(
                 )
             columns = columns.add(StructField(column, StringType()))
     options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger,
-               "inputColumn": input_column, "malformedColumn": malformed_column, "onLoss": on_loss,
-               "timeColumn": time_column, "align": align}  # fmt: skip
+               "inputColumn": input_column, "malformedColumn": malformed_column, "onLoss": on_loss}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()

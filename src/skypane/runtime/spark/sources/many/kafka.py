@@ -16,15 +16,13 @@ from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described, plain_meta
 from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, KafkaPartition, TopicOffsets, cluster_client
-from skypane.runtime.spark.sources.many.kafka_reader import CachedConsumer, cached_consumer, peeking_consumer
+from skypane.runtime.spark.sources.many.kafka_reader import cached_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _NAMED = re.compile(r"(.+)\[(\d+)\]")
-_GAPS = 4
-"""Offsets that are sampled for a row, because offsets may have gaps."""
 
 
 KEY: Final = "kafka"
@@ -140,9 +138,6 @@ class TopicInput(RowOffsets):
     def identity(self) -> str:
         return f"{self.cluster.servers}/{self.place}"
 
-    def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
-        return near, max(near, min(near + _GAPS * rows, last))
-
 
 def of(given: Mapping[str, Any], where: str) -> TopicSpec:
     """Return the topics that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
@@ -214,23 +209,10 @@ def _gone(
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of partitions; all partitions of a cluster are fetched together."""
-    return _rows(parts, columns, cached_consumer)
-
-
-def peek(
-    parts: Sequence[OffsetRange], columns: pa.Schema, _time: str
-) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
-    """Yield the rows of small ranges, by a consumer that fetches little beyond them."""
-    return _rows(parts, columns, peeking_consumer)
-
-
-def _rows(
-    parts: Sequence[OffsetRange], columns: pa.Schema, consumer: Callable[[Cluster], CachedConsumer]
-) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     own = {(part.input.cluster, part.input.place): part for part in parts if isinstance(part.input, TopicInput)}
     for cluster in dict.fromkeys(cluster for cluster, _ in own):
         ranges = {place: (part.start, part.end) for (of, place), part in own.items() if of == cluster}
-        for place, offsets, values in consumer(cluster).messages(ranges):
+        for place, offsets, values in cached_consumer(cluster).messages(ranges):
             part = own[cluster, place]
             assert isinstance(part.input, TopicInput)  # noqa: S101 - as chosen above
             for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):

@@ -30,9 +30,6 @@ _OPTIONS = {
     "fetch.queue.backoff.ms": 10,
 }
 
-_FEW = {"max.partition.fetch.bytes": 1 << 16, "queued.min.messages": 1}
-"""Options of a consumer of a few messages: by default it would fetch a mebibyte ahead in each partition."""
-
 
 @dataclass(slots=True)
 class PartitionReader:
@@ -51,13 +48,12 @@ class PartitionReader:
 class CachedConsumer:
     """This process's consumer of a cluster, kept because a connection costs more than a small range."""
 
-    def __init__(self, cluster: Cluster, more: Mapping[str, Any] | None = None) -> None:
-        """Create the consumer; `more` are options of the client beside the source's own."""
+    def __init__(self, cluster: Cluster) -> None:
         from confluent_kafka import Consumer  # noqa: PLC0415 - an extra
 
         self.cluster = cluster
         self.reasons = ClientErrors()
-        self.consumer = Consumer({**cluster.client_options(self.reasons), **_OPTIONS, **(more or {})})
+        self.consumer = Consumer({**cluster.client_options(self.reasons), **_OPTIONS})
 
     def messages(
         self, ranges: Mapping[KafkaPartition, tuple[int, int]]
@@ -141,9 +137,3 @@ class CachedConsumer:
 def cached_consumer(cluster: Cluster) -> CachedConsumer:
     """Return this process's consumer of a cluster, created at the first call."""
     return CachedConsumer(cluster)
-
-
-@cache
-def peeking_consumer(cluster: Cluster) -> CachedConsumer:
-    """Return this process's consumer of a few messages per partition, created at the first call."""
-    return CachedConsumer(cluster, _FEW)

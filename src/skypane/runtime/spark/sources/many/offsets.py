@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.metrics import WAITING
-
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
@@ -19,10 +17,6 @@ class Offsets:
     begun  name -> the offset at which the batch that ends here began, for inputs that did not continue where the last
            batch ended: a new input that begins after 0, or an input of which rows were skipped
     logs   name -> folder, for receivers' logs with names of their own: a receiver looks up there what was read
-    waiting   column of event time -> the event time in microseconds since which rows waited when the batch that ends
-              here was planned, of the input that was farthest behind; {} if it is unknown, or neither this batch nor
-              the one before left rows
-    more      whether the batch that ends here left rows, if event times of waiting rows are estimated
     """
 
     at: Mapping[str, int]
@@ -30,16 +24,13 @@ class Offsets:
     lost: int = 0
     begun: Mapping[str, int] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)
-    waiting: Mapping[str, int] = field(default_factory=dict)
-    more: bool = False
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
         """Return the offsets from an entry of Spark's offset log."""
-        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs", WAITING)}
-        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more, more="more" in offset)
+        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs")}
+        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more)
 
     def to_json(self) -> dict[str, Any]:
-        more = {name: dict(values) for name in ("begun", "logs", WAITING) if (values := getattr(self, name))}
-        left = {"more": True} if self.more else {}
-        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more, **left}
+        more = {name: dict(values) for name in ("begun", "logs") if (values := getattr(self, name))}
+        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more}

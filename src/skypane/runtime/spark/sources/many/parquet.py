@@ -99,13 +99,6 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
             ) from error
 
 
-def peek(
-    parts: Sequence[OffsetRange], columns: pa.Schema, time: str
-) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
-    """Yield the rows of ranges with the column `time` only: others would be read from the whole row group."""
-    return read(parts, pa.schema([columns.field(time)]))
-
-
 def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[tuple[int, pa.Table]]:
     """Yield rows [start, end) of a file as stored, with their offsets; only row groups that hold them are read."""
     with pq.ParquetFile(path) as file:
@@ -119,8 +112,6 @@ def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[t
                     if first < last:
                         yield at + first, pa.Table.from_batches([batch.slice(first, last - first)])
                     at += len(batch)
-                    if at >= end:
-                        return
             begin = after
     if begin < end:
         raise EOFError(f"it has {begin:,} rows")

@@ -1,7 +1,6 @@
 """Plan micro-batches in the driver: how far each input is read, and by which task.
 
-A batch's budget of rows is shared in step by event time (control/admission/alignment.py), where event times of waiting
-rows can be estimated (event_times.py), else fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
+A batch's budget of rows is shared fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
 Algorithm 1 assigns inputs to them. Two things differ from the paper: the rows of each input are known before they are
 read, and an input moves to another task at no cost, since the task only receives its offset. So the assignment needs no
 forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts with the fastest inputs, which are
@@ -21,7 +20,6 @@ from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
-from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
@@ -40,16 +38,10 @@ class Planner:
     """Plans micro-batches. Its state between batches improves plans but does not affect correctness: it may be lost."""
 
     def __init__(
-        self,
-        listing: Callable[[], Sequence[InputSpec]],
-        readers: int | Readers,
-        on_loss: str = "fail",
-        times: EventTimes | None = None,
+        self, listing: Callable[[], Sequence[InputSpec]], readers: int | Readers, on_loss: str = "fail"
     ) -> None:
         self.listing = listing
         self.on_loss = on_loss
-        #: estimates event times of waiting rows; None: inputs are read regardless of event time
-        self.times = times
         limit = readers.max_readers if isinstance(readers, Readers) else readers
         self.policy = Admission(max_readers=limit, strategy="ARI", even=_EVEN)
         self.sizing = ReaderCount(readers) if isinstance(readers, Readers) else None
@@ -98,27 +90,25 @@ class Planner:
             if one.last > (place := after.at.get(name, one.first)):
                 self._per_row(one.input, place)
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
-        waiting = {} if self.times is None else self.times.seconds_left()
-        return self.watch.table(self.found, self.per_row, before.at, after.at, readers, waiting)
+        return self.watch.table(self.found, self.per_row, before.at, after.at, readers)
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         self.found = discovered(self.listing(), start.at)
         begins, lost = self._begins(start)
         lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))
                  for name, one in self.found.items()}  # fmt: skip
-        longer = {name: last for name, last in lasts.items() if last > begins[name]}
+        waiting = {name: last for name, last in lasts.items() if last > begins[name]}
         if rows is None:
-            ends = {name: self.found[name].input.complete(begins[name], last) for name, last in longer.items()}
+            ends = {name: self.found[name].input.complete(begins[name], last) for name, last in waiting.items()}
         else:
-            ends = self._shared(begins, longer, rows, start)
+            ends = self._shared(begins, waiting, rows, start.turn)
         moved = {name: end for name, end in (begins | ends).items() if end != start.at.get(name, 0)}
         if not moved:
             return start
         begun = {name: begins[name] for name in moved if begins[name] != start.at.get(name, 0)}
-        end = Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs))
-        if self.times is None or rows is None:
-            return end
-        return replace(end, waiting=self.times.waiting_since(), more=self.times.more)
+        return Offsets(
+            {**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs)
+        )
 
     def _logs(self, before: Mapping[str, str]) -> dict[str, str]:
         """Return the folders of logs with names of their own; a renamed log is listed under its new name only."""
@@ -139,29 +129,17 @@ class Planner:
                 begins[name], lost = one.first, lost + 1
         return begins, lost
 
-    def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, start: Offsets) -> dict[str, int]:
-        """Return where the inputs' shares of the rows end; backlogs are estimated from the size of rows."""
+    def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, turn: int) -> dict[str, int]:
+        """Return where the inputs' fair shares of the rows end; backlogs are estimated from the size of rows."""
         wanted = {name: math.ceil((last - begins[name]) / self._per_row(self.found[name].input, begins[name]))
                   for name, last in lasts.items()}  # fmt: skip
         ends = {}
-        for name, share in self._shares(begins, lasts, wanted, rows, start).items():
+        for name, share in fair_shares(wanted, rows, turn).items():
             ends[name], read = self.found[name].input.after(begins[name], share, lasts[name])
             if read:
                 length = (ends[name] - begins[name]) / read
                 self.per_row[name] = (self.per_row.get(name, length) + length) / 2
         return ends
-
-    def _shares(
-        self, begins: Mapping[str, int], lasts: Mapping[str, int], wanted: Mapping[str, int], rows: int, start: Offsets
-    ) -> dict[str, int]:
-        """Return the rows of each input; event times matter only in a batch that leaves rows, and in the one after it."""
-        if self.times is None:
-            return fair_shares(wanted, rows, start.turn)
-        if sum(wanted.values()) <= rows and not start.more:
-            self.times.all_read()
-            return fair_shares(wanted, rows, start.turn)
-        waiting = {name: Waiting(self.found[name].input, begins[name], lasts[name], wanted[name]) for name in wanted}
-        return self.times.shares(waiting, rows, start.turn)
 
     def _per_row(self, one: Input, start: int) -> float:
         if one.name not in self.per_row:

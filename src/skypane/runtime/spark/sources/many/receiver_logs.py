@@ -80,14 +80,6 @@ class SegmentsInput(PathSpec):
                     break
         return end, counted
 
-    def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
-        with suppress(FileNotFoundError, CheckpointError):
-            for begin, stop, file, origin in _files(self.segments, near, last):
-                start, end = file.sample(begin, rows, stop)
-                if end > start:
-                    return origin + start, origin + end
-        return near, near
-
 
 def of(given: Mapping[str, Any], where: str) -> SegmentsInput:
     """Return the log or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""

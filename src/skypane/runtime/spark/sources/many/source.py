@@ -21,7 +21,6 @@ from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
-from skypane.runtime.spark.sources.many.event_times import EventTimes, time_column
 from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import to_json
 from skypane.runtime.spark.sources.many.offsets import Offsets
@@ -55,7 +54,7 @@ class ManySource(DataSource):
     """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
     The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
-    malformedColumn, onLoss, timeColumn and align.
+    malformedColumn and onLoss.
     """
 
     @classmethod
@@ -80,9 +79,7 @@ class ManySource(DataSource):
         check_nullable(own)
         for form in sorted({one.format for one in from_text(text) if one.format is not None}):
             check_columns(form, own)
-        time = time_column(own, self.options.get("timeColumn"))
-        times = EventTimes(own, time) if time is not None and self._flag("align", default=True) else None
-        planner = Planner(lambda: from_text(text), self._readers(), on_loss, times)
+        planner = Planner(lambda: from_text(text), self._readers(), on_loss)
         return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None))
 
     def _readers(self) -> int | Readers:
@@ -95,12 +92,6 @@ class ManySource(DataSource):
             raise ConfigError(
                 f"option readers of {FORMAT} must be a number, or a JSON object with the fields of Readers: {error}"
             ) from error
-
-    def _flag(self, option: str, *, default: bool) -> bool:
-        text = self.options.get(option, str(default)).lower()
-        if text not in {"true", "false"}:
-            raise ConfigError(f"option {option} of {FORMAT} must be true or false, got {text!r}")
-        return text == "true"
 
     def _count(self, option: str, default: int | None) -> int | None:
         text = self.options.get(option)

@@ -1,7 +1,0 @@
-"""Changes of a query whose state is kept: what the partials of the open panes hold is enough, or is stated as missing.
-
-comparison.py       the recorded query and the new one -> the differences, each kept, begun or refused
-aggregate_state.py  partials of other functions -> partials of the new ones
-passed_rows.py      rows with other columns, or of a larger k -> those of the new query
-phases.py           windows that hold rows read before the change, and how they are answered
-"""
