@@ -67,7 +67,7 @@ def test_worked_by_hand():
 
 
 def test_a_window_that_many_late_rows_amend_counts_once():
-    """Of every 20th second half of the rows are 5 s late: 2.5 % of the rows, 5 % of the windows."""
+    """Half of the rows of every 20th second are 5 s late: 2.5 % of the rows, 5 % of the windows."""
     event = np.arange(15_000, dtype=np.int64) * SECOND // 10
     late = (np.arange(15_000) % 200) < 5
     event = event[np.argsort(event + np.where(late, 5 * SECOND, 0), kind="stable")]
@@ -176,7 +176,7 @@ def test_a_policy_has_exactly_one_budget(budgets):
         AqKSlack(**budgets)
 
 
-def test_what_the_policy_says_of_itself():
+def test_budget_reserve_and_reason_are_those_of_windows():
     policy = AqKSlack(max_amended=0.05)
     assert (policy.amend_budget, policy.drop_budget, policy.reserve) == (0.05, None, 10)
     assert (AqKSlack(0.05).amend_budget, AqKSlack(0.05).reserve) == (None, 100)

@@ -44,7 +44,7 @@ class Clock(NamedTuple):
 
 
 class WindowCounts(NamedTuple):
-    """What a batch tells of windows.
+    """Counts of windows by which a batch changes the memories and the account.
 
     passed       windows with rows that the newest time has passed
     late         for each slack of EDGES, the windows that it would have amended, and that were not known as such
@@ -84,7 +84,7 @@ class RecentWindows:
     unavoidable: int = 0
 
     def after(self, arrivals: PaneArrivals, windows: Windows, clock: Clock) -> tuple[Self, WindowCounts]:
-        """Return the windows after a batch, and what it tells of them."""
+        """Return the windows after a batch, and its counts of them."""
         touched = _touched(arrivals, windows)
         number: IntArray = np.union1d(self.number, touched)
         known, at = np.searchsorted(number, self.number), np.searchsorted(number, touched)
