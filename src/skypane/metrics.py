@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from skypane import notebook
 from skypane.policy import Decision
-from skypane.snapshots import fields_from_json, fields_to_json
+from skypane.snapshots import ADDED, fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
 
@@ -93,6 +93,7 @@ class QueryMetrics:
     totals: dict[str, int]
     #: the decisions on the punctuation and on where the windows were answered
     decisions: tuple[Decision[Any], ...]
+    amended: dict[str, int] | None = field(default=None, metadata=ADDED)
 
     @classmethod
     def of(cls, metrics: BatchMetrics) -> Self:
@@ -168,7 +169,8 @@ class BatchMetrics:
     #: of a continuous skyline: updates emitted ("adds", "dels"), "rows" on the front, rows "stored" in all; else None
     front: dict[str, int] | None = None
     #: of a query that amends answers: late "rows" that entered answered windows, "windows" answered again, "panes" and
-    #: "bytes" kept for that, and panes "discarded" because they took too many bytes; else None
+    #: "bytes" kept for that, and panes "discarded" because they took too many bytes; and since the query has amended, of
+    #: "all_answered" windows those that were amended, "all_amended"; else None
     amended: dict[str, int] | None = None
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
@@ -181,11 +183,18 @@ class BatchMetrics:
     #: of a job of several queries: the metrics of each, by name; numbers of rows, panes and windows above are then their
     #: sums, `rows` and `seconds` those of the batch, `punctuation` the earliest, and `totals` is empty
     queries: dict[str, QueryMetrics] = field(default_factory=dict)
+    #: share of answered windows that late rows may amend; None if the policy has no such budget
+    amend_budget: float | None = None
 
     @property
     def drop_ratio(self) -> float:
         """Share of all rows seen that were dropped as late."""
         return self.dropped_rows / self.seen_rows if self.seen_rows else 0.0
+
+    @property
+    def amended_share(self) -> float | None:
+        """Share of all answered windows that late rows have amended; None if the query answers each window once."""
+        return None if self.amended is None else self.amended["all_amended"] / max(1, self.amended["all_answered"])
 
     @property
     def wlq_idle(self) -> float | None:
@@ -236,8 +245,9 @@ class BatchMetrics:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON value of all fields, with drop_ratio and wlq_idle."""
-        return fields_to_json(self) | {"drop_ratio": self.drop_ratio, "wlq_idle": self.wlq_idle}
+        """Return a JSON value of all fields, with drop_ratio, amended_share and wlq_idle."""
+        ratios = {"drop_ratio": self.drop_ratio, "amended_share": self.amended_share, "wlq_idle": self.wlq_idle}
+        return fields_to_json(self) | ratios
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:

@@ -58,6 +58,11 @@ class Plan:
                 "the newest time of each source" if self.progress.needs_source else "the sources, to judge their clocks"
             )
             raise ConfigError(f"{name} needs {needed}: name the column with the source, source=")
+        if self.progress.amend_budget is not None and self.amend is None:
+            raise ConfigError(
+                f"{type(self.progress).__name__}(max_amended={self.progress.amend_budget}) is a budget of windows that late "
+                "rows amend, and this job amends none: it needs late=Amend(...), or max_drop, a budget of rows, instead"
+            )
         self.query.validate(schema)
         return self.output_schema(schema)
 

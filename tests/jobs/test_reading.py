@@ -141,6 +141,7 @@ def test_top_k_takes_the_largest_by_default():
         ({"policy": "kslack"}, KSlack()),
         ({"policy": "kslack", "max_slack": "2 hours", "max_ahead": "1 hour"}, KSlack("2 hours", max_ahead="1 hour")),
         ({"policy": "aqkslack", "max_drop": 0.02}, AqKSlack(0.02)),
+        ({"policy": "aqkslack", "max_amended": 0.05}, AqKSlack(max_amended=0.05)),
         (
             {"policy": "kslack", "clocks": "align", "max_clock_offset": "5 minutes"},
             KSlack(clocks="align", max_clock_offset="5 minutes"),

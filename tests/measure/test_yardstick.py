@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from measure.yardstick import amended, streams
 from measure.yardstick import cells as yardstick
-from measure.yardstick import streams
 from measure.yardstick.clocks import scored
 
 from skypane.progress import AqKSlack, Watermark
@@ -107,3 +107,48 @@ def test_the_tables_have_a_row_for_each_window_and_batch():
     assert "2 cells; 2 of streams without a change, 2 of them" in yardstick.summary(steady)
     (row,) = yardstick.others(stream, cells)
     assert row.count("|") == 14
+
+
+@pytest.mark.parametrize("windows", [Windows.of("2 seconds"), Windows.of("10 seconds", "3 seconds")])
+def test_the_best_fixed_delay_is_the_smallest_that_amends_no_more_windows(windows: Windows):
+    rng = np.random.default_rng(4)
+    sent = np.cumsum(rng.exponential(200_000, 3_000))
+    event = sent[np.argsort(sent + rng.exponential(2_000_000, len(sent)), kind="stable")].astype(np.int64)
+    stream = amended.AmendedStream.of(streams.Stream("made", event, (windows,)), windows, 20)
+    run = PolicyRun.of(AqKSlack(max_amended=0.2), stream.cut)
+    late = set()
+    for number, punctuation in enumerate(run.punctuation[:-1].tolist(), 1):
+        for time in event[20 * number : 20 * number + 20].tolist():
+            ends = (windows.bounds(window)[1] for window in windows.windows_of(windows.pane_at(time)))
+            late |= {end for end in ends if end <= punctuation}
+    assert stream.ends[stream.amended(run.punctuation)].tolist() == sorted(late)
+
+    def fixed(delay: int) -> int:
+        punctuation = PolicyRun.fixed(delay, run, stream.cut).punctuation
+        return int(stream.amended(punctuation)[stream.judged].sum())
+
+    for most in (0, 1, 5, 30):
+        delay = stream.best_fixed(run, most)
+        assert fixed(delay) <= most < fixed(delay - 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["exponential", "Pareto, tail 1.2", "flights"])
+def test_a_budget_of_amended_windows_costs_what_the_best_fixed_delay_costs(name: str):
+    (stream,) = [stream for stream in streams.streams() if stream.name == name]
+    cut = amended.AmendedStream.of(stream, amended.WINDOWS[name], 200)
+    for budget in (0.05, 0.2):
+        found = cut.compared(AqKSlack(max_amended=budget))
+        mean, p99 = found.ratios
+        assert mean <= 1.08
+        assert p99 <= 1.3
+        assert 0.5 * budget < found.tested.amended <= budget
+
+
+def test_the_table_of_amended_windows_has_a_row_for_each_policy():
+    stream = streams.flights()
+    cut = amended.AmendedStream.of(stream, amended.WINDOWS["flights"], 5_000)
+    cells = [cut.compared(policy) for policy in amended.POLICIES.values()]
+    lines = amended.table([(stream, amended.WINDOWS["flights"], cells)]).splitlines()
+    assert len(lines) == 2 + len(amended.POLICIES)
+    assert {line.count("|") for line in lines} == {len(amended.HEAD) + 1}

@@ -24,6 +24,7 @@ POLICIES: list[SlackPolicy[Any]] = [
     KSlack(max_slack="60 us", max_ahead=None),
     AqKSlack(0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
     AqKSlack(0.01),
+    AqKSlack(max_amended=0.2),
     Readiness("100 us", max_ahead="1000 us"),
     Readiness("1 day", sources=("east", "south")),
 ]

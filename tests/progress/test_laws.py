@@ -19,6 +19,7 @@ POLICIES = [
     KSlack(max_slack="60 us", max_ahead="1000 us"),
     AqKSlack(0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
     AqKSlack(0.3, max_ahead="1000 us"),
+    AqKSlack(max_amended=0.3, reserve=1, max_slack="100 us", max_ahead="1000 us"),
     Readiness("100 us", max_ahead="1000 us"),
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)

@@ -33,6 +33,7 @@ from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import kept_panes, window_program
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.types import ConfigError
 from skypane.windows import Windows
 
 PARETO = sp.low("price") * sp.high("rating")
@@ -138,6 +139,10 @@ def assert_counted(seen: Sequence[sp.BatchMetrics], plan: Plan, events: Sequence
         assert metrics.amended is not None
         assert counts is not None
         assert (metrics.amended["rows"], metrics.amended["windows"]) == (counts.rows, counts.windows)
+        assert (metrics.amended["all_answered"], metrics.amended["all_amended"]) == (
+            counts.all_answered,
+            counts.all_amended,
+        )
         assert (metrics.amended["panes"], metrics.amended["discarded"]) == (counts.panes, counts.discarded)
         assert (metrics.amended["bytes"] > 0) is (counts.panes > 0)
         assert metrics.windows == sum(not answer.version for answer in outcome.answers) - _first_in_the_past(outcome)
@@ -164,6 +169,34 @@ def test_a_stream_amends_as_the_oracle(name: str, spark: SparkSession, tmp_path:
     assert_counted(seen, plan_of(query), batches)
     assert "window amended" in str(seen[-1])
     assert current(spark, tmp_path) == last(expected(plan_of(query), batches))
+
+
+def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(spark: SparkSession, tmp_path: Path):
+    batches, query = late_rows(38, batches=24, rows=60), QUERIES["skyline"]
+    policy = sp.AqKSlack(max_amended=0.3, reserve=1)
+    windows = Windows(20 * SECOND, 2 * SECOND)
+    plan = Plan(query, windows, "ts", policy, amend=AmendRule(600 * SECOND))
+    seen: list[sp.BatchMetrics] = []
+    for first, last in ((0, 12), (12, 24)):
+        write_batches(tmp_path / "in", batches[first:last], first=first)
+        late = sp.Amend("10 minutes", then=tmp_path / "late")
+        own: dict[str, Any] = {"window": windows, "progress": policy, "late": late}
+        seen += finish(job_of(spark, tmp_path, query, batches[0].schema, **own))
+    assert_as_defined(tmp_path, plan, batches, late=False)
+    assert_counted(seen, plan, batches)
+    assert seen[-1].amend_budget == 0.3
+    assert seen[-1].amended_share is not None
+    assert 0 < seen[-1].amended_share <= 0.35
+    decision = seen[-1].decision("progress")
+    assert decision is not None
+    assert "may be amended" in decision.because
+
+
+def test_a_budget_of_amended_windows_needs_late_amend(spark: SparkSession, tmp_path: Path):
+    schema = late_rows(38, batches=1)[0].schema
+    (tmp_path / "in").mkdir()
+    with pytest.raises(ConfigError, match=r"AqKSlack\(max_amended=0.05\) .* needs late=Amend\(...\), or max_drop"):
+        job_of(spark, tmp_path, QUERIES["top-k"], schema, progress=sp.AqKSlack(max_amended=0.05), late=None)
 
 
 @pytest.mark.parametrize("name", ["skyline", "aggregate that loses its rows"])

@@ -22,7 +22,7 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.plan import Plan
 from skypane.preference import Preference, Score
-from skypane.progress import KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -42,7 +42,13 @@ QUERIES: st.SearchStrategy[Query] = st.sampled_from(
     ]
 )
 POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
-    [Watermark("0 us"), Watermark("6 us"), Watermark("3 us", max_ahead="20 us", support=4, patience=7), KSlack()]
+    [
+        Watermark("0 us"),
+        Watermark("6 us"),
+        Watermark("3 us", max_ahead="20 us", support=4, patience=7),
+        KSlack(),
+        AqKSlack(max_amended=0.3, reserve=1, max_ahead="20 us", support=4, patience=7),
+    ]
 )
 EVENTS: st.SearchStrategy[list[local.Event]] = st.lists(
     st.one_of(tables(clean=False), tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8
@@ -109,6 +115,7 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
     plan = Plan(query, w, "time", policy, amend=AmendRule(within, max_bytes))
     columns = query.output_schema(SCHEMA).names
     taken, answers, answered = SCHEMA.empty_table(), Answers(), set[int]()
+    ever_amended = set[int]()
     for event, outcome in zip(events, local.run(plan, events), strict=True):
         came = entered(event, outcome)
         taken = pa.concat_tables([taken, came])
@@ -116,6 +123,9 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
         touched = set(windows_over(w, micros_of(came)))
         assert again & answered == touched & answered, "the windows of late rows are answered again, and only those"
         again_windows = len(again & answered)
+        ever_amended |= {
+            answer.window for answer in outcome.answers[: outcome.amended.windows if outcome.amended else 0]
+        }
         answered |= again
         # Held rows are not answered yet, and may be abandoned.
         assert answers.last == without_lateness(plan, taken, answered)
@@ -123,6 +133,7 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
         assert amended is not None
         assert amended.bytes <= max_bytes
         assert amended.windows >= again_windows
+        assert (amended.all_answered, amended.all_amended) == (len(answered), len(ever_amended))
 
 
 @given(QUERIES, windows(), st.lists(tables(), max_size=6), st.lists(st.integers(0, 60), max_size=5))
@@ -179,7 +190,7 @@ def test_a_row_is_late_when_its_first_window_is_final(w: Windows, batches: list[
         punctuation = max(newest) - 2 if newest else None
 
 
-@given(windows(), EVENTS, POLICIES)
+@given(windows(), EVENTS, POLICIES.filter(lambda policy: policy.amend_budget is None))
 def test_every_window_that_is_answered_without_amendments_has_a_first_version_with_them(
     w: Windows, events: list[local.Event], policy: ProgressPolicy
 ):

@@ -21,7 +21,7 @@ from skypane.plugins import Registered
 from skypane.progress import registry as progress
 from skypane.types import Length
 
-_LATER: Final = ("support", "patience", "reserve", "max_behind", "clocks", "max_clock_offset")
+_LATER: Final = ("support", "patience", "reserve", "max_behind", "clocks", "max_clock_offset", "max_amended")
 """Fields that summaries of earlier versions lack; without them in the file, such runs can be resumed."""
 
 

@@ -108,4 +108,5 @@ def _arrivals(windows: Windows, panes: list[PaneCount], sources: Mapping[str, So
         oldest=np.array([count.oldest for count in panes], np.int64),
         newest=np.array([count.newest for count in panes], np.int64),
         sources=sources,
+        windows=windows,
     )

@@ -53,6 +53,10 @@ class AmendCounts:
     panes     panes kept that no open window needs
     bytes     bytes of their partials
     discarded panes that this batch discarded because of max_bytes
+
+    Since the job has amended windows:
+    all_answered   windows answered
+    all_amended    those of them that late rows have amended, once or more, or that were first answered because of them
     """
 
     rows: int = 0
@@ -60,6 +64,8 @@ class AmendCounts:
     panes: int = 0
     bytes: int = 0
     discarded: int = 0
+    all_answered: int = 0
+    all_amended: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +84,16 @@ class ClosedPanes(Generic[P]):
     panes     the partials of each pane
     versions  the last version of each window that was amended; others have version 0
     first     the first window that can be amended; None before the first punctuation
+    answered  windows answered since panes are kept
+    amended_once   those of them that were amended, once or more, or that had no rows when they were passed
     """
 
     windows: Windows
     panes: Mapping[int, tuple[P, ...]] = field(default_factory=dict)
     versions: Mapping[int, int] = field(default_factory=dict)
     first: int | None = None
+    answered: int = 0
+    amended_once: int = 0
 
     @classmethod
     def begun(cls, panes: OpenPanes[P]) -> Self:
@@ -129,11 +139,20 @@ class ClosedPanes(Generic[P]):
         span = self.windows.panes_of(window)
         return int(bisect_left(filled, span.start) < bisect_left(filled, span.stop))
 
-    def after(self, now: OpenPanes[P], still: OpenPanes[P], amended: Iterable[WindowTask[P]]) -> Self:
-        """Return the value after a batch: the panes of `now` that are not in `still` are kept."""
+    def after(self, now: OpenPanes[P], still: OpenPanes[P], amended: Collection[WindowTask[P]], due: int) -> Self:
+        """Return the value after a batch that answers `due` windows for the first time, without late rows.
+
+        The panes of `now` that are not in `still` are kept.
+        """
         panes = {pane: partials for pane, partials in self.panes.items() if pane not in now.panes}
         panes |= {pane: partials for pane, partials in now.panes.items() if pane not in still.panes}
-        return replace(self, panes=panes, versions={**self.versions, **{task.window: task.version for task in amended}})
+        return replace(
+            self,
+            panes=panes,
+            versions={**self.versions, **{task.window: task.version for task in amended}},
+            answered=self.answered + due + sum(task.version == 0 for task in amended),
+            amended_once=self.amended_once + sum(task.window not in self.versions for task in amended),
+        )
 
     def limited(self, rule: AmendRule, punctuation: Micros | None, size: Callable[[P], int]) -> tuple[Self, int]:
         """Return the value without what the rule no longer keeps, and the number of panes discarded for their bytes."""
@@ -178,6 +197,7 @@ def amendment(
     closed: ClosedPanes[P],
     panes: PaneSteps[P],
     entered: Collection[PaneCount],
+    due: int,
     punctuation: Micros | None,
     size: Callable[[P], int],
 ) -> Amendment[P]:
@@ -185,11 +205,12 @@ def amendment(
 
     closed       what was kept before the batch
     entered      the rows that entered, by pane
+    due          windows that it answers for the first time because the punctuation has passed them
     punctuation  the punctuation after the batch
     size         returns the bytes of a partial
     """
     tasks = closed.amended(panes.before, panes.now, entered, changes=rule.changes)
-    kept, discarded = closed.after(panes.now, panes.still, tasks).limited(rule, punctuation, size)
+    kept, discarded = closed.after(panes.now, panes.still, tasks, due).limited(rule, punctuation, size)
     amended = {pane for task in tasks for pane, _ in task.panes}
     counts = AmendCounts(
         rows=sum(count.rows for count in entered if count.pane in amended),
@@ -197,5 +218,7 @@ def amendment(
         panes=len(kept.panes),
         bytes=sum(size(partial) for partials in kept.panes.values() for partial in partials),
         discarded=discarded,
+        all_answered=kept.answered,
+        all_amended=kept.amended_once,
     )
     return Amendment(tasks, kept, counts)

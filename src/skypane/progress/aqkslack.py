@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
 
 from skypane.progress.drop_account import DropAccount, Drops
 from skypane.progress.far_future import DAY
 from skypane.progress.kslack import largest_delay
 from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.recent_lateness import RecentDistances
+from skypane.progress.recent_lateness import RecentDistances, late_by_slack
+from skypane.progress.recent_windows import Clock, RecentWindows
 from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Length, Micros, micros
+from skypane.snapshots import ADDED
+from skypane.types import ConfigError, Duration, FloatArray, Length, Micros, micros
 from skypane.wording import count, percent, span
 
-#: Half-lives of the two memories, in rows that may be dropped: the long memory suits a steady stream, the short one a
-#: stream that has changed.
-_LONG, _SHORT = 400, 25
+Counted = Literal["rows", "windows"]
+
+
+class _Budget(NamedTuple):
+    """Numbers of a budget, in rows that may be dropped or in windows that may be amended.
+
+    long, short   half-lives of the two memories: the long one suits a steady stream, the short one a stream that has changed
+    enough        least number by which a slack is chosen
+    reserve       credit that the account should hold, unless the policy has another
+    """
+
+    long: int
+    short: int
+    enough: int
+    reserve: int
+
+
+#: A day has few windows, and an amended one is not lost: a budget of windows is learned from fewer of them.
+_BUDGETS: Final[dict[Counted, _Budget]] = {"rows": _Budget(400, 25, 10, 100), "windows": _Budget(100, 10, 5, 10)}
 #: Least number of cycles that each memory spans, and over which the account makes up for a difference. A cycle is a
 #: batch, or a pane and the slack behind it; it is a single sample and shows no trend, since it depends on where in its
 #: pane the newest time was.
@@ -26,7 +46,6 @@ _LONG_CYCLES, _SHORT_CYCLES, _ACCOUNT_CYCLES = 32, 4, 16
 _LONGEST_CYCLES = 4
 #: Rows later than the slack of K-slack are a trend once they have come for this part of their delay.
 _LASTING = 0.5
-RESERVE = 100
 
 
 @dataclass(frozen=True)
@@ -52,11 +71,28 @@ class AdaptiveProgress(Progress):
     short: RecentDistances = field(default_factory=RecentDistances)
     #: The source of at least half of the last batch's late rows, if sources are named and there is one.
     lagging: str | None = None
+    #: Whether the memories and the account count windows instead of rows, and the recent windows if they do.
+    of_windows: bool = field(default=False, metadata=ADDED)
+    windows: RecentWindows = field(default_factory=RecentWindows, metadata=ADDED)
+
+
+class _Sample(NamedTuple):
+    """A batch, in rows or in windows.
+
+    earning   by how many the account earns
+    known     how many the memories count, and `late` for each slack of EDGES how many of them it would have dropped
+    drops     those that were really dropped or amended
+    """
+
+    earning: int
+    known: int
+    late: FloatArray
+    drops: Drops
 
 
 @dataclass(frozen=True)
 class AqKSlack(SlackPolicy[AdaptiveProgress]):
-    """Drop at most the share `max_drop` of all rows, with the smallest slack that achieves it.
+    """Drop at most the share `max_drop` of all rows, or amend at most `max_amended` of the windows, with the smallest slack.
 
     K is the smallest slack that would have dropped at most a given share of the recent rows, and at most the slack of
     K-slack, the longest delay seen. The share is the budget, corrected slowly by an account of the rows really dropped:
@@ -74,12 +110,17 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
 
     Until enough rows are known, K is the longest delay seen: from the first row on, the policy never waits longer than
     K-slack. docs/progress.md derives this and describes what no policy can achieve.
+
+    With `max_amended` instead of `max_drop`, the same counts windows: of all answered windows, at most this share may be
+    amended, because a row came after the answer. The job then needs late=Amend(...).
     """
 
-    max_drop: float
+    max_drop: float | None = None
     max_slack: Duration | None = DAY
-    #: Credit, in rows, that the account should hold for delays that no policy can foresee.
-    reserve: int = RESERVE
+    #: Credit that the account should hold for delays that no policy can foresee; None: 100 rows, or 10 windows.
+    reserve: int | None = None
+    #: Largest share of the answered windows that late rows may amend; instead of max_drop.
+    max_amended: float | None = None
 
     State = AdaptiveProgress
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
@@ -87,26 +128,67 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: object = self.max_drop
+        if (self.max_drop is None) == (self.max_amended is None):
+            raise ConfigError(
+                "AqKSlack needs one budget: max_drop, the share of rows that may be dropped, such as 0.01, or max_amended, "
+                f"the share of windows that may be amended, such as 0.05; got max_drop={self.max_drop!r}, "
+                f"max_amended={self.max_amended!r}"
+            )
+        name = "max_drop" if self._counted == "rows" else "max_amended"
+        given: object = getattr(self, name)
         if not (isinstance(given, int | float) and 0 < given < 1):
-            raise ConfigError(f"max_drop is a share of rows such as 0.01, need 0 < max_drop < 1, got {self.max_drop!r}")
-        if self.reserve < 1:
-            raise ConfigError(f"reserve must be at least 1 row, got {self.reserve}")
+            raise ConfigError(f"{name} is a share of {self._counted} such as 0.01, need 0 < {name} < 1, got {given!r}")
+        if self.reserve is None:
+            object.__setattr__(self, "reserve", _BUDGETS[self._counted].reserve)
+        if self._reserve < 1:
+            raise ConfigError(f"reserve must be at least 1, got {self.reserve}")
         not_negative("max_slack", self.max_slack)
 
     @property
-    def drop_budget(self) -> float:
+    def _counted(self) -> Counted:
+        return "rows" if self.max_amended is None else "windows"
+
+    @property
+    def _share(self) -> float:
+        """The budget, as a share of what it counts."""
+        return (self.max_drop if self.max_amended is None else self.max_amended) or 0.0
+
+    @property
+    def _reserve(self) -> int:
+        return _BUDGETS[self._counted].reserve if self.reserve is None else self.reserve
+
+    @property
+    def drop_budget(self) -> float | None:
         """Largest share of rows that may be dropped."""
         return self.max_drop
+
+    @property
+    def amend_budget(self) -> float | None:
+        """Largest share of answered windows that late rows may amend."""
+        return self.max_amended
 
     @property
     def needs_backlog(self) -> bool:
         """Rows that are late because their input was behind are judged apart."""
         return True
 
+    def init(self) -> AdaptiveProgress:
+        """Return the state before the first batch."""
+        return AdaptiveProgress(of_windows=self._counted == "windows")
+
     def restore(self, snapshot: Any) -> AdaptiveProgress:
-        """Return the state that snapshot() wrote; a longest delay above this policy's `max_slack` is cut to it."""
+        """Return the state that snapshot() wrote.
+
+        A longest delay above this policy's `max_slack` is cut to it. If the budget was one of rows and is one of windows
+        now, or the reverse, the memories and the account begin again.
+        """
         state: AdaptiveProgress = super().restore(snapshot)
+        nothing = self.init()
+        if state.of_windows != nothing.of_windows:
+            begun = {
+                name: getattr(nothing, name) for name in ("of_windows", "windows", "long", "short", "credit", "known")
+            }
+            state = replace(state, since=state.newest, **begun)
         return state if self.max_slack is None else replace(state, longest=min(state.longest, micros(self.max_slack)))
 
     def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
@@ -114,34 +196,62 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         if newest is None or before.newest is None or before.since is None or before.patient is None:
             return replace(counted, since=newest, patient=newest)
         longest, behind = self._longest(before, arrivals, before.newest)
-        pane = int((arrivals.pane_end - arrivals.pane_start).max())
-        cycle = max(arrivals.total, before.long.rows_in(pane + before.slack))
-        longest_cycle = before.long.rows_in(pane + before.longest)
-        unavoidable, late = arrivals.late(before.patient), counted.dropped - before.dropped
-        relevant, drops = arrivals, Drops(late - unavoidable, unavoidable)
+        counted = replace(
+            counted,
+            longest=longest,
+            patient=max(before.patient, newest - longest),
+            unavoidable=before.unavoidable + arrivals.late(before.patient),
+            lagging=_lagging(arrivals),
+        )
         # Rows that K-slack would have dropped are left out, since no slack could have saved them: a source that was
         # silent for an hour and sends it all at once is not worth waiting for, unless it happens again or continues for
         # half an hour. If most rows of the batch are late then, they are a backlog, and all of them are left out. While an
         # input is known to be behind, such rows are left out for as long as it is.
-        if behind or newest - before.patient < _LASTING * longest:
-            backlog = 2 * late > arrivals.total
-            closed = before.punctuation if backlog and before.punctuation is not None else before.patient
-            relevant = arrivals.only(arrivals.pane_end > closed)
-            drops = Drops(0, late) if backlog else drops
-        distance, moved = before.newest - relevant.pane_end, newest - before.newest
-        half_life = max(_LONG / self.max_drop, _LONG_CYCLES * cycle, _LONGEST_CYCLES * longest_cycle)
-        account = DropAccount(before.credit).after(arrivals.total, drops, self.max_drop, self.reserve, longest_cycle)
+        lasting = not behind and newest - before.patient >= _LASTING * longest
+        backlog = not lasting and 2 * (counted.dropped - before.dropped) > arrivals.total
+        closed = before.punctuation if backlog and before.punctuation is not None else before.patient
+        windows, sample = self._sample(before, counted, arrivals, None if lasting else closed)
+        drops = Drops(0, sum(sample.drops)) if backlog else sample.drops
+
+        numbers, moved = _BUDGETS[self._counted], newest - before.newest
+        pane = int((arrivals.pane_end - arrivals.pane_start).max())
+        cycle = max(sample.earning, before.long.rows_in(pane + before.slack))
+        longest_cycle = before.long.rows_in(pane + before.longest)
+        half_life = max(numbers.long / self._share, _LONG_CYCLES * cycle, _LONGEST_CYCLES * longest_cycle)
+        short_half_life = max(numbers.short / self._share, _SHORT_CYCLES * cycle)
+        account = DropAccount(before.credit).after(sample.earning, drops, self._share, self._reserve, longest_cycle)
         measured = replace(
             counted,
-            longest=longest,
-            patient=max(before.patient, newest - longest),
-            unavoidable=before.unavoidable + unavoidable,
             credit=account.credit,
-            long=before.long.add(distance, relevant.rows, moved, half_life),
-            short=before.short.add(distance, relevant.rows, moved, max(_SHORT / self.max_drop, _SHORT_CYCLES * cycle)),
-            lagging=_lagging(arrivals),
+            long=before.long.add_late(sample.late, sample.known, moved, half_life),
+            short=before.short.add_late(sample.late, sample.known, moved, short_half_life),
+            windows=windows,
         )
         return self._adapted(measured, newest - before.since, pane, cycle)
+
+    def _sample(
+        self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals, closed: Micros | None
+    ) -> tuple[RecentWindows, _Sample]:
+        """Return the recent windows after a batch, and the batch as the budget counts it.
+
+        closed   rows of panes that end up to here are left out of the memories; None: no rows
+        """
+        newest, patient = before.newest, before.patient
+        if newest is None or patient is None or counted.newest is None or counted.patient is None:
+            raise ValueError("a batch before this one has set the newest time")
+        if self._counted == "rows":
+            relevant = arrivals if closed is None else arrivals.only(arrivals.pane_end > closed)
+            late = late_by_slack(newest - relevant.pane_end, relevant.rows)
+            unavoidable = counted.unavoidable - before.unavoidable
+            drops = Drops(counted.dropped - before.dropped - unavoidable, unavoidable)
+            return before.windows, _Sample(arrivals.total, relevant.total, late, drops)
+        if arrivals.windows is None:  # held rows that a drain accepts: their windows are answered with them
+            return before.windows, _Sample(0, 0, np.empty(0), Drops(0, 0))
+        answered = patient if before.punctuation is None else before.punctuation
+        clock = Clock(newest, counted.newest, answered, patient, closed, counted.patient)
+        windows, found = before.windows.after(arrivals, arrivals.windows, clock)
+        drops = Drops(found.amended - found.unavoidable, found.unavoidable)
+        return windows, _Sample(found.passed, found.passed, found.late, drops)
 
     def _longest(self, before: AdaptiveProgress, arrivals: PaneArrivals, newest: Micros) -> tuple[Micros, bool]:
         """Return the longest delay seen, and whether an input was behind by more than that.
@@ -160,14 +270,15 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""
         account = DropAccount(state.credit)
-        share = account.share(self.max_drop, self.reserve, _ACCOUNT_CYCLES * cycle)
-        slack, lately = state.long.slack_for(share, watched, pane, account.care(self.reserve)), False
-        if slack is not None and account.in_debt(self.reserve):
-            recent = state.short.slack_for(share, watched, pane)
+        reserve, enough = self._reserve, _BUDGETS[self._counted].enough
+        share = account.share(self._share, reserve, _ACCOUNT_CYCLES * cycle)
+        slack, lately = state.long.slack_for(share, watched, pane, account.care(reserve), enough), False
+        if slack is not None and account.in_debt(reserve):
+            recent = state.short.slack_for(share, watched, pane, enough=enough)
             lately = recent is None or recent > slack
             slack = None if recent is None else max(slack, recent)
-        elif slack is not None and account.full(self.reserve):
-            recent = state.short.slack_for(share, watched, pane)
+        elif slack is not None and account.full(reserve):
+            recent = state.short.slack_for(share, watched, pane, enough=enough)
             lately = recent is not None and recent < slack
             slack = slack if recent is None else min(slack, recent)
         known = slack is not None and slack <= state.longest
@@ -179,27 +290,33 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         """Return the reason for the current punctuation in one line."""
         if state.since is None:
             return "no row has come yet"
+        lost = "dropped" if self._counted == "rows" else "amended"
         if state.known:
-            memory = "most recent rows" if state.lately else "rows remembered"
-            why = f"{span(state.slack)} would have dropped {percent(state.would_drop)} of the {memory}"
+            memory = f"most recent {self._counted}" if state.lately else f"{self._counted} remembered"
+            why = f"{span(state.slack)} would have {lost} {percent(state.would_drop)} of the {memory}"
         else:
             why = f"{span(state.slack)}, the longest delay seen, as K-slack"
-        line = f"{why}; {percent(state.share)} may be dropped, the credit is {count(round(state.credit))} rows"
-        if state.unavoidable:
+        line = (
+            f"{why}; {percent(state.share)} may be {lost}, the credit is {count(round(state.credit))} {self._counted}"
+        )
+        if self._counted == "windows" and state.windows.unavoidable:
+            line += f"; of {count(state.windows.total)} amended {count(state.windows.unavoidable)} by rows later than any before them"
+        if self._counted == "rows" and state.unavoidable:
             line += f"; of {count(state.dropped)} dropped {count(state.unavoidable)} were later than any before them"
         if state.lagging is not None:
             line += f"; most late rows are from {state.lagging}"
         return line + clocks_off(state)
 
     def figures(self, state: AdaptiveProgress) -> dict[str, float]:
-        """Return the numbers in explain(): shares of rows, rows, and the longest delay in microseconds."""
-        return {
+        """Return the numbers in explain(): shares and numbers of rows or windows, and the longest delay in microseconds."""
+        figures = {
             "share": state.share,
             "credit": state.credit,
             "would_drop": state.would_drop,
             "longest": state.longest,
             "unavoidable": state.unavoidable,
         }
+        return figures if self._counted == "rows" else figures | {"amended": state.windows.total}
 
 
 def _lagging(arrivals: PaneArrivals) -> str | None:

@@ -49,6 +49,8 @@ class PaneArrivals:
     #: Event time of the next row of the input that was farthest behind when the batch was planned, if the batch or the
     #: one before it left rows; None: it did not, or the source does not estimate it.
     waiting_since: Micros | None = None
+    #: The windows that the panes are cut from; None: not known.
+    windows: Windows | None = None
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}
@@ -73,7 +75,7 @@ class PaneArrivals:
         ordered = np.sort(np.asarray(times, np.int64))
         panes, first, rows = np.unique(windows.panes_at(ordered), return_index=True, return_counts=True)
         starts, ends = windows.pane_start(panes), windows.pane_end(panes)
-        return cls(starts, ends, rows, ordered[first], ordered[first + rows - 1])
+        return cls(starts, ends, rows, ordered[first], ordered[first + rows - 1], windows=windows)
 
     def __len__(self) -> int:
         """Return the number of panes."""

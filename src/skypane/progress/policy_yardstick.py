@@ -69,7 +69,7 @@ class BatchedStream:
         cuts = [*np.flatnonzero(np.diff(step, prepend=-1)).tolist(), len(step)]
         parts = (slice(*bounds) for bounds in pairwise(cuts))
         arrivals = [
-            PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part], known)
+            PaneArrivals(start[part], end[part], rows[part], oldest[part], newest[part], known, windows=windows)
             for part, known in zip(parts, sources, strict=True)
         ]
         return cls(windows, batch, arrivals, step, end, rows, arrived)

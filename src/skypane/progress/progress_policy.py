@@ -105,6 +105,11 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
         """Largest share of rows that may be dropped, or None if the policy has no budget."""
         return None
 
+    @property
+    def amend_budget(self) -> float | None:
+        """Largest share of answered windows that late rows may amend, or None if the policy has no such budget."""
+        return None
+
     @abstractmethod
     def settle(self, state: Any) -> tuple[Any, Decision[Punctuation]]:
         """Return the state after a drain has accepted or abandoned the held panes, and the decision on them."""

@@ -21,7 +21,7 @@ _CARE = 1.0
 #: Blocks in a half-life.
 _BLOCKS = 32
 #: Least number of rows that the share must amount to before a slack is returned.
-_ENOUGH = 10
+ENOUGH = 10
 _ARRAYS = ("dropped", "squares", "block")
 _NOTHING: FloatArray = np.empty(0)
 _NOTHING.flags.writeable = False
@@ -74,11 +74,11 @@ class RecentDistances:
 
         `moved` is how far the newest time moved with these rows; `half_life` is a number of rows.
         """
-        count = int(rows.sum())
+        return self.add_late(late_by_slack(distance, rows), int(rows.sum()), moved, half_life)
+
+    def add_late(self, fresh: FloatArray, count: int, moved: Micros, half_life: float) -> Self:
+        """Return the memory after `count` more rows; `fresh`: for each slack of EDGES, the late rows it would have dropped."""
         keep = float(power(0.5, count / half_life))
-        has_one = distance >= 0
-        bins = np.searchsorted(EDGES[:-1], distance[has_one], side="right") - 1
-        fresh = np.bincount(bins, weights=rows[has_one])[::-1].cumsum()[::-1]
         dropped = _sum(self.dropped * keep, fresh)
         squares, block, block_rows = self.squares * keep, _sum(self.block, fresh), self.block_rows + count
         if block_rows >= half_life / _BLOCKS:
@@ -90,8 +90,10 @@ class RecentDistances:
         """Return the rows that come, at the recent rate, while the newest time moves by `span`; 0 if it is unknown."""
         return self.total * span / self.span if self.span else 0.0
 
-    def slack_for(self, share: float, watched: Micros, pane: Micros, care: float = 0.0) -> Micros | None:
-        """Return the smallest slack that would drop at most `share` of the rows, or None if too few rows are known.
+    def slack_for(
+        self, share: float, watched: Micros, pane: Micros, care: float = 0.0, enough: float = ENOUGH
+    ) -> Micros | None:
+        """Return the smallest slack that would drop at most `share` of the rows, or None if that is not `enough` rows.
 
         `watched` is the length of event time over which the stream has been observed. The rows that a slack drops of a
         pane come over a cycle, the pane and the slack behind it. So a slack is known after one cycle, and the expected
@@ -100,7 +102,7 @@ class RecentDistances:
         edge (1), which is known to suffice.
         """
         budget = share * self.total
-        if budget < _ENOUGH:
+        if budget < enough:
             return None
         edges = EDGES[: len(self.dropped) + 1]
         cycles = watched / (float(pane) + edges)
@@ -140,6 +142,19 @@ class RecentDistances:
         return isinstance(other, RecentDistances) and self.snapshot() == other.snapshot()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def bins_of(distance: IntArray) -> IntArray:
+    """Return for each distance the index in EDGES of the largest slack up to it; -1: it is negative."""
+    bins: IntArray = np.searchsorted(EDGES[:-1], distance, side="right") - 1
+    return bins
+
+
+def late_by_slack(distance: IntArray, rows: IntArray) -> FloatArray:
+    """Return for each slack of EDGES how many of the `rows` at each `distance` it would have dropped."""
+    has_one = distance >= 0
+    late: FloatArray = np.bincount(bins_of(distance[has_one]), weights=rows[has_one])[::-1].cumsum()[::-1]
+    return late
 
 
 def _plain(value: FloatArray | float) -> Any:

@@ -185,7 +185,7 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
         still = panes.retire(progress.punctuation)
         if plan.amend is not None:
             steps = PaneSteps(before, panes, still)
-            done = amendment(plan.amend, closed, steps, counts, progress.punctuation, _nbytes)
+            done = amendment(plan.amend, closed, steps, counts, len(due), progress.punctuation, _nbytes)
             again, closed, amended = done.tasks, done.closed, done.counts
         panes = still
         account = account.after(read, counts, rejection, step.abandoned, [*again, *due])

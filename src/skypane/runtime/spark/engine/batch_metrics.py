@@ -51,6 +51,7 @@ def batch_metrics(
         unavoidable_rows=getattr(step.state, "unavoidable", None),
         totals=after.totals.to_json(),
         drop_budget=plan.progress.drop_budget,
+        amend_budget=plan.progress.amend_budget,
         open_panes=len(after.open.panes),
         open_rows=after.rows,
         open_bytes=after.bytes,

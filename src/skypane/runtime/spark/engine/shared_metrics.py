@@ -35,6 +35,7 @@ def shared_metrics(
         seen_rows=sum(one.seen_rows for one in each),
         dropped_rows=sum(one.dropped_rows for one in each),
         drop_budget=each[0].drop_budget,
+        amend_budget=each[0].amend_budget,
         open_panes=sum(one.open_panes for one in each),
         open_rows=sum(one.open_rows for one in each),
         open_bytes=sum(one.open_bytes for one in each),
@@ -57,6 +58,7 @@ def shared_metrics(
         rho_wlq=rho_of(window_period_of(measured)),
         workers=asdict(steering.workers),
         held_rows=sum(one.held_rows for one in each),
+        amended=_amended(each),
         decisions=tuple(plain(steering.costs, steering.splitting, steering.exchange, steering.elastic)),
         queries={name: QueryMetrics.of(one) for name, one in queries.items()},
     )
@@ -67,6 +69,12 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for count in counts:
         total.update(count)
     return dict(total)
+
+
+def _amended(each: Sequence[BatchMetrics]) -> dict[str, int] | None:
+    """Return the counts of amended windows of all queries; None if they answer each window once."""
+    counts = [one.amended for one in each if one.amended is not None]
+    return _added(counts) if counts else None
 
 
 def _earliest(times: Sequence[Micros | None]) -> Micros | None:

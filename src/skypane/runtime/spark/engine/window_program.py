@@ -84,7 +84,7 @@ class WindowedProgram:
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
             still = panes.retire(step.state.punctuation)
-            amended = self._amendment(level, step, state, PaneSteps(state.open, panes, still))
+            amended = self._amendment(level, step, state, PaneSteps(state.open, panes, still), len(due))
             again = [] if amended is None else amended.tasks
             after = self._intake.after(level, step, state, [*again, *due], still)
             copied: frozenset[str] = frozenset()
@@ -150,14 +150,14 @@ class WindowedProgram:
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
 
     def _amendment(
-        self, level: LiftReports, step: ProgressStep, state: WindowState, panes: PaneSteps[PartialReference]
+        self, level: LiftReports, step: ProgressStep, state: WindowState, panes: PaneSteps[PartialReference], due: int
     ) -> Amendment[PartialReference] | None:
         """Return what the late rows of a batch amend; None if windows are answered once."""
         rule = self._plan.amend
         if rule is None or state.closed is None:
             return None
         entered = [pane.count for pane in level.panes]
-        return amendment(rule, state.closed, panes, entered, step.state.punctuation, size_of)
+        return amendment(rule, state.closed, panes, entered, due, step.state.punctuation, size_of)
 
     def _answer(
         self,

@@ -73,7 +73,8 @@ class WindowState:
             return value
         versions = {str(window): version for window, version in self.closed.versions.items()}
         closed = {"panes": _snapshot(self.closed.panes), "versions": versions, "first": self.closed.first}
-        return value | {"closed": closed}
+        counts = {"answered": self.closed.answered, "amended_once": self.closed.amended_once}
+        return value | {"closed": closed | counts}
 
     def readmitting(self, reason: str, rows: int, through: int) -> Self:
         """Return the state in which rows that were rejected for `reason`, up to a batch, will be read again."""
@@ -130,6 +131,8 @@ def _closed(panes: OpenPanes[PartialReference], saved: Mapping[str, Any] | None)
         return begun
     try:
         versions = {int(window): int(version) for window, version in saved["versions"].items()}
-        return replace(begun, panes=_panes(saved["panes"]), versions=versions, first=saved["first"])
+        kept = replace(begun, panes=_panes(saved["panes"]), versions=versions, first=saved["first"])
+        # Checkpoints of earlier versions lack the counts.
+        return replace(kept, answered=int(saved.get("answered", 0)), amended_once=int(saved.get("amended_once", 0)))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the closed panes in the checkpoint cannot be read: {error!r}") from error

@@ -1,0 +1,219 @@
+"""AqKSlack with a budget of amended windows: worked by hand, against a definition, and on streams of many kinds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.progress.streams import batches, heavy_tailed
+
+from skypane.progress import AqKSlack, KSlack, PaneArrivals
+from skypane.progress.recent_windows import MOST
+from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
+
+SECOND = 1_000_000
+TUMBLING = Windows(SECOND, SECOND)
+
+
+def states(policy, event, batch, windows=TUMBLING):
+    state = policy.init()
+    for start in range(0, len(event), batch):
+        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], windows))[0]
+        yield state
+
+
+def amended_by(found, event, batch, windows=TUMBLING):
+    """Return the windows that a row came for after the punctuation had passed them, and all windows with a row."""
+    amended, known = set(), set()
+    for number, start in enumerate(range(0, len(event), batch)):
+        panes = np.unique(windows.panes_at(event[start : start + batch]))
+        touched = {window for pane in panes.tolist() for window in windows.windows_of(pane)}
+        if number:
+            passed = found[number - 1].punctuation
+            amended |= {window for window in touched if windows.bounds(window)[1] <= passed}
+        known |= touched
+    return amended, known
+
+
+def late_windows(every, delay):
+    """Ten rows a second for 1,500 seconds; of every n-th second one row comes `delay` microseconds late."""
+    event = np.arange(15_000, dtype=np.int64) * SECOND // 10
+    late = (np.arange(15_000) % (10 * every)) == 5
+    order = np.argsort(event + np.where(late, delay, 0), kind="stable")
+    return event[order]
+
+
+def test_worked_by_hand():
+    """One row of a hundred is 5 s late, in one window of ten: a budget of 5 % waits for them, one of 20 % does not."""
+    event = late_windows(10, 5 * SECOND)
+    *_, strict = found = list(states(AqKSlack(max_amended=0.05), event, 10))
+    *_, generous = freely = list(states(AqKSlack(max_amended=0.2), event, 10))
+    # Their windows end up to 4.4 s before the newest time, within one step of 9 %.
+    assert 4.0 * SECOND <= strict.slack <= 5 * SECOND
+    assert generous.slack == 0
+    for last, run, most in ((strict, found, 0.05), (generous, freely, 0.12)):
+        amended, windows = amended_by(run, event, 10)
+        assert len(amended) == last.windows.total
+        assert len(amended) <= most * len(windows)
+    assert generous.windows.total > 130
+    # The budget of rows that are dropped would not wait: 1 % of the rows are late.
+    *_, rows = states(AqKSlack(0.02), event, 10)
+    assert rows.slack == 0
+
+
+def test_a_window_that_many_late_rows_amend_counts_once():
+    """Half of the rows of every 20th second are 5 s late: 2.5 % of the rows, 5 % of the windows."""
+    event = np.arange(15_000, dtype=np.int64) * SECOND // 10
+    late = (np.arange(15_000) % 200) < 5
+    event = event[np.argsort(event + np.where(late, 5 * SECOND, 0), kind="stable")]
+    *_, last = found = list(states(AqKSlack(max_amended=0.1), event, 10))
+    amended, windows = amended_by(found, event, 10)
+    assert last.slack == 0
+    assert len(amended) == last.windows.total == pytest.approx(0.05 * len(windows), rel=0.1)
+
+
+@pytest.mark.long
+@settings(max_examples=15)
+@given(
+    st.tuples(st.integers(0, 2**32 - 1), st.floats(1.05, 3), st.floats(0.01, 3), st.sampled_from([50, 500])),
+    st.sampled_from([0.02, 0.05, 0.2]),
+    st.sampled_from([Windows(SECOND // 10, SECOND // 10), Windows(SECOND // 4, SECOND // 10)]),
+)
+def test_is_never_later_than_k_slack(stream, budget, windows):
+    seed, shape, scale, batch = stream
+    event = heavy_tailed(10_000, shape, scale, np.random.default_rng(seed))
+    found = states(AqKSlack(max_amended=budget), event, batch, windows)
+    for state, patient in zip(found, states(KSlack(), event, batch, windows), strict=True):
+        assert state.punctuation >= patient.punctuation
+        assert (state.patient, state.longest, state.unavoidable) == (
+            patient.punctuation,
+            patient.slack,
+            patient.dropped,
+        )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("shape", [1.2, 2.0, 3.0])
+@pytest.mark.parametrize("budget", [0.05, 0.2])
+def test_chooses_to_amend_no_more_than_its_budget_on_heavy_tailed_streams(seed, shape, budget):
+    """Windows that K-slack amends as well are beyond any policy that is never later than it."""
+    windows = Windows(SECOND // 50, SECOND // 50)
+    event = heavy_tailed(60_000, shape, 0.1, np.random.default_rng(seed))
+    found = list(states(AqKSlack(max_amended=budget), event, 100, windows))
+    amended, known = amended_by(found, event, 100, windows)
+    last = found[-1]
+    assert len(amended) <= last.windows.total <= 1.05 * len(amended)
+    assert last.windows.total - last.windows.unavoidable <= budget * len(known)
+
+
+@pytest.mark.parametrize("windows", [TUMBLING, Windows(10 * SECOND, 2 * SECOND), Windows(5 * SECOND, 2 * SECOND)])
+def test_the_budget_is_kept_and_spent_while_delays_do_not_change(windows):
+    rng = np.random.default_rng(3)
+    sent = np.cumsum(rng.exponential(0.1 * SECOND, 100_000))
+    event = sent[np.argsort(sent + rng.exponential(SECOND, len(sent)), kind="stable")].astype(np.int64)
+    for budget in (0.05, 0.2):
+        found = list(states(AqKSlack(max_amended=budget), event, 50, windows))
+        amended, known = amended_by(found, event, 50, windows)
+        assert 0.6 * budget < len(amended) / len(known) <= budget
+        waited = np.array([state.newest - state.punctuation for state in found[len(found) // 5 :]])
+        assert waited.max() < found[-1].longest
+
+
+@given(batches(max_batches=20), st.sampled_from([Windows(10, 10), Windows(35, 10), Windows(60, 15)]), st.data())
+def test_a_restart_at_any_batch_decides_the_same(stream, windows, data):
+    policy = AqKSlack(max_amended=0.3, reserve=1)
+    at = data.draw(st.integers(0, len(stream)))
+    state = other = policy.init()
+    for number, times in enumerate(stream):
+        if number == at:
+            other = policy.restore(json.loads(json.dumps(policy.snapshot(other))))
+        arrivals = PaneArrivals.of_times(times, windows)
+        state, decision = policy.decide(state, arrivals)
+        other, again = policy.decide(other, arrivals)
+        assert (other, again) == (state, decision)
+
+
+@given(st.lists(st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=8), min_size=1, max_size=20))
+def test_the_state_is_bounded(stream):
+    policy = AqKSlack(max_amended=0.05, max_ahead=None, max_slack=None)
+    state = policy.init()
+    for times in stream:
+        state = policy.decide(state, PaneArrivals.of_times(times, TUMBLING))[0]
+        assert len(state.windows.number) <= MOST + 1
+
+
+def test_the_state_is_small_after_a_long_stream():
+    event = heavy_tailed(50_000, 1.2, 1.0, np.random.default_rng(1))
+    policy = AqKSlack(max_amended=0.05)
+    *_, last = states(policy, event, 100, Windows(SECOND // 2, SECOND // 100))
+    assert len(json.dumps(policy.snapshot(last))) < 100_000
+
+
+def test_windows_of_held_rows_that_a_drain_answers_count_for_nothing():
+    policy = AqKSlack(max_amended=0.3, support=4)
+    *_, state = states(policy, np.array([*range(0, 50 * SECOND, SECOND // 2), 10**13, 10**13]), 20)
+    assert state.held.rows == 2
+    settled = policy.settle(state)[0]
+    assert settled.held.rows == 0
+    assert settled.windows.total == state.windows.total
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "5 %"])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(ConfigError, match=r"max_amended is a share of windows"):
+        AqKSlack(max_amended=share)
+
+
+@pytest.mark.parametrize("budgets", [{}, {"max_drop": 0.01, "max_amended": 0.05}])
+def test_a_policy_has_exactly_one_budget(budgets):
+    with pytest.raises(ConfigError, match=r"AqKSlack needs one budget: max_drop.*or max_amended"):
+        AqKSlack(**budgets)
+
+
+def test_budget_reserve_and_reason_are_those_of_windows():
+    policy = AqKSlack(max_amended=0.05)
+    assert (policy.amend_budget, policy.drop_budget, policy.reserve) == (0.05, None, 10)
+    assert (AqKSlack(0.05).amend_budget, AqKSlack(0.05).reserve) == (None, 100)
+    assert policy.describe() == AqKSlack(max_amended=0.05, reserve=10).describe()
+    *_, last = states(policy, late_windows(10, 5 * SECOND), 10)
+    line = policy.explain(last)
+    assert "would have amended" in line
+    assert "6 % may be amended, the credit is 20 windows" in line
+    assert "of 1 amended 1 by rows later than any before them" in line
+    assert "amended" in policy.figures(last)
+
+
+def test_another_kind_of_budget_begins_its_memory_again():
+    """Rows and windows cannot be added up; the longest delay and the punctuation remain."""
+    event = late_windows(10, 5 * SECOND)
+    rows, windows = AqKSlack(0.02), AqKSlack(max_amended=0.05)
+    *_, before = states(rows, event, 10)
+    after = windows.restore(rows.snapshot(before))
+    assert (after.punctuation, after.newest, after.longest) == (before.punctuation, before.newest, before.longest)
+    assert (after.of_windows, after.credit, after.long.total) == (True, 0, 0)
+    assert rows.restore(rows.snapshot(before)) == before
+    *_, counted = states(windows, event, 10)
+    back = rows.restore(windows.snapshot(counted))
+    assert (back.of_windows, back.long.total, len(back.windows.number)) == (False, 0, 0)
+    assert windows.restore(windows.snapshot(counted)) == counted
+
+
+def test_a_checkpoint_of_an_earlier_version_is_one_of_rows():
+    policy = AqKSlack(0.02)
+    *_, last = states(policy, late_windows(10, 5 * SECOND), 10)
+    snapshot = policy.snapshot(last)
+    del snapshot["of_windows"], snapshot["windows"]
+    assert policy.restore(snapshot) == last
+
+
+def test_a_damaged_state_is_refused():
+    policy = AqKSlack(max_amended=0.1)
+    with pytest.raises(CheckpointError):
+        policy.restore({**policy.snapshot(policy.init()), "windows": {"runs": 3}})
+    assert replace(policy.init()) == policy.init()
