@@ -170,6 +170,8 @@ class BatchMetrics:
     #: of a query that amends answers: late "rows" that entered answered windows, "windows" answered again, "panes" and
     #: "bytes" kept for that, and panes "discarded" because they took too many bytes; else None
     amended: dict[str, int] | None = None
+    #: open windows answered before their end, if the query answers early
+    early_windows: int = 0
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
     totals: dict[str, int] = field(default_factory=dict)
@@ -228,6 +230,7 @@ class BatchMetrics:
             ("late rows", self.late_rows),
             ("rows quarantined", sum(self.quarantined.values())),
             ("windows answered", self.windows),
+            ("windows answered early", self.early_windows),
             ("windows amended", (self.amended or {}).get("windows", 0)),
             ("result rows", self.window_rows if self.front is None else 0),
             ("updates of the front", self._updates),

@@ -76,7 +76,7 @@ class ClosedPanes(Generic[P]):
     """Partials of the panes that only answered windows hold, as an immutable value.
 
     panes     the partials of each pane
-    versions  the last version of each window that was amended; others have version 0
+    versions  the last version of each window that was amended or answered early; others have version 0
     first     the first window that can be amended; None before the first punctuation
     """
 
@@ -120,7 +120,12 @@ class ClosedPanes(Generic[P]):
         if not changes:
             return tasks
         old = replace(now, panes={**self.panes, **before.panes}).tasks(windows)
-        return [replace(task, replaced=was.panes) for task, was in zip(tasks, old, strict=True)]
+        return [_replacing(task, was) for task, was in zip(tasks, old, strict=True)]
+
+    def answered(self, due: Iterable[WindowTask[P]]) -> Self:
+        """Return the value with the versions of windows that are answered at their end, after early answers."""
+        versions = {task.window: task.version for task in due if task.version}
+        return replace(self, versions={**self.versions, **versions})
 
     def _next_version(self, window: int, filled: Sequence[int]) -> int:
         """Return the version of a window that is answered again; one that had no rows so far is answered first now."""
@@ -162,6 +167,11 @@ class ClosedPanes(Generic[P]):
             versions={number: version for number, version in self.versions.items() if number >= first},
             first=first,
         )
+
+
+def _replacing(task: WindowTask[P], was: WindowTask[P]) -> WindowTask[P]:
+    """Return a task that is answered as the difference from `was`; the rows of `was` are removed in its version."""
+    return replace(task, replaced=replace(was, version=task.version)) if was.panes else task
 
 
 @dataclass(frozen=True, slots=True)

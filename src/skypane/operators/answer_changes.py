@@ -27,8 +27,7 @@ def answers_of(worker: WindowWorker, tasks: Sequence[WindowTask[P]], load: Load[
 def _changes(
     worker: WindowWorker, tasks: Sequence[WindowTask[P]], answers: Iterable[WindowAnswer], load: Load[P]
 ) -> Iterator[WindowAnswer]:
-    # The rows of the old version are stamped with the number of the new one, in which they are removed.
-    before = [replace(task, panes=task.replaced) for task in tasks if task.replaced]
+    before = [task.replaced for task in tasks if task.replaced is not None]
     old = {answer.window: answer.rows for answer in worker.anew().answers(before, load)}
     for answer in answers:
         replaced = old.pop(answer.window, None)
@@ -36,7 +35,7 @@ def _changes(
 
 
 def _between(query: WindowQuery, old: pa.Table, new: pa.Table) -> pa.Table:
-    """Return the changes that turn `old` into `new`, as multisets of rows."""
+    """Return the changes that turn `old` into `new`, as multisets of rows; an early row differs from one that is not."""
     own = query.own_columns(new.schema)
     was, now = old.select(own), new.select(own)
     gone = old.take(beyond(was, now))

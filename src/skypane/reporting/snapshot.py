@@ -93,10 +93,18 @@ def answers(directory: Path) -> pa.Table | None:
 
 
 def _current(rows: pa.Table) -> pa.Table:
-    """Return the last version of each window, without the columns of versions; `rows` if there are no versions.
+    """Return the last version of each window that has ended, without the columns of versions; `rows` without versions.
 
     Changes, of an answer that only appends, are added up.
     """
+    if EARLY not in rows.column_names:
+        return _last_versions(rows)
+    early = pc.fill_null(rows[EARLY], fill_value=False)  # rows from before the query answered early have no value
+    current = _last_versions(rows.set_column(rows.column_names.index(EARLY), EARLY, early))
+    return current.filter(pc.invert(current[EARLY])).drop_columns([EARLY])
+
+
+def _last_versions(rows: pa.Table) -> pa.Table:
     names = set(rows.column_names)
     if {VERSION, ACTION} <= names:
         goes = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from skypane.operators.changes.window_phases import Phase
+from skypane.operators.early_answers import EarlyAnswers
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
@@ -16,6 +17,7 @@ from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
+from skypane.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class WindowState:
     phases  the windows that an aggregate whose functions have changed answers in part
     closed  the panes kept for late rows; None if windows are answered once
     readmitted   the last batch whose rejected rows were readmitted, by reason
+    early   the early answers of the open windows; None if windows are answered at their end only
     """
 
     progress: ProgressState
@@ -35,6 +38,7 @@ class WindowState:
     phases: tuple[Phase, ...] = ()
     closed: KeptPanes | None = None
     readmitted: Mapping[str, int] = field(default_factory=dict)
+    early: EarlyAnswers[PartialReference] | None = None
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -56,7 +60,8 @@ class WindowState:
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
         phases = from_json(tuple[Phase, ...], operator.get("phases", []))
-        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}))
+        early = _early(plan, operator.get("early"))
+        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}), early)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
@@ -69,6 +74,8 @@ class WindowState:
         }
         if self.readmitted:
             value["readmitted"] = dict(self.readmitted)
+        if self.early is not None:
+            value["early"] = _early_snapshot(self.early)
         if self.closed is None:
             return value
         versions = {str(window): version for window, version in self.closed.versions.items()}
@@ -97,9 +104,10 @@ class WindowState:
 
     @property
     def files(self) -> frozenset[str]:
-        """The files of the partials of open and kept panes, and of the held rows."""
+        """The files of the partials of open and kept panes, of early answers, and of the held rows."""
         kept = () if self.closed is None else self.closed.panes.values()
-        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values(), *kept) for ref in refs)
+        shown = () if self.early is None else self.early.shown.values()
+        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values(), *kept, *shown) for ref in refs)
 
     @property
     def bytes(self) -> int:
@@ -133,3 +141,31 @@ def _closed(panes: OpenPanes[PartialReference], saved: Mapping[str, Any] | None)
         return replace(begun, panes=_panes(saved["panes"]), versions=versions, first=saved["first"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the closed panes in the checkpoint cannot be read: {error!r}") from error
+
+
+def _early_snapshot(early: EarlyAnswers[PartialReference]) -> dict[str, Any]:
+    return {
+        "newest": early.newest,
+        "versions": {str(window): version for window, version in early.versions.items()},
+        "fresh": sorted(early.fresh),
+        "shown": _snapshot(early.shown),
+    }
+
+
+def _early(plan: Plan, saved: Mapping[str, Any] | None) -> EarlyAnswers[PartialReference] | None:
+    """Return the early answers; raise CheckpointError if the job has them no more, and open windows were answered."""
+    if saved is None:
+        return None
+    try:
+        versions = {int(window): int(version) for window, version in saved["versions"].items()}
+        early = EarlyAnswers(saved["newest"], versions, frozenset(map(int, saved["fresh"])), _panes(saved["shown"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the early answers in the checkpoint cannot be read: {error!r}") from error
+    if plan.early is not None:
+        return early
+    if versions:
+        raise CheckpointError(
+            f"{counted(len(versions), 'open windows')} of this checkpoint have early answers, and a job without early= "
+            f"could not replace them: keep early=, or answer the windows by a drain of the job with early= first"
+        )
+    return None
