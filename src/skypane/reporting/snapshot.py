@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from skypane.metrics import BatchMetrics
 from skypane.operators.answer_changes import beyond
-from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
+from skypane.operators.window_query import ACTION, EARLY, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
