@@ -235,8 +235,8 @@ def test_a_query_does_not_change_while_its_early_answers_are_to_be_removed(spark
     write_batches(tmp_path / "in", batches)
     options = {"late": sp.Amend("12 seconds", changes=True), "early": "5 seconds"}
 
-    def job(**having: str) -> sp.Job:
-        query = sp.Aggregate("sensor", n=sp.count(), **having)
+    def job(having: str | None = None) -> sp.Job:
+        query = sp.Aggregate("sensor", n=sp.count(), having=having)
         return job_of(spark, tmp_path, query, batches[0].schema, **options)
 
     finish(job())
