@@ -16,7 +16,9 @@ from tests.rows import SCHEMA, Bag, micros_of, multiset, table, windows
 from tests.runtime.test_amended_local import EVENTS, FOREVER, POLICIES, QUERIES
 
 from skypane.operators.amendments import AmendRule
+from skypane.operators.answer_changes import answers_of
 from skypane.operators.early_answers import EarlyRule
+from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.progress import ProgressPolicy, Watermark
@@ -202,6 +204,22 @@ def test_held_rows_are_in_no_early_answer():
         [(-1, 1), (0, 1)],
         [(-1, 2), (0, 2)],
         [(0, 9), (1, 7)],
+    ]
+
+
+def test_versions_that_are_replaced_together_have_panes_of_their_own():
+    """A late row has amended window 0 since window 1 was answered early; now another one comes, for both."""
+    first, late, new = table([12], [1.0]), table([13], [2.0]), table([14], [3.0])
+    shown, before, now = (((1, rows),) for rows in ((first,), (first, late), (first, late, new)))
+    query = replace(PLAN, windows=Windows(20, 10), amend=AmendRule(9, changes=True)).window_query(SCHEMA)
+    tasks = [
+        WindowTask(0, now, 2, WindowTask(0, before, 2)),
+        WindowTask(1, now, 1, WindowTask(1, shown, 1, early=True), early=True),
+    ]
+    changes = [answer.rows for answer in answers_of(query.worker(), tasks, lambda partial: partial)]
+    assert [list(zip(rows["action"].to_pylist(), rows["x"].to_pylist(), strict=True)) for rows in changes] == [
+        [("ADD", 3.0)],
+        [("ADD", 2.0), ("ADD", 3.0)],
     ]
 
 

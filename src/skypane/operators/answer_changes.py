@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -28,7 +29,10 @@ def _changes(
     worker: WindowWorker, tasks: Sequence[WindowTask[P]], answers: Iterable[WindowAnswer], load: Load[P]
 ) -> Iterator[WindowAnswer]:
     before = [task.replaced for task in tasks if task.replaced is not None]
-    old = {answer.window: answer.rows for answer in worker.anew().answers(before, load)}
+    old: dict[int, pa.Table] = {}
+    # A pane may have fewer partials in early versions, which are older: one worker would keep its first merge of it.
+    for _, alike in groupby(before, lambda task: task.early):
+        old |= {answer.window: answer.rows for answer in worker.anew().answers([*alike], load)}
     for answer in answers:
         replaced = old.pop(answer.window, None)
         yield answer if replaced is None else replace(answer, rows=_between(worker.query, replaced, answer.rows))
