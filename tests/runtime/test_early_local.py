@@ -207,7 +207,7 @@ def test_held_rows_are_in_no_early_answer():
     ]
 
 
-def test_versions_that_are_replaced_together_have_panes_of_their_own():
+def test_versions_that_are_replaced_together_are_merged_apart():
     """A late row has amended window 0 since window 1 was answered early; now another one comes, for both."""
     first, late, new = table([12], [1.0]), table([13], [2.0]), table([14], [3.0])
     shown, before, now = (((1, rows),) for rows in ((first,), (first, late), (first, late, new)))
