@@ -170,7 +170,7 @@ class BatchMetrics:
     #: of a query that amends answers: late "rows" that entered answered windows, "windows" answered again, "panes" and
     #: "bytes" kept for that, and panes "discarded" because they took too many bytes; else None
     amended: dict[str, int] | None = None
-    #: open windows answered before their end, if the query answers early
+    #: open windows answered before their end, if the query answers early; `windows` and `window_rows` are without them
     early_windows: int = 0
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)

@@ -153,7 +153,7 @@ def _early_snapshot(early: EarlyAnswers[PartialReference]) -> dict[str, Any]:
 
 
 def _early(plan: Plan, saved: Mapping[str, Any] | None) -> EarlyAnswers[PartialReference] | None:
-    """Return the early answers; raise CheckpointError if the job has them no more, and open windows were answered."""
+    """Return the early answers; raise CheckpointError if the job has none any more, but open windows do."""
     if saved is None:
         return None
     try:
@@ -165,7 +165,7 @@ def _early(plan: Plan, saved: Mapping[str, Any] | None) -> EarlyAnswers[PartialR
         return early
     if versions:
         raise CheckpointError(
-            f"{counted(len(versions), 'open windows')} of this checkpoint have early answers, and a job without early= "
-            f"could not replace them: keep early=, or answer the windows by a drain of the job with early= first"
+            f"this checkpoint has early answers of {counted(len(versions), 'open windows')}, which a job without early= "
+            f"could not replace: keep early=, or answer these windows by a drain of the job with early= first"
         )
     return None
