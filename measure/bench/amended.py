@@ -1,10 +1,12 @@
-"""The cost of amended answers: bytes kept for each closed pane, and the time of a window that is answered again.
+"""The cost of amended and early answers: bytes kept for each closed pane, and the time of a window that is answered again.
 
     python -m measure.bench.amended [--quick]
 
 Each pane of a minute has 10,000 rows. The windows of an hour of panes are answered first as a stream answers them, one
 after the other by a worker that shares merges. Then one late row enters a pane, which is merged with it, and the
 windows that hold the pane are answered again by a worker that has no merges yet, as the engine does in the driver.
+
+Early answers are those of all open windows when the last pane of the oldest of them has come.
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ HEAD = (
     "windows that hold a row",
     "CPU ms, each answered again",
 )
+
+
+EARLY_WINDOWS = (("5 minutes", "5 minutes"), ("5 minutes", "1 minute"), ("1 hour", "1 minute"))
+EARLY_HEAD = ("query", "window", "slide", "windows answered", "CPU ms, all of them")
 
 
 def rows_of(rng: np.random.Generator, count: int) -> pa.Table:
@@ -84,6 +90,22 @@ def measured(name: str, length: str, rows: int, repeats: int, timed: Callable[[f
     ]  # fmt: skip
 
 
+def early(name: str, length: str, slide: str, rows: int, repeats: int) -> list[str]:
+    """Return the line of early answers; a partial is of the rows of a minute, as a micro-batch brings them."""
+    rng, windows = np.random.default_rng(1), Windows.of(length, slide)
+    query = WindowQuery(QUERIES[name], windows, None, versioned=True, early=True)
+    starts = range(0, windows.length, 60_000_000)
+    lifted = [(windows.pane_at(start), query.query.lift(rows_of(rng, rows))) for start in starts]
+    panes = OpenPanes[pa.Table].empty(windows).add(lifted)
+    tasks = panes.tasks(window for window in panes.unanswered() if windows.bounds(window)[1] >= windows.length)
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        count = len(list(query.worker().answers(tasks, lambda partial: partial)))
+        seconds.append(time.process_time() - began)
+    return [name, length, slide, str(count), f"{1_000 * median(seconds):,.1f}"]
+
+
 def main() -> None:
     """Measure, print, record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,9 +118,12 @@ def main() -> None:
         for length in LENGTHS
     ]
     table = markdown_table(HEAD, lines)
-    print(table)
+    first = [early(name, *shape, rows, repeats) for name in QUERIES for shape in EARLY_WINDOWS]
+    early_table = markdown_table(EARLY_HEAD, first)
+    print(table, early_table, sep="\n")
     if not quick:
         replace_between(PAGE, "costs", table)
+        replace_between(PAGE, "early-costs", early_table)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,8 @@ class BatchMetrics:
     #: "bytes" kept for that, and panes "discarded" because they took too many bytes; and since the query has amended, of
     #: "all_answered" windows those that were amended, "all_amended"; else None
     amended: dict[str, int] | None = None
+    #: open windows answered before their end, if the query answers early; `windows` and `window_rows` are without them
+    early_windows: int = 0
     #: account of all rows read since the first start: read = answered + late + quarantined + held + open; a row counts
     #: as answered once a window that holds it is answered (operators/row_account.py checks the sum)
     totals: dict[str, int] = field(default_factory=dict)
@@ -237,6 +239,7 @@ class BatchMetrics:
             ("late rows", self.late_rows),
             ("rows quarantined", sum(self.quarantined.values())),
             ("windows answered", self.windows),
+            ("windows answered early", self.early_windows),
             ("windows amended", (self.amended or {}).get("windows", 0)),
             ("result rows", self.window_rows if self.front is None else 0),
             ("updates of the front", self._updates),

@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from skypane.operators.amendments import AmendRule
+from skypane.operators.early_answers import EarlyRule
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import ProgressPolicy, ProgressState
 from skypane.progress.default_policy import DEFAULT
-from skypane.types import ConfigError, Length
+from skypane.types import ConfigError, Length, Micros
 from skypane.windows import Windows
 
 
@@ -26,7 +27,8 @@ class Plan:
     time      event-time column, a timestamp
     progress  progress policy of a stream; a batch query has all rows before it answers and ignores it and `source`
     source    column with the source of each row, by which late rows are counted; or None
-    amend     how long answered windows can be amended by late rows; None: each window is answered once
+    amend     how long answered windows can be amended by late rows; None: no window is answered again after its end
+    early     event time between two answers of open windows; None: no window is answered before its end
     """
 
     query: Query
@@ -35,6 +37,16 @@ class Plan:
     progress: ProgressPolicy = DEFAULT
     source: str | None = None
     amend: AmendRule | None = None
+    early: Micros | None = None
+
+    @property
+    def early_rule(self) -> EarlyRule | None:
+        """How often open windows are answered; None: not at all."""
+        return None if self.early is None else EarlyRule(self.early, self._changes)
+
+    @property
+    def _changes(self) -> bool:
+        return self.amend is not None and self.amend.changes
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -76,8 +88,8 @@ class Plan:
         return tuple(name for name in schema.names if name in read)
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
-        versioned, changes = self.amend is not None, self.amend is not None and self.amend.changes
-        return WindowQuery(self.query, self.windows, schema.field(self.time).type.tz, versioned, changes)
+        zone, early = schema.field(self.time).type.tz, self.early is not None
+        return WindowQuery(self.query, self.windows, zone, early or self.amend is not None, self._changes, early)
 
     @property
     def windows_in_words(self) -> str:
@@ -87,12 +99,17 @@ class Plan:
     @property
     def in_words(self) -> list[tuple[str, str]]:
         """The query and its windows, in words."""
-        return [("query", str(self.query)), ("windows", self.windows_in_words)]
+        return [("query", str(self.query)), ("windows", self.windows_in_words), *self.early_in_words]
+
+    @property
+    def early_in_words(self) -> list[tuple[str, str]]:
+        """How often open windows are answered, in words; nothing if they are not."""
+        return [] if self.early is None else [("early answers", f"every {Length(self.early).words} of {self.time}")]
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""
         # Changes among whole versions, or after them, could not be added up.
-        changes = {} if self.amend is None or not self.amend.changes else {"answers": "changes"}
+        changes = {"answers": "changes"} if self._changes else {}
         return {
             **changes,
             "query": self.query.describe(),

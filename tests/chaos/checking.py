@@ -33,11 +33,13 @@ def check(stream: Stream) -> None:
         _check_left_over(stream, ledger)
         return
     brought = [(whole[low:high], batch.punctuation) for (low, high), batch in zip(pairwise(ends), batches, strict=True)]
-    closed = {"continuous": naive.continuous_pane_end, "amended": naive.final}.get(stream.scenario, naive.pane_end)
+    amends = stream.scenario in {"amended", "early"}
+    pane_end = naive.continuous_pane_end if stream.scenario == "continuous" else naive.pane_end
+    closed = naive.final if amends else pane_end
     taken = naive.taken(brought, closed)
     _check_rejected(stream, taken, batches)
     punctuation = max(batch.punctuation for batch in batches if batch.punctuation is not None)
-    if stream.scenario == "amended":
+    if amends:
         _check_versions(stream, taken)
         assert sum(batch.amended["rows"] for batch in batches if batch.amended) > 0, "some rows amend"
     else:
@@ -111,12 +113,20 @@ def _check_same(found: Mapping[int, Sequence[Hashable]], expected: Mapping[int, 
 
 def _check_versions(stream: Stream, taken: Taken) -> None:
     """Each version of each window is there once, and is that of brute force."""
-    found: dict[int, dict[int, list[int]]] = {}
+    found: dict[int, dict[int, list[tuple[bool, int]]]] = {}
     for row in _written(stream.folder / "out"):
         assert not row["empty"]
-        found.setdefault(row["window_start"], {}).setdefault(row["version"], []).append(row["id"])
+        answer = (row.get("early", False), row["id"])
+        found.setdefault(row["window_start"], {}).setdefault(row["version"], []).append(answer)
+    if stream.scenario == "early":
+        wanted = naive.early_versions(taken.by_batch, naive.EVERY)
+        assert any(early for versions in wanted.values() for early, _ in versions)
+    else:
+        at_end = naive.versions(taken.by_batch).items()
+        wanted = {start: [(False, rows) for rows in versions] for start, versions in at_end}
     assert {start: [sorted(ids) for _, ids in sorted(versions.items())] for start, versions in found.items()} == {
-        start: [naive.skyline(rows) for rows in versions] for start, versions in naive.versions(taken.by_batch).items()
+        start: [[(early, id_) for id_ in naive.skyline(rows)] for early, rows in versions]
+        for start, versions in wanted.items()
     }
     assert all(sorted(versions) == list(range(len(versions))) for versions in found.values())
 

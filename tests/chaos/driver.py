@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SHORT, SLIDE, WITHIN
+from tests.chaos.naive import CONTINUOUS, EVERY, LENGTH, SCHEMA, SHORT, SLIDE, WITHIN
 from tests.chaos.seam import Frame, Spark
 
 import skypane as sp
@@ -34,7 +34,7 @@ from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.shared_plan import SharedPlan
 from skypane.windows import Windows
 
-SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended")
+SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended", "early")
 SHARED: Final = {"skyline": Windows(LENGTH, SLIDE), "sums": Windows(SHORT, SHORT)}
 """The queries of the scenario "shared", by name, and their windows."""
 PREFERENCE = "price MIN, rating MAX"
@@ -77,8 +77,10 @@ class Stream:
         else:
             chosen = sums if self.scenario == "sums" else best
             plan = Plan(query=chosen, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
-            if self.scenario == "amended":
+            if self.scenario in {"amended", "early"}:
                 plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(WITHIN))
+            if self.scenario == "early":
+                plan = replace(plan, early=EVERY)
             sinks = Sinks.of(out, other)
         sinks.check(sent(plan, SCHEMA))
         return JobSettings(

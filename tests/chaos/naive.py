@@ -13,7 +13,7 @@ import pyarrow as pa
 
 SECOND = 1_000_000
 LENGTH, SLIDE, CONTINUOUS, SHORT = 50 * SECOND, 20 * SECOND, 5 * SECOND, 15 * SECOND
-WITHIN = 30 * SECOND
+WITHIN, EVERY = 30 * SECOND, 15 * SECOND
 AHEAD = 365 * 86_400 * SECOND
 """How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
@@ -125,6 +125,31 @@ def versions(batches: Iterable[tuple[Sequence[Row], int | None]]) -> dict[int, l
             if start in touched or start not in found:
                 found[start].append(inside)
     return dict(found)
+
+
+def early_versions(
+    batches: Iterable[tuple[Sequence[Row], int | None]], every: int
+) -> dict[int, list[tuple[bool, list[Row]]]]:
+    """The versions of each window, and whether each is early, if open windows are answered whenever the newest row is `every` newer."""
+    found: dict[int, list[tuple[bool, list[Row]]]] = defaultdict(list)
+    rows: list[Row] = []
+    last: int | None = None
+    for batch, punctuation in batches:
+        rows += batch
+        touched = windows(batch, math.inf)
+        ended = {} if punctuation is None else windows(rows, punctuation)
+        for start, inside in ended.items():
+            if start in touched or not found[start] or found[start][-1][0]:
+                found[start].append((False, inside))
+        newest = max((row["ts"] for row in rows), default=None)
+        if newest is None or (last is not None and newest - last < every):
+            continue
+        last = newest
+        for start, inside in windows(rows, math.inf).items():
+            known = found[start][-1][1] if found[start] else []
+            if start not in ended and start <= newest and len(known) < len(inside):
+                found[start].append((True, inside))
+    return {start: each for start, each in found.items() if each}
 
 
 def better(one: Row, other: Row) -> bool:

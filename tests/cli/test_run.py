@@ -1,6 +1,7 @@
 """`skypane run` as a user types it."""
 
 import json
+import os
 import sys
 import tempfile
 
@@ -159,6 +160,29 @@ def test_a_drain_of_daily_prices_answers_all_of_them_and_quarantines_one_of_anot
     assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
     assert "1 row quarantined: future" in capsys.readouterr().out
     assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_job_answers_its_windows_early(tmp_path, capsys):
+    """The version at the end follows, although no row has come since the last early one."""
+    (tmp_path / "in").mkdir()
+    for number, hour in enumerate((9, 12, 13, 18)):
+        row = {"at": f"2025-01-01 {hour:02}:00:00Z", "stock": "a", "price": hour}
+        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(row))
+        os.utime(tmp_path / "in" / f"{number}.json", (1_700_000_000 + number, 1_700_000_000 + number))
+    job = tmp_path / "job.yaml"
+    text = DAILY.format(folder=tmp_path).replace('double"}', 'double", max_files_per_trigger: 1}')
+    job.write_text(f"{text}early: 2 hours\n")
+    assert main(["run", str(job), "--dry-run"]) == 0
+    assert "every 2 h of event time" in capsys.readouterr().out
+    assert main(["run", str(job), "--drain"]) == 0
+    answered = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert sorted((row["version"], row["early"], row["price"]) for row in answered) == [
+        (0, True, 9.0),
+        (1, True, 9.0),
+        (2, True, 9.0),
+        (3, False, 9.0),
+    ]
 
 
 COUNTED = DAILY.replace(

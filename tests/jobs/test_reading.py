@@ -238,6 +238,19 @@ def test_workers_of_a_batch_are_not_elastic():
             {"mode": "batch", "checkpoint": None, "amend": {"within": "1 day"}},
             "amend: is only for mode stream; a batch has all rows before it answers",
         ),
+        ({"early": "0 s"}, "early: must be longer than 0, got '0 s'"),
+        (
+            {"mode": "batch", "checkpoint": None, "early": "9 s"},
+            "early: is only for mode stream; a batch has all rows before it answers",
+        ),
+        (
+            {
+                "query": {"kind": "continuous_skyline", "preference": "price MIN"},
+                "window": {"time": "ts", "length": "1 hour"},
+                "early": "9 s",
+            },
+            "early: is not for query.kind continuous_skyline; query.every sets how often updates are written",
+        ),
         ({"mode": "batch"}, "checkpoint: is only for mode stream; a batch has all rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
         (

@@ -56,6 +56,7 @@ class Task:
     late      whether late rows go to a sink
     patience  after how many rows of others those that are held are abandoned
     amend     for how many microseconds late rows amend answers; many are late then
+    early     after how many microseconds open windows are answered again; versions are changes then
     """
 
     folder: str
@@ -67,6 +68,7 @@ class Task:
     late: bool = True
     patience: int = PATIENCE
     amend: int = 0
+    early: int = 0
 
     @property
     def query(self) -> Query:
@@ -75,7 +77,9 @@ class Task:
     @property
     def plan(self) -> Plan:
         plan = Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
-        return replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(self.amend)) if self.amend else plan
+        if self.amend:
+            plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(self.amend))
+        return replace(plan, early=self.early) if self.early else plan
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -94,7 +98,9 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
         "late": folder / "late" if task.late else None,
     }
     if task.amend:
-        own["late"] = sp.Amend(Length(task.amend), then=own["late"])
+        own["late"] = sp.Amend(Length(task.amend), then=own["late"], changes=task.early > 0)
+    if task.early:
+        own["early"] = Length(task.early)
     rows = read_batches(spark, folder / "in", SCHEMA)
     if task.unique:
         spark.conf.set("spark.sql.shuffle.partitions", 2)

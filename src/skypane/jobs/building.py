@@ -64,6 +64,7 @@ def options(job: JobFile) -> dict[str, Any]:
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.source_column,
         "late": _late(job),
+        "early": job.early,
         "front": None if job.front is None else job.front.path,
     }
     arguments |= {name: value for name, value in optional.items() if value is not None}

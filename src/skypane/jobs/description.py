@@ -30,6 +30,8 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
             ("workers", _workers(job)),
             ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),
         ]
+    if job.early is not None:
+        pairs.append(("early answers", f"every {span(micros(job.early))} of event time"))
     pairs.append(
         ("output", job.output.format if job.output.path is None else f"{job.output.format} in {job.output.path}")
     )

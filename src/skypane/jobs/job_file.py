@@ -147,6 +147,8 @@ class JobFile(Section):
     output: OutputSection
     #: stream only: late rows amend the windows that were answered without them
     amend: AmendSection | None = None
+    #: stream only: event time between two answers of windows that have not ended; by default there are none
+    early: Time | None = None
     late: LateSection | None = None
     #: continuous skyline in a stream only: where the front is written, in addition to its updates
     front: FrontSection | None = None
@@ -193,6 +195,9 @@ class JobFile(Section):
                 raise MisfitError(f"window.{field}", problem)
         if self.amend is not None:
             raise MisfitError("amend", "is not for query.kind continuous_skyline, whose updates cannot be taken back")
+        if self.early is not None:
+            problem = "is not for query.kind continuous_skyline; query.every sets how often updates are written"
+            raise MisfitError("early", problem)
         if query.every is not None and not 0 < micros(query.every) <= micros(window.length):
             problem = f"must be longer than 0 and at most the window, {window.length!r}, got {query.every!r}"
             raise MisfitError("query.every", problem)
@@ -206,6 +211,8 @@ class JobFile(Section):
     def _fits_a_stream(self) -> None:
         if self.window is None:
             raise MisfitError("window", "is missing; without a window a stream would never answer")
+        if self.early is not None and micros(self.early) <= 0:
+            raise MisfitError("early", f"must be longer than 0, got {self.early!r}")
         if self.checkpoint is None and self.output.path is not None:
             problem = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
             raise MisfitError("checkpoint", problem)
@@ -217,7 +224,7 @@ class JobFile(Section):
     def _fits_a_batch(self) -> None:
         stray = [
             name
-            for name in ("progress", "amend", "late", "source_column", "front", "checkpoint", "trigger", "map")
+            for name in ("progress", "amend", "early", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
         ]
         if stray:
@@ -247,7 +254,7 @@ class JobFile(Section):
         fields["output"] = self.output.summary()
         fields["late"] = None if self.late is None else self.late.summary()
         fields["progress"] = None if self.progress is None else self.progress.summary()
-        for name in ("front", "amend"):
+        for name in ("front", "amend", "early"):
             if getattr(self, name) is None:
                 del fields[name]
         return fields

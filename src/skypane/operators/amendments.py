@@ -82,8 +82,9 @@ class ClosedPanes(Generic[P]):
     """Partials of the panes that only answered windows hold, as an immutable value.
 
     panes     the partials of each pane
-    versions  the last version of each window that was amended; others have version 0
+    versions  the last version of each window that was amended or answered early; others have version 0
     first     the first window that can be amended; None before the first punctuation
+    regular   the version at its end of each window that was answered early
     answered  windows answered since panes are kept
     amended_once   those of them that were amended, once or more, or that had no rows when they were passed
     """
@@ -92,6 +93,7 @@ class ClosedPanes(Generic[P]):
     panes: Mapping[int, tuple[P, ...]] = field(default_factory=dict)
     versions: Mapping[int, int] = field(default_factory=dict)
     first: int | None = None
+    regular: Mapping[int, int] = field(default_factory=dict)
     answered: int = 0
     amended_once: int = 0
 
@@ -130,7 +132,15 @@ class ClosedPanes(Generic[P]):
         if not changes:
             return tasks
         old = replace(now, panes={**self.panes, **before.panes}).tasks(windows)
-        return [replace(task, replaced=was.panes) for task, was in zip(tasks, old, strict=True)]
+        return [_replacing(task, was) for task, was in zip(tasks, old, strict=True)]
+
+    def after_early(self, due: Iterable[WindowTask[P]]) -> Self:
+        """Return the value with the versions of windows that are answered at their end, after early answers."""
+        versions = {task.window: task.version for task in due if task.version}
+        return replace(self, versions={**self.versions, **versions}, regular={**self.regular, **versions})
+
+    def _is_amended(self, window: int) -> bool:
+        return window in self.versions and self.versions[window] != self.regular.get(window)
 
     def _next_version(self, window: int, filled: Sequence[int]) -> int:
         """Return the version of a window that is answered again; one that had no rows so far is answered first now."""
@@ -151,7 +161,7 @@ class ClosedPanes(Generic[P]):
             panes=panes,
             versions={**self.versions, **{task.window: task.version for task in amended}},
             answered=self.answered + due + sum(task.version == 0 for task in amended),
-            amended_once=self.amended_once + sum(task.window not in self.versions for task in amended),
+            amended_once=self.amended_once + sum(not self._is_amended(task.window) for task in amended),
         )
 
     def limited(self, rule: AmendRule, punctuation: Micros | None, size: Callable[[P], int]) -> tuple[Self, int]:
@@ -180,7 +190,13 @@ class ClosedPanes(Generic[P]):
             panes={pane: partials for pane, partials in self.panes.items() if pane >= oldest},
             versions={number: version for number, version in self.versions.items() if number >= first},
             first=first,
+            regular={number: version for number, version in self.regular.items() if number >= first},
         )
+
+
+def _replacing(task: WindowTask[P], was: WindowTask[P]) -> WindowTask[P]:
+    """Return a task that is answered as the difference from `was`; the rows of `was` are removed in its version."""
+    return replace(task, replaced=replace(was, version=task.version)) if was.panes else task
 
 
 @dataclass(frozen=True, slots=True)

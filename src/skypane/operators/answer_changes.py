@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -27,16 +28,18 @@ def answers_of(worker: WindowWorker, tasks: Sequence[WindowTask[P]], load: Load[
 def _changes(
     worker: WindowWorker, tasks: Sequence[WindowTask[P]], answers: Iterable[WindowAnswer], load: Load[P]
 ) -> Iterator[WindowAnswer]:
-    # The rows of the old version are stamped with the number of the new one, in which they are removed.
-    before = [replace(task, panes=task.replaced) for task in tasks if task.replaced]
-    old = {answer.window: answer.rows for answer in worker.anew().answers(before, load)}
+    before = [task.replaced for task in tasks if task.replaced is not None]
+    old: dict[int, pa.Table] = {}
+    # A pane may have fewer partials in early versions, which are older: one worker would keep its first merge of it.
+    for _, alike in groupby(before, lambda task: task.early):
+        old |= {answer.window: answer.rows for answer in worker.anew().answers([*alike], load)}
     for answer in answers:
         replaced = old.pop(answer.window, None)
         yield answer if replaced is None else replace(answer, rows=_between(worker.query, replaced, answer.rows))
 
 
 def _between(query: WindowQuery, old: pa.Table, new: pa.Table) -> pa.Table:
-    """Return the changes that turn `old` into `new`, as multisets of rows."""
+    """Return the changes that turn `old` into `new`, as multisets of rows; an early row differs from one that is not."""
     own = query.own_columns(new.schema)
     was, now = old.select(own), new.select(own)
     gone = old.take(beyond(was, now))

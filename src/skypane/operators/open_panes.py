@@ -23,13 +23,15 @@ class WindowTask(Generic[P]):
     """A window to answer, and the partials of its panes, oldest pane first; panes without rows are left out.
 
     version   0 for the first answer of a window, n for the one that replaces version n - 1
-    replaced  the panes of the version that it replaces, if the answer is to be their difference
+    replaced  the version that it replaces, with the number of this one, if the answer is to be their difference
+    early     whether the window is answered before its end
     """
 
     window: int
     panes: tuple[tuple[int, tuple[P, ...]], ...]
     version: int = 0
-    replaced: tuple[tuple[int, tuple[P, ...]], ...] = ()
+    replaced: WindowTask[P] | None = None
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,16 @@ class OpenPanes(Generic[P]):
 
     def _due(self) -> Iterator[WindowTask[P]]:
         """Yield the unanswered windows that hold a row, oldest first."""
-        filled, following = sorted(self.panes), self.next_window
-        for pane in filled:
+        filled = sorted(self.panes)
+        return (self._task(window, filled) for window in self.unanswered())
+
+    def unanswered(self) -> Iterator[int]:
+        """Yield the numbers of the unanswered windows that hold a row, oldest first."""
+        following = self.next_window
+        for pane in sorted(self.panes):
             holding = self.windows.windows_of(pane)
             first = holding.start if following is None else max(holding.start, following)
-            yield from (self._task(window, filled) for window in range(first, holding.stop))
+            yield from range(first, holding.stop)
             following = max(first, holding.stop)
 
     def tasks(self, windows: Iterable[int]) -> list[WindowTask[P]]:

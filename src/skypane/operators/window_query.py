@@ -18,6 +18,7 @@ from skypane.windows import Windows
 WINDOW_START = "window_start"
 WINDOW_END = "window_end"
 VERSION = "version"
+EARLY = "early"
 EMPTY = "empty"
 ACTION = "action"
 ADDED, REMOVED = "ADD", "DEL"
@@ -41,11 +42,15 @@ FEW_ROWS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class WindowAnswer:
-    """The rows of one window, stamped with its bounds; version n replaces version n - 1 of the same window."""
+    """The rows of one window, stamped with its bounds; version n replaces version n - 1 of the same window.
+
+    early   whether the window is answered before its end
+    """
 
     window: int
     rows: pa.Table
     version: int = 0
+    early: bool = False
 
 
 class TwoStacks:
@@ -106,6 +111,7 @@ class WindowQuery:
     zone        time zone of the window bounds in answers (None: without time zone)
     versioned   whether windows may be answered again: answers then have the columns `version` and `empty`
     changes     whether versions are answered as changes: answers then have the column `action` instead of `empty`
+    early       whether windows are answered before their end, too: versions then have the column `early`
     """
 
     query: Query
@@ -113,6 +119,7 @@ class WindowQuery:
     zone: str | None
     versioned: bool = False
     changes: bool = False
+    early: bool = False
 
     def worker(self, ask: Ask = _no_limit) -> WindowWorker:
         """Return a new worker."""
@@ -126,7 +133,7 @@ class WindowQuery:
         partial = query.lift(schema.empty_table())
         return isinstance(query.queue(partial.schema, self.windows.panes_per_window), FarSightedQueue)
 
-    def stamp(self, window: int, rows: pa.Table, version: int = 0) -> pa.Table:
+    def stamp(self, window: int, rows: pa.Table, version: int = 0, *, early: bool = False) -> pa.Table:
         """Return `rows` with the window's bounds, and the version if windows have versions, as their first columns."""
         kind = pa.timestamp("us", self.zone)
         columns = [pa.array(np.full(rows.num_rows, bound)).view(kind) for bound in self.windows.bounds(window)]
@@ -134,9 +141,13 @@ class WindowQuery:
         if not self.versioned:
             schema = pa.schema([*fields, *rows.schema])
             return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
-        what = pa.repeat(pa.scalar(ADDED if self.changes else False), rows.num_rows)
-        columns += [pa.array(np.full(rows.num_rows, version, np.int32)), what]
-        fields += [pa.field(VERSION, pa.int32()), pa.field(ACTION if self.changes else EMPTY, what.type)]
+        columns.append(pa.array(np.full(rows.num_rows, version, np.int32)))
+        fields.append(pa.field(VERSION, pa.int32()))
+        flags: dict[str, str | bool] = {EARLY: early} if self.early else {}
+        flags |= {ACTION: ADDED} if self.changes else {EMPTY: False}
+        for name, value in flags.items():
+            columns.append(pa.repeat(pa.scalar(value), rows.num_rows))
+            fields.append(pa.field(name, columns[-1].type))
         # The row of an empty answer has nulls in all columns of the query.
         schema = pa.schema([*fields, *(field.with_nullable(True) for field in rows.schema)])  # noqa: FBT003
         return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
@@ -144,17 +155,19 @@ class WindowQuery:
     @property
     def _added(self) -> tuple[str, ...]:
         """The columns that come before those of the query."""
-        versions = () if not self.versioned else (VERSION, ACTION if self.changes else EMPTY)
-        return (WINDOW_START, WINDOW_END, *versions)
+        if not self.versioned:
+            return (WINDOW_START, WINDOW_END)
+        early = (EARLY,) if self.early else ()
+        return (WINDOW_START, WINDOW_END, VERSION, *early, ACTION if self.changes else EMPTY)
 
     def own_columns(self, schema: pa.Schema) -> list[str]:
-        """Return the columns of the query in answers of `schema`."""
-        return list(schema.names[len(self._added) :])
+        """Return the columns of the query in answers of `schema`, and whether a row is early."""
+        return [*([EARLY] if self.early else []), *schema.names[len(self._added) :]]
 
-    def nothing(self, window: int, version: int, schema: pa.Schema) -> pa.Table:
+    def nothing(self, task: WindowTask[P], schema: pa.Schema) -> pa.Table:
         """Return the one row of a version without rows, in the schema of the answers: readers would not see it else."""
-        start, end = self.windows.bounds(window)
-        known = {WINDOW_START: start, WINDOW_END: end, VERSION: version, EMPTY: True}
+        start, end = self.windows.bounds(task.window)
+        known = {WINDOW_START: start, WINDOW_END: end, VERSION: task.version, EARLY: task.early, EMPTY: True}
         columns = [
             pa.nulls(1, field.type) if field.name not in known else _scalar(known[field.name], field.type)
             for field in schema
@@ -212,7 +225,8 @@ class WindowWorker:
         for begin in range(0, len(tasks), at_once):
             some = tasks[begin : begin + at_once]
             for task, rows in zip(some, self._rows_of(some, load), strict=True):
-                yield WindowAnswer(task.window, self._query.stamp(task.window, rows, task.version), task.version)
+                stamped = self._query.stamp(task.window, rows, task.version, early=task.early)
+                yield WindowAnswer(task.window, stamped, task.version, task.early)
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
         """Yield the rows of each window; compute several windows at once if the queue supports it."""

@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 
 from skypane.metrics import BatchMetrics
 from skypane.operators.answer_changes import beyond
-from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
+from skypane.operators.window_query import ACTION, EARLY, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
 
@@ -93,10 +93,18 @@ def answers(directory: Path) -> pa.Table | None:
 
 
 def _current(rows: pa.Table) -> pa.Table:
-    """Return the last version of each window, without the columns of versions; `rows` if there are no versions.
+    """Return the last version of each window that has ended, without the columns of versions; `rows` without versions.
 
     Changes, of an answer that only appends, are added up.
     """
+    if EARLY not in rows.column_names:
+        return _last_versions(rows)
+    early = pc.fill_null(rows[EARLY], fill_value=False)  # rows from before the query answered early have no value
+    current = _last_versions(rows.set_column(rows.column_names.index(EARLY), EARLY, early))
+    return current.filter(pc.invert(current[EARLY])).drop_columns([EARLY])
+
+
+def _last_versions(rows: pa.Table) -> pa.Table:
     names = set(rows.column_names)
     if {VERSION, ACTION} <= names:
         goes = pc.fill_null(pc.equal(rows[ACTION], REMOVED), fill_value=False)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from skypane.operators.advance import ProgressStep, advance, drained, readmitted
 from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
 from skypane.operators.answer_changes import answers_of
+from skypane.operators.early_answers import EarlyAnswers, early_step
 from skypane.operators.entry.entry_rules import Entry
 from skypane.operators.entry.pane_counts import PaneRows
 from skypane.operators.entry.reject_reasons import FUTURE
@@ -31,7 +32,7 @@ from skypane.types import Micros
 class StepOutcome:
     """Outcome of one event: answers, rejected rows, totals of all rows.
 
-    answers   of the windows that it amends, then of those that it completes, each in order
+    answers   of the windows that it amends, of those that it completes, then of open ones, each in order
     amended   what it amended; None if windows are answered once
     """
 
@@ -72,7 +73,8 @@ Event: TypeAlias = "pa.Table | Drain | Readmission"
 def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[StepOutcome]:
     """Yield the outcome of each event; each window is answered once, in order, by the event that completes it.
 
-    With Plan.amend it is answered again, as its next version, by each event with late rows of its panes.
+    With Plan.amend it is answered again, as its next version, by each event with late rows of its panes. With Plan.early
+    it is answered before its end, too, as its first versions (operators/early_answers.py).
 
     clock   returns when a batch arrives, for policies that need it (ProgressPolicy.needs_arrival)
     """
@@ -86,7 +88,9 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
             worker = None
         worker = worker or query.worker()
         again = answers_of(query.worker(), step.again, lambda partial: partial)
-        answers = (*again, *worker.answers(step.due, lambda partial: partial))
+        due = answers_of(worker, step.due, lambda partial: partial)
+        early = answers_of(query.worker(), step.early, lambda partial: partial)
+        answers = (*again, *due, *early)
         yield StepOutcome(answers, step.rejection, step.totals, step.amended)
 
 
@@ -135,13 +139,15 @@ def _updates(plan: ContinuousPlan, rows: pa.Table, before: Micros | None, clock:
 class _Step:
     """Effect of one event before queries are answered.
 
-    due     windows to answer for the first time
+    due     windows to answer at their end
     again   windows to answer again
+    early   windows to answer before their end
     """
 
     schema: pa.Schema | None
     due: list[WindowTask[pa.Table]]
     again: list[WindowTask[pa.Table]]
+    early: list[WindowTask[pa.Table]]
     amended: AmendCounts | None
     panes: OpenPanes[pa.Table]
     rejection: Rejection
@@ -152,6 +158,7 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
     progress = plan.progress.init()
     panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
     closed = ClosedPanes.begun(panes)
+    shown: EarlyAnswers[pa.Table] = EarlyAnswers()
     ahead: list[PaneRows] = []
     account = RowAccount()
     schema: pa.Schema | None = None
@@ -181,17 +188,23 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
         progress = step.state
         due = panes.closed_by(progress.punctuation)
         again: list[WindowTask[pa.Table]] = []
+        early: list[WindowTask[pa.Table]] = []
         amended: AmendCounts | None = None
         still = panes.retire(progress.punctuation)
+        steps = PaneSteps(before, panes, still)
+        if plan.early_rule is not None:
+            begun = early_step(plan.early_rule, shown, steps, counts, due, progress)
+            due, early, shown = begun.due, begun.tasks, begun.early
         if plan.amend is not None:
-            steps = PaneSteps(before, panes, still)
-            done = amendment(plan.amend, closed, steps, counts, len(due), progress.punctuation, _nbytes)
+            done = amendment(
+                plan.amend, closed.after_early(due), steps, counts, len(due), progress.punctuation, _nbytes
+            )
             again, closed, amended = done.tasks, done.closed, done.counts
         panes = still
         account = account.after(read, counts, rejection, step.abandoned, [*again, *due])
         totals = account.totals(progress.held, panes)
         totals.check()
-        yield _Step(schema, due, again, amended, panes, rejection, totals)
+        yield _Step(schema, due, again, early, amended, panes, rejection, totals)
 
 
 def _nbytes(partial: pa.Table) -> int:

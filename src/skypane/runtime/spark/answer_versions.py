@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from skypane.locations import Location
-from skypane.operators.window_query import ACTION, EMPTY, REMOVED, VERSION, WINDOW_START
+from skypane.operators.window_query import ACTION, EARLY, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.types import ConfigError
 
 _RANK = "skypane_rank_of_version"
@@ -17,7 +17,8 @@ _RANK = "skypane_rank_of_version"
 def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     """Return the current answers in a parquet folder that stream() writes: of each window the rows of its last version.
 
-    A folder of answers without versions is read as it is. For other formats and tables see current_answers().
+    A folder of answers without versions is read as it is. In the column `early` a job with early= marks rows of windows
+    that have not ended. For other formats and tables see current_answers().
     """
     # Files from before the query amended answers have no versions: the first file's schema may be theirs.
     return current_answers(spark.read.option("mergeSchema", value=True).parquet(Location.of(path, "path").spark))
@@ -32,6 +33,8 @@ def current_answers(answers: DataFrame) -> DataFrame:
     """
     if WINDOW_START not in answers.columns:
         raise ConfigError(f"these are not answers of windows: there is no column {WINDOW_START!r}")
+    if EARLY in answers.columns:  # rows from before the query answered early have no value there
+        answers = answers.withColumn(EARLY, sf.coalesce(EARLY, sf.lit(False)))  # noqa: FBT003
     if {VERSION, ACTION} <= set(answers.columns):
         # Rows from before the query amended answers have no action.
         goes = sf.coalesce(sf.col(ACTION) == REMOVED, sf.lit(False))  # noqa: FBT003

@@ -23,7 +23,7 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.amend import Amend, amend_of
-from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
+from skypane.runtime.spark.arguments import check_needed, early_of, policy_of, rows_schema, windows_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import Duration
@@ -193,6 +193,7 @@ def stream(
     progress: ProgressPolicy | None = None,
     source: ColumnLike | None = None,
     late: Output | Amend | None = None,
+    early: Duration | None = None,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -213,10 +214,15 @@ def stream(
     source       column that names a row's source; late rows are counted by it
     late         sink of late and quarantined rows, with their reason; without one they are only counted. With
                  Amend("1 day") late rows amend the windows that were answered without them
+    early        event time between two answers of windows that have not ended, such as "10 seconds"; such an answer is
+                 replaced by the next one, see the column `early` below; None answers windows at their end only
     elastic      policy that changes the numbers of workers while the query runs: Fuzzy(), Model(latency="2 s"),
                  Threshold(); None keeps them
     workers      WorkerOptions(plq_workers=4, wlq_workers=2, splitting="AS_PID", elastic=...): numbers of workers, the
                  exchange of rows between them, and `elastic`
+
+    With `early` answers have the columns that Amend describes, and `early` after `version`: true in a version from
+    before the window's end. The version at its end is never early, even if no rows have come since the last one.
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
@@ -231,5 +237,6 @@ def stream(
         progress=policy_of(progress),
         source=None if source is None else column_name(source, "source"),
         amend=amend,
+        early=early_of(early),
     )
     return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, rejected), workers_of(workers, elastic))

@@ -17,7 +17,7 @@ from skypane.progress.default_policy import DEFAULT
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.machine.session import over_connect
 from skypane.runtime.spark.spark_schema import arrow_schema
-from skypane.types import ConfigError, Duration
+from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.windows import Windows
 
 
@@ -74,6 +74,14 @@ def policy_of(progress: ProgressPolicy | None) -> ProgressPolicy:
             f"{', '.join(Registered(policies))}"
         )
     return policy
+
+
+def early_of(early: Duration | None) -> Micros | None:
+    """Return the argument `early` in microseconds; raise ConfigError unless it is longer than 0."""
+    every = None if early is None else micros(early, "early")
+    if every is not None and every <= 0:
+        raise ConfigError(f"early must be longer than 0, got {early!r}")
+    return every
 
 
 def windows_of(window: Duration | Windows, slide: Duration | None) -> Windows:

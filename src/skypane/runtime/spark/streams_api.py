@@ -15,7 +15,7 @@ from skypane.plan import Plan
 from skypane.preference import ColumnLike, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark.amend import Amend, amend_of
-from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, windows_of, workers_of
+from skypane.runtime.spark.arguments import check_needed, early_of, policy_of, rows_schema, windows_of, workers_of
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Output
@@ -36,6 +36,7 @@ def streams(
     progress: ProgressPolicy | None = None,
     source: ColumnLike | None = None,
     late: Output | Amend | None = None,
+    early: Duration | None = None,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -71,6 +72,7 @@ def streams(
             progress=policy_of(progress),
             source=None if source is None else column_name(source, "source"),
             amend=amend,
+            early=early_of(early),
         )
     sinks = SharedSinks.of(output, rejected, list(queries))
     return Job.of(rows, schema, SharedPlan(plans), checkpoint or "", sinks, workers_of(workers, elastic))

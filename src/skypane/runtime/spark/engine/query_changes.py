@@ -65,6 +65,8 @@ def changes_of(
     if manifest is not None and not change.refused:
         state = WindowState.restored(plan, manifest.progress, manifest.operator)
         change = compare(recorded, wanted, plan.query, schema, _opened(plan, state))
+        if state.early is not None and state.early.shown:
+            change = replace(change, refused=(*change.refused, _SHOWN))
     if ledger.drain_begun:
         return replace(change, refused=(*change.refused, _BEGUN))
     if change.refused and begin is not None and manifest is not None:
@@ -119,6 +121,10 @@ def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
     )
 
 
+_SHOWN = (
+    "open windows have early answers as changes, whose rows the earlier query has to remove: drain it first, with drain() "
+    "or `skypane run JOB --drain`"
+)
 _FRONT = "a continuous skyline cannot begin at offsets, or be replaced there: use another checkpoint"
 _OPEN = (
     "of the earlier query hold rows that have been read: answer them by a drain of that query, with drain() or "

@@ -52,6 +52,7 @@ def shared_metrics(
         busy=tuple(task.busy for task in measured.tasks),
         task_rows=tuple(task.rows for task in measured.tasks),
         empty_windows=sum(one.empty_windows for one in each),
+        early_windows=sum(one.early_windows for one in each),
         started_at=batch.timer.started_at,
         sigma=sigma_of(measured),
         rho=rho_of(period_of(measured)),

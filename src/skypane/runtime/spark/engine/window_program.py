@@ -18,6 +18,7 @@ from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
+from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
@@ -84,9 +85,13 @@ class WindowedProgram:
             due = panes.closed_by(step.state.punctuation)
             empty = panes.empty_by(step.state.punctuation, due)
             still = panes.retire(step.state.punctuation)
-            amended = self._amendment(level, step, state, PaneSteps(state.open, panes, still), len(due))
+            steps = PaneSteps(state.open, panes, still)
+            begun = self._early(level, step, state, steps, due)
+            due, early = (due, []) if begun is None else (begun.due, begun.tasks)
+            amended = self._amendment(level, step, state, steps, due)
             again = [] if amended is None else amended.tasks
             after = self._intake.after(level, step, state, [*again, *due], still)
+            after = replace(after, early=None if begun is None else begun.early)
             copied: frozenset[str] = frozenset()
             if amended is not None:
                 others = replace(after, closed=None).files
@@ -95,7 +100,7 @@ class WindowedProgram:
             workers = batch.steering.workers.wlq
             self._enter(state.phases)
             ranked = any(phase.choice.top is not None for phase in state.phases)
-            tasks = [*again, *due]
+            tasks = [*again, *due, *early]
             keys = wlq.largest_partial(tasks) if self._divisible and not ranked else 0
             windows = DueWindows(
                 windows=len(tasks),
@@ -112,7 +117,8 @@ class WindowedProgram:
             late = {pane.count.pane for pane in level.panes} & _panes(again)
             if late & (_panes(due) | still.panes.keys()):
                 self._window_worker = self._window_worker.anew()  # it may have merged panes that have changed
-            answers, runs = self._answer(batch.rows.sparkSession, again, due, placement.value, batch.batch_id)
+            windowed = (again, due, early)
+            answers, runs = self._answer(batch.rows.sparkSession, windowed, placement.value, batch.batch_id)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
@@ -127,7 +133,7 @@ class WindowedProgram:
             due=windows,
             where=placement.value.where,
         )
-        first = answers.windows[len(again) :]
+        first = answers.windows[len(again) : len(answers.windows) - len(early)]
         answered = replace(answers, windows=first, row_count=sum(rows for _, rows in first))
         metrics = batch_metrics(self._plan, batch, after, level, step, placement, answered, measured)
         return BatchOutcome(
@@ -137,7 +143,12 @@ class WindowedProgram:
             written=frozenset(pane.ref.file for pane in level.panes) | merged | copied | {ref.file for ref in fresh},
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=replace(metrics, empty_windows=empty, amended=None if amended is None else asdict(amended.counts)),
+            metrics=replace(
+                metrics,
+                empty_windows=empty,
+                early_windows=len(early),
+                amended=None if amended is None else asdict(amended.counts),
+            ),
             measured=measured,
         )
 
@@ -149,28 +160,52 @@ class WindowedProgram:
         self._window_query = PhasedWindows.of(query, phases) if phases else query
         self._window_worker = self._window_query.worker(for_windows(SHORTER_WINDOW))
 
+    def _early(
+        self,
+        level: LiftReports,
+        step: ProgressStep,
+        state: WindowState,
+        panes: PaneSteps[PartialReference],
+        due: list[wlq.RefTask],
+    ) -> EarlyStep[PartialReference] | None:
+        """Return the open windows that a batch answers, and the versions of `due`; None without early answers."""
+        rule = self._plan.early_rule
+        if rule is None:
+            return None
+        entered = [pane.count for pane in level.panes]
+        return early_step(rule, state.early or EarlyAnswers(), panes, entered, due, step.state)
+
     def _amendment(
-        self, level: LiftReports, step: ProgressStep, state: WindowState, panes: PaneSteps[PartialReference], due: int
+        self,
+        level: LiftReports,
+        step: ProgressStep,
+        state: WindowState,
+        panes: PaneSteps[PartialReference],
+        due: list[wlq.RefTask],
     ) -> Amendment[PartialReference] | None:
         """Return what the late rows of a batch amend; None if windows are answered once."""
         rule = self._plan.amend
         if rule is None or state.closed is None:
             return None
         entered = [pane.count for pane in level.panes]
-        return amendment(rule, state.closed, panes, entered, due, step.state.punctuation, size_of)
+        closed = state.closed.after_early(due)
+        return amendment(rule, closed, panes, entered, len(due), step.state.punctuation, size_of)
 
     def _answer(
         self,
         spark: SparkSession,
-        again: list[wlq.RefTask],
-        due: list[wlq.RefTask],
+        windowed: tuple[list[wlq.RefTask], list[wlq.RefTask], list[wlq.RefTask]],
         place: PlacementChoice,
         batch_id: int,
     ) -> tuple[BatchRows, tuple[RunWork, ...]]:
-        """Return the answers, and the work of each run of windows."""
+        """Return the answers, and the work of each run of windows.
+
+        windowed   the windows to answer again, those to answer at their end, and those to answer before
+        """
+        again, due, early = windowed
         if place.where == "driver":
-            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema, again)
-        runs = wlq.cut([*again, *due], place.runs)
+            return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema, again, early)
+        runs = wlq.cut([*again, *due, *early], place.runs)
         stage = wlq.WindowStage(
             self._window_query,
             self._intake.store,

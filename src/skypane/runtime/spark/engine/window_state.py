@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from skypane.operators.changes.window_phases import Phase
+from skypane.operators.early_answers import EarlyAnswers
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.row_account import RowAccount, RowTotals
@@ -16,6 +17,7 @@ from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
+from skypane.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class WindowState:
     phases  the windows that an aggregate whose functions have changed answers in part
     closed  the panes kept for late rows; None if windows are answered once
     readmitted   the last batch whose rejected rows were readmitted, by reason
+    early   the early answers of the open windows; None if windows are answered at their end only
     """
 
     progress: ProgressState
@@ -35,6 +38,7 @@ class WindowState:
     phases: tuple[Phase, ...] = ()
     closed: KeptPanes | None = None
     readmitted: Mapping[str, int] = field(default_factory=dict)
+    early: EarlyAnswers[PartialReference] | None = None
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
@@ -56,7 +60,8 @@ class WindowState:
         # Earlier versions kept no account, so it begins here.
         account = RowAccount.begun(plan.windows, state.held) if saved is None else RowAccount.restored(saved)
         phases = from_json(tuple[Phase, ...], operator.get("phases", []))
-        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}))
+        early = _early(plan, operator.get("early"))
+        return cls(state, open_panes, ahead, account, phases, closed, operator.get("readmitted", {}), early)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the panes, the next window and the account as a JSON value."""
@@ -69,10 +74,16 @@ class WindowState:
         }
         if self.readmitted:
             value["readmitted"] = dict(self.readmitted)
+        if self.early is not None:
+            value["early"] = _early_snapshot(self.early)
         if self.closed is None:
             return value
-        versions = {str(window): version for window, version in self.closed.versions.items()}
-        closed = {"panes": _snapshot(self.closed.panes), "versions": versions, "first": self.closed.first}
+        closed = {
+            "panes": _snapshot(self.closed.panes),
+            "versions": _named(self.closed.versions),
+            "first": self.closed.first,
+            "regular": _named(self.closed.regular),
+        }
         counts = {"answered": self.closed.answered, "amended_once": self.closed.amended_once}
         return value | {"closed": closed | counts}
 
@@ -98,9 +109,10 @@ class WindowState:
 
     @property
     def files(self) -> frozenset[str]:
-        """The files of the partials of open and kept panes, and of the held rows."""
+        """The files of the partials of open and kept panes, of early answers, and of the held rows."""
         kept = () if self.closed is None else self.closed.panes.values()
-        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values(), *kept) for ref in refs)
+        shown = () if self.early is None else self.early.shown.values()
+        return frozenset(ref.file for refs in (self.ahead, *self.open.panes.values(), *kept, *shown) for ref in refs)
 
     @property
     def bytes(self) -> int:
@@ -124,15 +136,55 @@ def _snapshot(panes: Mapping[int, tuple[PartialReference, ...]]) -> dict[str, An
     return {str(pane): [ref.snapshot() for ref in refs] for pane, refs in panes.items()}
 
 
+def _named(versions: Mapping[int, int]) -> dict[str, int]:
+    return {str(window): version for window, version in versions.items()}
+
+
+def _numbered(versions: Mapping[str, Any]) -> dict[int, int]:
+    return {int(window): int(version) for window, version in versions.items()}
+
+
 def _closed(panes: OpenPanes[PartialReference], saved: Mapping[str, Any] | None) -> KeptPanes:
     """Return the kept panes; a checkpoint that kept none begins with its open panes."""
     begun = KeptPanes.begun(panes)
     if saved is None:
         return begun
     try:
-        versions = {int(window): int(version) for window, version in saved["versions"].items()}
-        kept = replace(begun, panes=_panes(saved["panes"]), versions=versions, first=saved["first"])
-        # Checkpoints of earlier versions lack the counts.
-        return replace(kept, answered=int(saved.get("answered", 0)), amended_once=int(saved.get("amended_once", 0)))
+        kept = replace(begun, panes=_panes(saved["panes"]), versions=_numbered(saved["versions"]), first=saved["first"])
+        # Checkpoints of earlier versions lack the others.
+        return replace(
+            kept,
+            regular=_numbered(saved.get("regular", {})),
+            answered=int(saved.get("answered", 0)),
+            amended_once=int(saved.get("amended_once", 0)),
+        )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the closed panes in the checkpoint cannot be read: {error!r}") from error
+
+
+def _early_snapshot(early: EarlyAnswers[PartialReference]) -> dict[str, Any]:
+    return {
+        "newest": early.newest,
+        "versions": _named(early.versions),
+        "fresh": sorted(early.fresh),
+        "shown": _snapshot(early.shown),
+    }
+
+
+def _early(plan: Plan, saved: Mapping[str, Any] | None) -> EarlyAnswers[PartialReference] | None:
+    """Return the early answers; raise CheckpointError if the job has none any more, but open windows do."""
+    if saved is None:
+        return None
+    try:
+        versions = _numbered(saved["versions"])
+        early = EarlyAnswers(saved["newest"], versions, frozenset(map(int, saved["fresh"])), _panes(saved["shown"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the early answers in the checkpoint cannot be read: {error!r}") from error
+    if plan.early is not None:
+        return early
+    if versions:
+        raise CheckpointError(
+            f"this checkpoint has early answers of {counted(len(versions), 'open windows')}, which a job without early= "
+            f"could not replace: keep early=, or answer these windows by a drain of the job with early= first"
+        )
+    return None

@@ -39,17 +39,22 @@ def in_driver(
     tasks: Sequence[RefTask],
     schema: pa.Schema,
     again: Sequence[RefTask] = (),
+    early: Sequence[RefTask] = (),
 ) -> tuple[BatchRows, tuple[RunWork, ...]]:
     """Answer windows in this thread, as one run; return the answers, whose schema is `schema`, and the work.
 
     again   windows before those of `tasks` that are answered again
+    early   windows after those of `tasks` that are answered before their end
     """
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     with limited("the windows of a batch", SHORTER_WINDOW):
-        answers = [*answers_of(worker.anew(), again, load), *worker.answers(tasks, load)]
+        # The worker keeps merges of panes, and those of early windows are not complete.
+        each = ((worker.anew(), again), (worker, tasks), (worker.anew(), early))
+        answers = [answer for one, some in each for answer in answers_of(one, some, load)]
     busy = time.perf_counter() - began
     windows = tuple((answer.window, answer.rows.num_rows) for answer in answers)
-    tables = (*(answer.rows for answer in answers), *_without_rows(worker.query, (*again, *tasks), windows, schema))
+    nothing = _without_rows(worker.query, (*again, *tasks, *early), windows, schema)
+    tables = (*(answer.rows for answer in answers), *nothing)
     done = BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
     return done, (RunWork(len(windows), busy),)
 
@@ -61,7 +66,7 @@ def _without_rows(
     if not query.versioned or query.changes:
         return []
     empty = {window for window, count in windows if not count}
-    return [query.nothing(task.window, task.version, schema) for task in tasks if task.window in empty]
+    return [query.nothing(task, schema) for task in tasks if task.window in empty]
 
 
 @dataclass(frozen=True, slots=True)
