@@ -15,7 +15,7 @@ from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import ProgressPolicy, ProgressState
 from skypane.progress.default_policy import DEFAULT
-from skypane.types import ConfigError, Length
+from skypane.types import ConfigError, Length, Micros
 from skypane.windows import Windows
 
 
@@ -27,6 +27,8 @@ class Plan:
     progress  progress policy of a stream; a batch query has all rows before it answers and ignores it and `source`
     source    column with the source of each row, by which late rows are counted; or None
     amend     how long answered windows can be amended by late rows; None: each window is answered once
+    first     the first window that the plan answers; None: any
+    stop      the first of the windows that another plan answers; None: this one answers all from `first` on
     """
 
     query: Query
@@ -35,6 +37,8 @@ class Plan:
     progress: ProgressPolicy = DEFAULT
     source: str | None = None
     amend: AmendRule | None = None
+    first: int | None = None
+    stop: int | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -43,7 +47,14 @@ class Plan:
 
     @cached_property
     def gate(self) -> EntryRules:
-        return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
+        begin = None if self.first is None else self.windows.bounds(self.first)[0]
+        rules = EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
+        return replace(rules, begin=begin, end=self.end)
+
+    @property
+    def end(self) -> Micros | None:
+        """The end of the last window that the plan answers; None if there is no last one."""
+        return None if self.stop is None else self.windows.bounds(self.stop - 1)[1]
 
     def rules_after(self, state: ProgressState) -> EntryRules:
         """Return the rules by which the rows of the batch after this state of the progress policy enter."""
