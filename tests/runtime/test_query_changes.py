@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -280,49 +278,3 @@ def test_a_query_that_cannot_go_on_beside_another_is_drained_before_that_begins(
         another(spark, task).start(begin="at_offsets")
     with pytest.raises(sp.ConfigError, match="begin must be 'at_offsets' or None, got 'offsets'"):
         another(spark, task).start(begin="offsets")  # type: ignore[arg-type]
-
-
-def taking_over(spark: SparkSession, task: Task, query: Query = ANOTHER, **options: Any) -> sp.Job:
-    """Return the job of another query, over other windows, into the folder of the earlier one."""
-    return job_of(spark, task, query, **{"window": "30 s", "slide": None} | options)
-
-
-def first_window_of(job: sp.Job) -> datetime:
-    """Return the start of the first window of a query that takes over, as its changes state it."""
-    (text,) = job.changes("at_offsets").begins
-    found = re.search(r"its first window is (\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?)", text)
-    assert found is not None, text
-    return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-
-
-def both(old: Query, new: Query, windows: Windows, begin: datetime) -> Answers:
-    """Return what both queries answer: one the windows that begin before a time, the other those from it on."""
-    plan = Plan(new, windows, "ts", sp.KSlack())
-    expected = {window: rows for window, rows in defined(old, BATCHES).items() if window < begin}
-    later = by_window(local.answers(plan, BATCHES))
-    assert expected
-    assert any(window >= begin for window in later)
-    return expected | {window: rows for window, rows in later.items() if window >= begin}
-
-
-TUMBLING = Windows(30 * SECOND, 30 * SECOND)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_another_query_takes_over_while_the_earlier_one_answers_the_windows_that_it_has_begun(
-    late: bool, before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-):
-    old = aggregate()
-    task = replace(before(old), late=late)
-    out = Path(task.folder) / "out"
-    files = listed(Path(task.folder) / "checkpoint")
-    begin = first_window_of(taking_over(spark, task))
-    assert listed(Path(task.folder) / "checkpoint") == files, "to show a change changes nothing"
-    for place in ("before the sink", "before the commit"):
-        killed(place, taking_over(spark, task), monkeypatch, begin="at_offsets")
-        assert first_window_of(taking_over(spark, task)) == begin
-    metrics = finish(taking_over(spark, task), begin="at_offsets")
-    assert metrics[0].queries.keys() == {"earlier", "new"}
-    assert not metrics[-1].queries, "the earlier query has answered its last window"
-    assert not taking_over(spark, task).changes()
-    assert answers(out) == both(old, ANOTHER, TUMBLING, begin)

@@ -150,7 +150,8 @@ class _Step:
 
 def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[_Step]:
     progress = plan.progress.init()
-    panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    empty: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    panes = replace(empty, next_window=plan.first, stop=plan.stop)
     closed = ClosedPanes.begun(panes)
     ahead: list[PaneRows] = []
     account = RowAccount()
@@ -188,6 +189,7 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
             done = amendment(plan.amend, closed, steps, counts, progress.punctuation, _nbytes)
             again, closed, amended = done.tasks, done.closed, done.counts
         panes = still
+        read -= entry.rejection.rows_elsewhere
         account = account.after(read, counts, rejection, step.abandoned, [*again, *due])
         totals = account.totals(progress.held, panes)
         totals.check()

@@ -22,6 +22,7 @@ import pyarrow as pa
 from skypane.naming import backticked
 from skypane.operators.changes.passed_rows import with_columns
 from skypane.operators.changes.recorded_query import query_of
+from skypane.operators.changes.takeover import last_before
 from skypane.operators.entry.entry_rules import times_of
 from skypane.operators.shared_pane_query import SharedLift
 from skypane.plan import Plan
@@ -95,8 +96,7 @@ class Handover:
     @property
     def last(self) -> int:
         """The last window of the earlier query: the last one that begins before the first one of the new query."""
-        windows = self.before.windows
-        return (self.begin - 1 - windows.offset) // windows.slide
+        return last_before(self.before.windows, self.begin)
 
     @property
     def end(self) -> Micros:

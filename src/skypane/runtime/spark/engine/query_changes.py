@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from skypane.operators.changes.comparison import NewStart, OpenWindows, QueryChange, compare
 from skypane.operators.changes.passed_rows import with_columns
+from skypane.operators.changes.takeover import first_from, reached
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
@@ -118,7 +119,7 @@ def _without_state(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa
             why = f"{counted(len(panes), 'panes')} {_OPEN}, which cannot go on beside the new one: {error}. {_DRAIN}"
             return replace(change, refused=(*change.refused, why))
     end = manifest.metrics["punctuation"]
-    first = None if end is None else -((plan.windows.offset - end) // plan.windows.slide)
+    first = None if end is None else first_from(plan.windows, end)
     begins = (f"the query is another one, and begins at the offsets of the earlier one{_from(plan, end, first)}",)
     return QueryChange(begins=begins, query=plan.query, recorded=change.recorded, start=NewStart(first))
 
@@ -134,9 +135,10 @@ def _beside(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema
             f"{counted(state.progress.held.rows, 'rows')} are held, as they are far ahead of all others, and it has not "
             f"decided on them yet"
         )
-    read = [handover.before.windows.pane_end(pane) for pane in state.open.panes]
-    reached = max(read if state.progress.punctuation is None else [*read, state.progress.punctuation])
-    start = -((plan.windows.offset - reached) // plan.windows.slide)
+    until = reached(handover.before.windows, state.open.panes, state.progress.punctuation)
+    if until is None:
+        raise ConfigError("no row of its open panes is known")
+    start = first_from(plan.windows, until)
     handover = replace(handover, first=start)
     begin, after = map(exact_stamp, plan.windows.bounds(start))
     last = " to ".join(map(exact_stamp, handover.before.windows.bounds(handover.last)))
