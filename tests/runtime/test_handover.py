@@ -80,7 +80,7 @@ def operator(task: Task) -> dict[str, Any]:
     return manifest.operator
 
 
-def rejected(plan: Plan) -> dict[tuple[int, str], datetime]:
+def rejected(plan: Plan) -> dict[tuple[int, str], datetime | None]:
     """Return the times of the rows that a query rejects, by id and reason."""
     tables = [table for outcome in local.run(plan, BATCHES) for table in outcome.rejection.rows]
     rows = pa.concat_tables(tables).to_pylist()
@@ -108,9 +108,7 @@ def test_the_earlier_query_answers_the_windows_that_begin_before_the_first_of_th
     assert answers(Path(task.folder) / "out") == both(old, new, windows, begin, BATCHES)
 
 
-def test_a_start_on_the_way_goes_on_with_both_queries(
-    began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
     task = began(until=HALF + 1)
     folder = Path(task.folder)
     begin = begin_of(job(spark, task))
@@ -176,7 +174,7 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
         (OLD, {"late": sp.Amend("1 hour")}, "the new query amends its answers"),
     ],
 )
-def test_a_query_that_cannot_go_on_beside_the_new_one_has_to_be_drained(
+def test_a_query_that_cannot_run_beside_the_new_one_has_to_be_drained(
     old: Query, options: dict[str, Any], why: str, began: Began, spark: SparkSession
 ):
     task = began(old, until=HALF)

@@ -265,7 +265,7 @@ def test_another_query_begins_at_the_offsets_of_a_drained_one(
     assert answers(folder / "another") == by_window(local.answers(plan, after))
 
 
-def test_a_query_that_cannot_go_on_beside_another_is_drained_before_that_begins(
+def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(
     before: Callable[..., Task], spark: SparkSession
 ):
     task = before(aggregate())

@@ -7,7 +7,7 @@
 
 Rows are read once, and lifted for the queries whose windows hold them: those before `begin` for the earlier one, those
 after its last window for the new one, those between for both. Windows of the new query wait until the earlier one has
-answered its last window. Then its state is dropped, and the new query goes on alone.
+answered its last window. Then its state is dropped, and the new query continues alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from skypane.naming import backticked
+from skypane.operators.changes.first_windows import last_before
 from skypane.operators.changes.passed_rows import with_columns
 from skypane.operators.changes.recorded_query import query_of
-from skypane.operators.changes.takeover import last_before
 from skypane.operators.entry.entry_rules import times_of
 from skypane.operators.shared_pane_query import SharedLift
 from skypane.plan import Plan
@@ -115,7 +115,7 @@ class Handover:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What restored() needs, as a JSON value."""
+        """The recorded query and the first window of the new one, for restored(), as a JSON value."""
         return {"definition": dict(self.definition), "first": self.first}
 
     def rows(self, new: pa.Schema, rows: pa.Schema) -> pa.Schema:

@@ -9,7 +9,7 @@ A kill before the last step leaves the manifest of the earlier query with its pa
 query or of the earlier one, begins from them again.
 
 A query that cannot continue may begin at the offsets of the earlier one. If that was drained, all rows that it has read
-are answered or rejected, so the new query needs none of them. Else it goes on beside the new one until it has answered
+are answered or rejected, so the new query needs none of them. Else it runs beside the new one until it has answered
 the windows that hold rows read before the change (handover.py).
 """
 
@@ -22,8 +22,8 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from skypane.operators.changes.comparison import NewStart, OpenWindows, QueryChange, compare
+from skypane.operators.changes.first_windows import first_from, reached
 from skypane.operators.changes.passed_rows import with_columns
-from skypane.operators.changes.takeover import first_from, reached
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
@@ -116,7 +116,7 @@ def _without_state(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa
         try:
             return _beside(change, manifest, plan, rows)
         except ConfigError as error:
-            why = f"{counted(len(panes), 'panes')} {_OPEN}, which cannot go on beside the new one: {error}. {_DRAIN}"
+            why = f"{counted(len(panes), 'panes')} {_OPEN}, which cannot run beside the new one: {error}. {_DRAIN}"
             return replace(change, refused=(*change.refused, why))
     end = manifest.metrics["punctuation"]
     first = None if end is None else first_from(plan.windows, end)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.operators.changes.test_changes import streams
 
 import skypane as sp
+from skypane.operators.changes.first_windows import first_from, last_before, reached
 from skypane.operators.changes.recorded_query import query_of
-from skypane.operators.changes.takeover import first_from, last_before, reached
 from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy
@@ -58,10 +58,13 @@ def test_a_plan_with_a_range_of_windows_answers_these_as_the_plan_without_one(
     plan = Plan(sp.Aggregate("key", rows=sp.count(), total=sp.sum("n")), windows, "time", policy)
     events = [*batches, local.Drain()] if drain else batches
     answered = by_window(plan, events)
-    for bounds in ({"first": first}, {"stop": first}, {"first": first, "stop": first + more}):
-        begin, stop = bounds.get("first", -(10**9)), bounds.get("stop", 10**9)
-        expected = [(window, rows) for window, rows in answered if begin <= window < stop]
-        assert by_window(replace(plan, **bounds), events) == expected
+    for begin, stop in ((first, None), (None, first), (first, first + more)):
+        expected = [
+            (window, rows)
+            for window, rows in answered
+            if (begin is None or begin <= window) and (stop is None or window < stop)
+        ]
+        assert by_window(replace(plan, first=begin, stop=stop), events) == expected
 
 
 @given(WINDOWS, WINDOWS, st.sets(st.integers(-20, 20), min_size=1), st.none() | st.integers(-50, 50))
