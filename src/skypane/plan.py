@@ -29,6 +29,8 @@ class Plan:
     source    column with the source of each row, by which late rows are counted; or None
     amend     how long answered windows can be amended by late rows; None: no window is answered again after its end
     early     event time between two answers of open windows; None: no window is answered before its end
+    first     the first window that the plan answers; None: any
+    stop      the first of the windows that another plan answers; None: this one answers all from `first` on
     """
 
     query: Query
@@ -38,6 +40,8 @@ class Plan:
     source: str | None = None
     amend: AmendRule | None = None
     early: Micros | None = None
+    first: int | None = None
+    stop: int | None = None
 
     @property
     def early_rule(self) -> EarlyRule | None:
@@ -55,7 +59,14 @@ class Plan:
 
     @cached_property
     def gate(self) -> EntryRules:
-        return EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
+        begin = None if self.first is None else self.windows.bounds(self.first)[0]
+        rules = EntryRules(self.windows, self.time, tuple(self.query.required), self.source)
+        return replace(rules, begin=begin, end=self.end)
+
+    @property
+    def end(self) -> Micros | None:
+        """The end of the last window that the plan answers; None if there is no last one."""
+        return None if self.stop is None else self.windows.bounds(self.stop - 1)[1]
 
     def rules_after(self, state: ProgressState) -> EntryRules:
         """Return the rules by which the rows of the batch after this state of the progress policy enter."""

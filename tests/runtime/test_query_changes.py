@@ -265,11 +265,14 @@ def test_another_query_begins_at_the_offsets_of_a_drained_one(
     assert answers(folder / "another") == by_window(local.answers(plan, after))
 
 
-def test_a_query_with_open_panes_is_drained_before_another_begins(before: Callable[..., Task], spark: SparkSession):
+def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(
+    before: Callable[..., Task], spark: SparkSession
+):
     task = before(aggregate())
     change = another(spark, task).changes("at_offsets")
+    assert "its policy, KSlack, is not that of the new query, Watermark" in change.refused[-1]
     assert change.refused[-1].endswith(
-        "answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
+        "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
     )
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
         another(spark, task).start(begin="at_offsets")

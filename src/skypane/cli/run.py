@@ -40,7 +40,8 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "--from",
         dest="begin",
         choices=["offsets"],
-        help="let another query begin where the drained query of the checkpoint has stopped reading",
+        help="let another query begin where the query of the checkpoint has stopped reading; that one still answers the "
+        "windows that it has begun",
     )
     allow(parser)
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")

@@ -40,6 +40,7 @@ class OpenPanes(Generic[P]):
 
     panes        the partials of each pane that an unanswered window holds
     next_window  all windows before it are answered or have no rows; None until the first window is answered
+    stop         windows from it on are answered by another query; None: all windows are answered here
 
     A window is answered once, in window order, when its last pane is closed. A window without rows is not answered, as
     Spark's window() gives no row for it. A gap of a year in the data therefore costs nothing, and the cost of a window
@@ -49,6 +50,7 @@ class OpenPanes(Generic[P]):
     windows: Windows
     panes: dict[int, tuple[P, ...]]
     next_window: int | None = None
+    stop: int | None = None
 
     @classmethod
     def empty(cls, windows: Windows) -> Self:
@@ -76,7 +78,11 @@ class OpenPanes(Generic[P]):
     @property
     def end(self) -> Micros | None:
         """The end of the last window that holds a row, where a punctuation completes all; None if no pane is open."""
-        return self.windows.bounds(self.windows.windows_of(max(self.panes))[-1])[1] if self.panes else None
+        return (
+            self.windows.bounds(self._before_stop(self.windows.windows_of(max(self.panes))[-1]))[1]
+            if self.panes
+            else None
+        )
 
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
         """Return the windows that `punctuation` completes, oldest first."""
@@ -93,7 +99,11 @@ class OpenPanes(Generic[P]):
         first = due[0].window if self.next_window is None and due else self.next_window
         if punctuation is None or first is None:
             return 0
-        return max(0, self.windows.last_closed(punctuation) + 1 - first) - len(due)
+        return max(0, self._before_stop(self.windows.last_closed(punctuation)) + 1 - first) - len(due)
+
+    def _before_stop(self, window: int) -> int:
+        """Return the window, or the last one that is answered here if it is after that one."""
+        return window if self.stop is None else min(window, self.stop - 1)
 
     def all_windows(self) -> list[WindowTask[P]]:
         """Return all unanswered windows that hold a row, oldest first; for use when all rows have been read."""
@@ -110,8 +120,9 @@ class OpenPanes(Generic[P]):
         for pane in sorted(self.panes):
             holding = self.windows.windows_of(pane)
             first = holding.start if following is None else max(holding.start, following)
-            yield from range(first, holding.stop)
-            following = max(first, holding.stop)
+            stop = self._before_stop(holding.stop - 1) + 1
+            yield from range(first, stop)
+            following = max(first, stop)
 
     def tasks(self, windows: Iterable[int]) -> list[WindowTask[P]]:
         """Return the tasks of these windows, which may have been answered before."""
@@ -147,6 +158,8 @@ class OpenPanes(Generic[P]):
         elif all(self.windows.windows_of(pane)[0] >= following for pane in self.panes):
             return self
         kept = {
-            pane: partials for pane, partials in self.panes.items() if self.windows.windows_of(pane)[-1] >= following
+            pane: partials
+            for pane, partials in self.panes.items()
+            if self._before_stop(self.windows.windows_of(pane)[-1]) >= following
         }
         return replace(self, panes=kept, next_window=following)

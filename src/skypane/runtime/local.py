@@ -156,7 +156,8 @@ class _Step:
 
 def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[_Step]:
     progress = plan.progress.init()
-    panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    empty: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
+    panes = replace(empty, next_window=plan.first, stop=plan.stop)
     closed = ClosedPanes.begun(panes)
     shown: EarlyAnswers[pa.Table] = EarlyAnswers()
     ahead: list[PaneRows] = []
@@ -201,6 +202,7 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
             )
             again, closed, amended = done.tasks, done.closed, done.counts
         panes = still
+        read -= entry.rejection.rows_elsewhere
         account = account.after(read, counts, rejection, step.abandoned, [*again, *due])
         totals = account.totals(progress.held, panes)
         totals.check()

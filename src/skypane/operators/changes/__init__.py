@@ -3,5 +3,7 @@
 comparison.py       the recorded query and the new one -> the differences, each kept, begun or refused
 aggregate_state.py  partials of other functions -> partials of the new ones
 passed_rows.py      rows with other columns, or of a larger k -> those of the new query
-phases.py           windows that hold rows read before the change, and how they are answered
+window_phases.py    windows that hold rows read before the change, and how they are answered
+first_windows.py    the window from which another query answers, if nothing is kept
+recorded_query.py   the recorded query, made runnable again: it answers the windows before that one
 """

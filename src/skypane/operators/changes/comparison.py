@@ -59,9 +59,13 @@ class OpenWindows:
 
 @dataclass(frozen=True)
 class NewStart:
-    """The first window of a query that begins without a state; None: no window was answered before."""
+    """The first window of a query that begins without a state; None: no window was answered before.
+
+    beside   whether the earlier query still answers its windows before that one
+    """
 
     first: int | None
+    beside: bool = False
 
 
 @dataclass(frozen=True)

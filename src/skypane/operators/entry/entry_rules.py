@@ -36,7 +36,7 @@ class Entry:
     @property
     def counts(self) -> tuple[PaneCount, ...]:
         """The panes of all rows with a valid time, including late rows: the input of the progress policy."""
-        return (*(part.count for part in self.usable), *self.rejection.late)
+        return (*(part.count for part in self.usable), *self.rejection.late, *self.rejection.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class EntryRules:
     amends_from rows of closed panes from this one on enter all the same, because they amend answers; None: none do
     limit       rows of panes that start after it (microseconds) are far in the future; None: no row is
     keep        whether to return the rejected rows too, with their reason in an added column
+    begin, end  rows with a time before `begin`, or from `end` on, are those of another query: they neither enter nor
+                are rejected, and are counted apart (microseconds; None: no bound)
     """
 
     windows: Windows
@@ -63,6 +65,8 @@ class EntryRules:
     amends_from: int | None = None
     limit: Micros | None = None
     keep: bool = False
+    begin: Micros | None = None
+    end: Micros | None = None
 
     def after(self, punctuation: Micros | None) -> EntryRules:
         """Return the rules for a batch that comes after `punctuation`: rows of the panes that it closed are late."""
@@ -85,9 +89,10 @@ class EntryRules:
         """Sort rows into panes; reject unusable rows, late rows, and rows beyond the limit."""
         rows = rows.combine_chunks()
         rows, off, shown = self._aligned(rows)
-        times, panes, reasons = self._judged(rows, off)
+        times, panes, reasons, elsewhere = self._judged(rows, off)
         bad = reasons.any_rejected
-        good = None if bad is None else np.flatnonzero(~bad)
+        out = bad if elsewhere is None else elsewhere if bad is None else bad | elsewhere
+        good = None if out is None else np.flatnonzero(~out)
         usable = rows if good is None else rows.take(pa.array(good))
         late = reasons.mask(LATE)
         sources = {} if self.source is None else by_source(rows.column(self.source), times, bad, late)
@@ -99,7 +104,8 @@ class EntryRules:
                 reasons=reasons.counts(),
                 late=() if late is None else tuple(counts_of(panes[late], times[late])),
                 by_source=late_of(sources),
-                rows=(reasons.rejected(rows),) if self.keep else (),
+                rows=(reasons.rejected(rows),) if self.keep and bad is not None else (),
+                elsewhere=() if elsewhere is None else tuple(counts_of(panes[elsewhere], times[elsewhere])),
             ),
             sources=self._as_late(sources, rows, panes, times, bad, late),
             shown=shown,
@@ -122,8 +128,10 @@ class EntryRules:
         shown = off.shown(times, invalid)
         return off.corrected(rows, self.time) if self.clocks.align else rows, off, shown
 
-    def _judged(self, rows: pa.Table, off: ClocksOff | None) -> tuple[IntArray, IntArray, RejectReasons]:
-        """Return the time and the pane of each row, and the reasons for which rows may not enter."""
+    def _judged(
+        self, rows: pa.Table, off: ClocksOff | None
+    ) -> tuple[IntArray, IntArray, RejectReasons, BoolArray | None]:
+        """Return the time and the pane of each row, the reasons for which rows may not enter, and those of elsewhere."""
         times, null_time, absurd_time = _times(rows.column(self.time))
         panes = self.windows.panes_at(times)
         reasons = RejectReasons(rows.num_rows)
@@ -137,7 +145,24 @@ class EntryRules:
             reasons.add(LATE, panes < (self.first_open if self.amends_from is None else self.amends_from))
         if self.limit is not None:
             reasons.add(FUTURE, panes > self.windows.pane_at(self.limit))
-        return times, panes, reasons
+        elsewhere = self._elsewhere(times, null_time, absurd_time)
+        if elsewhere is not None:
+            reasons.withdraw(elsewhere)
+        return times, panes, reasons, elsewhere
+
+    def _elsewhere(self, times: IntArray, *invalid: BoolArray | None) -> BoolArray | None:
+        """Return the mask of the rows of other queries; None if there are none. Rows without a valid time are of all."""
+        if self.begin is None and self.end is None:
+            return None
+        where: BoolArray = np.zeros(len(times), np.bool_)
+        if self.begin is not None:
+            where |= times < self.begin
+        if self.end is not None:
+            where |= times >= self.end
+        for mask in invalid:
+            if mask is not None:
+                where &= ~mask
+        return where if where.any() else None
 
     def _as_late(
         self,

@@ -52,6 +52,11 @@ class RejectReasons:
             if any(is_float(column.type) for is_float in _FLOATS):
                 self.add(f"NaN {name}", _nan(column))
 
+    def withdraw(self, where: BoolArray) -> None:
+        """Take back the reasons of the rows of a mask."""
+        if self._codes is not None:
+            self._codes[where] = 0
+
     @property
     def any_rejected(self) -> BoolArray | None:
         return None if self._codes is None else self._codes > 0

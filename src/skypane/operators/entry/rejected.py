@@ -22,12 +22,14 @@ class Rejection:
     late       the counts of late rows by pane, oldest pane first: unlike other rejected rows, they have a valid time
     by_source  the number of late rows by source, if a source column is named
     rows       the rows with their reasons, in as many tables as there were, if they are kept
+    elsewhere  the counts of rows of another query by pane, which are not rejected: progress policies see them, too
     """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
     late: tuple[PaneCount, ...] = ()
     by_source: Mapping[str, int] = field(default_factory=dict)
     rows: tuple[pa.Table, ...] = ()
+    elsewhere: tuple[PaneCount, ...] = ()
 
     @classmethod
     def of(cls, rows: pa.Table, reason: str) -> Self:
@@ -43,11 +45,17 @@ class Rejection:
             late=tuple(merged_counts(count for part in parts for count in part.late)),
             by_source=_added(part.by_source for part in parts),
             rows=tuple(table for part in parts for table in part.rows),
+            elsewhere=tuple(merged_counts(count for part in parts for count in part.elsewhere)),
         )
 
     @property
     def late_rows(self) -> int:
         return self.reasons.get(LATE, 0)
+
+    @property
+    def rows_elsewhere(self) -> int:
+        """The number of rows of another query."""
+        return sum(count.rows for count in self.elsewhere)
 
     @property
     def quarantined(self) -> dict[str, int]:
@@ -56,12 +64,16 @@ class Rejection:
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything but the rows as a JSON value."""
-        return {"reasons": dict(self.reasons), "late": to_json(self.late), "by_source": dict(self.by_source)}
+        value = {"reasons": dict(self.reasons), "late": to_json(self.late), "by_source": dict(self.by_source)}
+        return value | ({"elsewhere": to_json(self.elsewhere)} if self.elsewhere else {})
 
     @classmethod
     def restored(cls, value: Mapping[str, Any]) -> Self:
         """Return the rejection of a snapshot(), which has counts but no rows."""
-        return cls(value["reasons"], tuple(from_json(PaneCount, count) for count in value["late"]), value["by_source"])
+        late, elsewhere = (
+            tuple(from_json(PaneCount, count) for count in value.get(name, ())) for name in ("late", "elsewhere")
+        )
+        return cls(value["reasons"], late, value["by_source"], elsewhere=elsewhere)
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

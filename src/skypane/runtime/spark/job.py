@@ -55,6 +55,8 @@ class Job:
     rows: DataFrame
     settings: JobSettings
     workers: Workers
+    #: the rows with the columns that nobody reads, too
+    whole: DataFrame
 
     @classmethod
     def of(
@@ -68,6 +70,7 @@ class Job:
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
         plan.validate(schema)
+        whole, columns = rows, schema
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
             rows, schema = pruned(rows, schema, plan.reads(schema))
         else:
@@ -87,8 +90,9 @@ class Job:
             costs=costs_of(rows.sparkSession),
             elastic=elastic,
             limits=workers.plq_workers is not None,
+            columns=columns,
         )
-        return cls(rows, settings, start)
+        return cls(rows, settings, start, whole)
 
     def __repr__(self) -> str:
         """Return the job in one line: its query, its windows and its sinks."""
@@ -126,7 +130,8 @@ class Job:
         """
         store = DocumentStore.at(self.settings.checkpoint).child("skypane")
         check_begin(begin)
-        return changes_of(store, Ledger(store), self.settings.plan, self.settings.schema, begin)
+        settings = self.settings
+        return changes_of(store, Ledger(store), settings.plan, settings.schema, begin, settings.rows)
 
     def start(
         self,
@@ -143,8 +148,10 @@ class Job:
                   each batch as soon as the one before is done
         name      name of the query in Spark
         begin     "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot continue,
-                  begin where that one has stopped reading; it must have been drained. The first window begins where
-                  its last one has ended, or at the next slide; rows before it are late. None: such a query is refused
+                  begin where that one has stopped reading. If that one was drained, the first window begins where its
+                  last one has ended, or at the next slide; rows before it are late. Else it is the first one that
+                  holds no row read so far, and the earlier query still answers its windows that begin before it.
+                  None: such a query is refused
 
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
         and SkypaneError if Spark cannot write to the checkpoint.
@@ -182,7 +189,8 @@ class Job:
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         checkpoint = Location.of(self.settings.checkpoint)
-        writer = self.rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)
+        rows = self.rows if engine.columns is None else pruned(self.whole, self.settings.rows, engine.columns)[0]
+        writer = rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)
         if name is not None:
             writer = writer.queryName(name)
         if when is not None:

@@ -29,7 +29,7 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
     with _usable("checkpoint", store.root):
-        change = changes_of(store, ledger, settings.plan, settings.schema, begin)
+        change = changes_of(store, ledger, settings.plan, settings.schema, begin, settings.rows)
         definition = _definition(settings, change)
         spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)

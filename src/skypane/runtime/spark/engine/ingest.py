@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from skypane.operators.advance import ProgressStep, advance, readmitted
 from skypane.operators.changes.window_phases import left_of
+from skypane.operators.entry.reject_reasons import FUTURE
+from skypane.operators.entry.rejected import Rejection
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -78,6 +80,13 @@ class Ingest:
                 batch.waiting_since,
             )
 
+    def of_own_rows(self, step: ProgressStep, state: WindowState) -> ProgressStep:
+        """Return a step that rejects only rows of this plan: a policy also holds and abandons rows of another query."""
+        if not step.abandoned or (self.plan.first is None and self.plan.stop is None):
+            return step
+        rows = sum(state.account.waiting.get(pane, 0) for pane in step.abandoned)
+        return replace(step, rejection=Rejection({FUTURE: rows} if rows else {}))
+
     def readmit(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift rows that come a second time; the punctuation does not move, and no row may be beyond the newest."""
         # Clocks were judged the first time: the rows have their corrected or repaired times.
@@ -122,7 +131,8 @@ class Ingest:
         """
         rejection = level.rejection.merge(step.rejection)
         entered = (pane.count for pane in level.panes)
-        account = state.account.after(level.fingerprint.rows, entered, rejection, step.abandoned, due)
+        read = level.fingerprint.rows - rejection.rows_elsewhere
+        account = state.account.after(read, entered, rejection, step.abandoned, due)
         phases = left_of(state.phases, still.next_window)
         after = replace(state, progress=step.state, open=still, ahead=(), account=account, phases=phases)
         after.totals.check()

@@ -22,6 +22,7 @@ class JobSettings:
     schema    schema of the rows
     elastic   policy that changes the numbers of workers; None: only scale() changes them
     limits    whether the job sets the number of tasks that lift, which is then their maximum
+    columns   schema of the rows with the columns that nobody reads, too; an earlier query may read more than the plan
     """
 
     plan: Plan | SharedPlan
@@ -32,3 +33,9 @@ class JobSettings:
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
+    columns: pa.Schema | None = None
+
+    @property
+    def rows(self) -> pa.Schema:
+        """The schema of all columns that the job's rows have."""
+        return self.schema if self.columns is None else self.columns

@@ -152,7 +152,8 @@ class LiftReports:
     def counts(self) -> Iterator[PaneCount]:
         """The panes of all rows with a credible time, including late rows."""
         yield from (pane.count for pane in self.panes)
-        yield from (count for task in self.tasks for count in task.rejection.late)
+        for task in self.tasks:
+            yield from (*task.rejection.late, *task.rejection.elsewhere)
 
     @property
     def rejection(self) -> Rejection:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skypane.plan import ContinuousPlan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.front_program import ContinuousProgram
+from skypane.runtime.spark.engine.handover import RECORD, Handover, HandoverProgram
 from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.program import Program
@@ -31,3 +32,15 @@ def program_of(settings: JobSettings, store: DocumentStore, staged: Callable[[st
     if isinstance(plan, ContinuousPlan):
         return ContinuousProgram(plan, intake, answers)
     return WindowedProgram(plan, intake, answers, staged("output"))
+
+
+def taking_over(
+    settings: JobSettings, store: DocumentStore, operator: Mapping[str, Any], staged: Callable[[str], DocumentStore]
+) -> HandoverProgram | None:
+    """Return the program that also runs the earlier query of a manifest's operator; None if that has no earlier one."""
+    if RECORD not in operator or isinstance(settings.plan, SharedPlan):
+        return None
+    plan, schema, rows = settings.plan, settings.schema, settings.rows
+    handover = Handover.restored(operator[RECORD], plan, rows)
+    late = settings.sinks.late is not None
+    return HandoverProgram(handover, plan, schema, rows, store, late, staged("output"))

@@ -8,8 +8,9 @@
 A kill before the last step leaves the manifest of the earlier query with its partials, so the next start, of the new
 query or of the earlier one, begins from them again.
 
-A query that cannot continue may begin at the offsets of the earlier one, if that was drained: all rows that it has read
-are then answered or rejected, so the new query needs none of them.
+A query that cannot continue may begin at the offsets of the earlier one. If that was drained, all rows that it has read
+are answered or rejected, so the new query needs none of them. Else it runs beside the new one until it has answered
+the windows that hold rows read before the change (handover.py).
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from skypane.operators.changes.comparison import NewStart, OpenWindows, QueryChange, compare
+from skypane.operators.changes.first_windows import first_from, reached
 from skypane.operators.changes.passed_rows import with_columns
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine.handover import RECORD, Handover
 from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
@@ -33,7 +36,7 @@ from skypane.runtime.spark.engine.query_definition import QueryDefinition, as_re
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, Micros
-from skypane.wording import counted, stamp
+from skypane.wording import counted, exact_stamp, stamp
 
 Begin: TypeAlias = Literal["at_offsets"]
 
@@ -46,11 +49,17 @@ _BEGUN = "a drain or a readmission of the earlier query was begun: start that qu
 
 
 def changes_of(
-    store: DocumentStore, ledger: Ledger, plan: Plan | SharedPlan, schema: pa.Schema, begin: Begin | None = None
+    store: DocumentStore,
+    ledger: Ledger,
+    plan: Plan | SharedPlan,
+    schema: pa.Schema,
+    begin: Begin | None = None,
+    rows: pa.Schema | None = None,
 ) -> QueryChange:
     """Return the change from the query of the last committed batch to `plan` over rows of `schema`; write nothing.
 
     begin   where a query begins that cannot continue from the state of the earlier one
+    rows    schema of all columns that the job's rows have, if they are more than those of `schema`
 
     Raises CheckpointError if the definition or the newest manifest is damaged.
     """
@@ -61,6 +70,8 @@ def changes_of(
         return QueryChange()
     if isinstance(plan, SharedPlan) or _QUERIES in recorded:
         return QueryChange(refused=tuple(_of_several(recorded, wanted)))
+    if manifest is not None and RECORD in manifest.operator:
+        return QueryChange(refused=(_TAKING_OVER,), recorded=recorded)
     change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
     if manifest is not None and not change.refused:
         state = WindowState.restored(plan, manifest.progress, manifest.operator)
@@ -70,7 +81,7 @@ def changes_of(
     if ledger.drain_begun:
         return replace(change, refused=(*change.refused, _BEGUN))
     if change.refused and begin is not None and manifest is not None:
-        return _without_state(change, manifest, plan)
+        return _without_state(change, manifest, plan, schema if rows is None else rows)
     return change
 
 
@@ -98,17 +109,55 @@ def check_begin(begin: object) -> None:
         raise ConfigError(f"begin must be 'at_offsets' or None, got {begin!r}")
 
 
-def _without_state(change: QueryChange, manifest: Manifest, plan: Plan) -> QueryChange:
+def _without_state(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema) -> QueryChange:
     """Return the change to a query that begins at the offsets of the earlier one."""
     panes, held = manifest.operator.get("panes"), manifest.operator.get("ahead")
     if panes is None or isinstance(plan, ContinuousPlan):
         return replace(change, refused=(*change.refused, _FRONT))
     if panes or held:
-        return replace(change, refused=(*change.refused, f"{counted(len(panes), 'panes')} {_OPEN}"))
+        try:
+            return _beside(change, manifest, plan, rows)
+        except ConfigError as error:
+            why = f"{counted(len(panes), 'panes')} {_OPEN}, which cannot run beside the new one: {error}. {_DRAIN}"
+            return replace(change, refused=(*change.refused, why))
     end = manifest.metrics["punctuation"]
-    first = None if end is None else -((plan.windows.offset - end) // plan.windows.slide)
+    first = None if end is None else first_from(plan.windows, end)
     begins = (f"the query is another one, and begins at the offsets of the earlier one{_from(plan, end, first)}",)
     return QueryChange(begins=begins, query=plan.query, recorded=change.recorded, start=NewStart(first))
+
+
+def _beside(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema) -> QueryChange:
+    """Return the change to a query that begins while the earlier one still answers windows."""
+    if "closed" in manifest.operator:
+        raise ConfigError("it amends its answers")
+    if "early" in manifest.operator:
+        raise ConfigError("it answers windows early")
+    handover = Handover.of(change.recorded, 0, plan, rows)
+    state = WindowState.restored(handover.before, manifest.progress, manifest.operator)
+    if state.progress.held.rows:
+        raise ConfigError(
+            f"{counted(state.progress.held.rows, 'rows')} are held, as they are far ahead of all others, and it has not "
+            f"decided on them yet"
+        )
+    until = reached(handover.before.windows, state.open.panes, state.progress.punctuation)
+    if until is None:
+        raise ConfigError("no row of its open panes is known")
+    start = first_from(plan.windows, until)
+    handover = replace(handover, first=start)
+    begin, after = map(exact_stamp, plan.windows.bounds(start))
+    last = " to ".join(map(exact_stamp, handover.before.windows.bounds(handover.last)))
+    new = (
+        f"the query is another one, and begins at the offsets of the earlier one; its first window is {begin} to "
+        f"{after}, the first that holds no row read so far"
+    )
+    earlier = (
+        f"the earlier query still answers its windows that begin before {begin}, the last of which is "
+        f"{last}, in its columns, also with rows that are still to come; the new query "
+        f"answers from the batch after that on"
+    )
+    return QueryChange(
+        kept=(earlier,), begins=(new,), query=plan.query, recorded=change.recorded, start=NewStart(start, beside=True)
+    )
 
 
 def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
@@ -126,9 +175,11 @@ _SHOWN = (
     "or `skypane run JOB --drain`"
 )
 _FRONT = "a continuous skyline cannot begin at offsets, or be replaced there: use another checkpoint"
-_OPEN = (
-    "of the earlier query hold rows that have been read: answer them by a drain of that query, with drain() or "
-    "`skypane run JOB --drain`"
+_OPEN = "of the earlier query hold rows that have been read"
+_DRAIN = "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
+_TAKING_OVER = (
+    "the query of this checkpoint has taken over from an earlier one, which still answers its last windows: start that "
+    "query until these are answered, or drain it"
 )
 
 
@@ -136,11 +187,20 @@ def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan | Share
     """Return the manifest from which the new query's state is restored: the newest one, or that of a new beginning."""
     if change.start is None or manifest is None or isinstance(plan, SharedPlan):
         return manifest
+    if change.start.beside and change.start.first is not None:
+        return _begun_beside(change.recorded, change.start.first, manifest, plan)
     state, first = WindowState.initial(plan), change.start.first
     if first is not None:
         progress = plan.progress.close(state.progress, plan.windows.bounds(first)[0])
         state = _final(replace(state, progress=progress, open=replace(state.open, next_window=first)))
     return replace(manifest, progress=plan.progress.snapshot(state.progress), operator=state.snapshot())
+
+
+def _begun_beside(recorded: Mapping[str, Any], first: int, manifest: Manifest, plan: Plan) -> Manifest:
+    """Return the manifest from which both queries begin; the policy of the new one has learned what the earlier one has."""
+    new = WindowState.initial(replace(plan, first=first)).snapshot()
+    earlier = {"definition": recorded, "first": first, "progress": manifest.progress, "state": manifest.operator}
+    return replace(manifest, operator={**new, RECORD: earlier})
 
 
 def _opened(plan: Plan, state: WindowState) -> OpenWindows:

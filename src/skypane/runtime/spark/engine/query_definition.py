@@ -25,7 +25,7 @@ MAY_CHANGE = (
     "The numbers of a progress policy (delay, budget, bounds), splitting, workers and sinks may change; the functions "
     "and filters of an aggregate, a k to a smaller one, and columns that are only passed on may, too; windows, keys, "
     "preference, time and source columns and the kind of policy may not. `skypane run JOB --dry-run` and changes() of "
-    "the job show the effect of each change; start(begin='at_offsets') begins another query on a drained checkpoint"
+    "the job show the effect of each change; start(begin='at_offsets') begins another query where this one has stopped reading"
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from skypane.control.measurements import BatchMeasurements
+from skypane.control.placement import DueWindows
 from skypane.metrics import BatchMetrics, QueryMetrics
 from skypane.runtime.spark.engine.batch_metrics import plain, rho_of, sigma_of
 from skypane.runtime.spark.engine.program import MicroBatch
+from skypane.runtime.spark.engine.shared_lift import SharedReports
 from skypane.runtime.spark.engine.utilization import period_of, window_period_of
 from skypane.types import Micros
 
@@ -62,6 +64,24 @@ def shared_metrics(
         amended=_amended(each),
         decisions=tuple(plain(steering.costs, steering.splitting, steering.exchange, steering.elastic)),
         queries={name: QueryMetrics.of(one) for name, one in queries.items()},
+    )
+
+
+def shared_measurements(
+    batch: MicroBatch, each: Sequence[BatchMeasurements], reports: SharedReports, lead: str
+) -> BatchMeasurements:
+    """Return the measurements of a batch as a whole from those of its queries; `lead` is the one with the shortest panes.
+
+    The costs of windows are not learned from a batch in which several queries answer: its seconds are those of all.
+    """
+    busy = [one for one in each if isinstance(one.due, DueWindows) and one.due.windows]
+    alone = busy[0] if len(busy) == 1 else replace(each[0], due=None, where="driver")
+    return replace(
+        alone,
+        tasks=tuple(task.work(lead) for task in reports.tasks),
+        merge_seconds=batch.timer.seconds["wlq"],
+        runs=tuple(run for one in each for run in one.runs if run.windows),
+        lift_seconds=batch.timer.seconds.get("plq", 0.0),
     )
 
 

@@ -10,13 +10,11 @@ State, metrics and answers are by the name of the query.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
 
-from skypane.control.measurements import BatchMeasurements
-from skypane.control.placement import DueWindows
 from skypane.operators.entry.shared_rejects import QUERIES, named
 from skypane.operators.shared_pane_query import SharedLift
 from skypane.progress.progress_policy import ProgressState
@@ -28,7 +26,7 @@ from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.shared_lift import SharedLiftStage, SharedReports
-from skypane.runtime.spark.engine.shared_metrics import shared_metrics
+from skypane.runtime.spark.engine.shared_metrics import shared_measurements, shared_metrics
 from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -159,7 +157,8 @@ class SharedProgram:
     ) -> BatchOutcome[SharedState]:
         with batch.timer("sink"):
             rejected = self._rejected(outcomes, reports)
-        measured = self._measured(batch, outcomes, reports)
+        each = [outcome.measured for outcome in outcomes.values()]
+        measured = shared_measurements(batch, each, reports, self._plan.lead)
         return BatchOutcome(
             state=SharedState(self._plan, {name: outcome.state for name, outcome in outcomes.items()}),
             answers=None,
@@ -188,21 +187,3 @@ class SharedProgram:
         ]
         tables = [table.cast(schema) for table in tables]
         return BatchRows(schema, row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
-
-    def _measured(
-        self, batch: MicroBatch, outcomes: Mapping[str, BatchOutcome[WindowState]], reports: SharedReports
-    ) -> BatchMeasurements:
-        """Return the measurements of the batch as a whole.
-
-        The costs of windows are not learned from a batch in which several queries answer: its seconds are those of all.
-        """
-        each = [outcome.measured for outcome in outcomes.values()]
-        busy = [one for one in each if isinstance(one.due, DueWindows) and one.due.windows]
-        alone = busy[0] if len(busy) == 1 else replace(each[0], due=None, where="driver")
-        return replace(
-            alone,
-            tasks=tuple(task.work(self._plan.lead) for task in reports.tasks),
-            merge_seconds=batch.timer.seconds["wlq"],
-            runs=tuple(run for one in each for run in one.runs if run.windows),
-            lift_seconds=batch.timer.seconds.get("plq", 0.0),
-        )

@@ -32,12 +32,13 @@ from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
+from skypane.runtime.spark.engine.handover import HandoverProgram, HandoverState
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
-from skypane.runtime.spark.engine.programs import program_of
+from skypane.runtime.spark.engine.programs import program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
@@ -82,10 +83,14 @@ class Engine:
         ownership = self.ledger.ownership
         self._program = program_of(settings, self._store, self._staged)
         with ownership.in_charge():
-            change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin)
+            change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin, settings.rows)
             if change.refused:  # the earlier query has gone on since the change was checked
                 raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
             latest = beginning(change, self.ledger.latest(), settings.plan)
+            both = None if latest is None else taking_over(settings, self._store, latest.operator, self._staged)
+            self._program = both or self._program
+            #: the columns that rows need, if an earlier query reads others than those of the job; None: those of the job
+            self.columns = None if both is None else both.columns
             self._committed = CommittedState.restored(self._program, self._control, latest)
             begun = self.ledger.readmission_begun
             needed = self._committed.state.files | (frozenset() if begun is None else {begun.ref.file})
@@ -145,13 +150,16 @@ class Engine:
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Answer the open windows in one more batch, if any are open; no batch of Spark may be running.
 
+        If an earlier query still answers windows, its windows are answered in a batch before that.
+
         The ledger notes the drain before a sink receives it, so after a kill it is repeated before any other batch.
         """
-        if self._committed.state.drained:
-            return None
-        self.ledger.ownership.check()
-        self.ledger.begin_drain(self._committed.batch_id + 1)
-        return self.finish_drain(spark)
+        metrics = None
+        while not self._committed.state.drained:
+            self.ledger.ownership.check()
+            self.ledger.begin_drain(self._committed.batch_id + 1)
+            metrics = self.finish_drain(spark)
+        return metrics
 
     def finish_drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
@@ -173,6 +181,11 @@ class Engine:
         The ledger notes the rows before a sink receives anything, as for a drain, and their batch when it is committed.
         """
         self.ledger.ownership.check()
+        if isinstance(self._committed.state, HandoverState):
+            raise SkypaneError(
+                "rows cannot be readmitted while an earlier query still answers its last windows: wait until it has, or "
+                "drain both"
+            )
         through = self._committed.batch_id
         after = readmissions.readmitted_before(self._committed.state).get(reason, -1)
         folder = readmissions.folder_of(self._settings.sinks.late)
@@ -260,7 +273,7 @@ class Engine:
     def _run(
         self, batch: MicroBatch, state: Any, readmission: PendingReadmission | None, *, drain: bool
     ) -> BatchOutcome[Any]:
-        if readmission is not None and isinstance(self._program, WindowedProgram):
+        if readmission is not None and isinstance(self._program, WindowedProgram | HandoverProgram):
             known = state.readmitting(readmission.reason, readmission.rows, readmission.through)
             return self._program.readmit(batch, known)
         return (self._program.drain if drain else self._program.run)(batch, state)

@@ -64,9 +64,14 @@ class WindowedProgram:
         """Process a batch."""
         return self._complete(batch, state, *self._intake.lift(batch, state))
 
-    def after_lift(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> BatchOutcome[WindowState]:
-        """Process a batch whose rows are lifted already, together with those of other queries."""
-        return self._complete(batch, state, level, self._intake.advance(batch, state, level))
+    def after_lift(
+        self, batch: MicroBatch, state: WindowState, level: LiftReports, *, wait: bool = False
+    ) -> BatchOutcome[WindowState]:
+        """Process a batch whose rows are lifted already, together with those of other queries.
+
+        wait   whether complete windows wait for a later batch
+        """
+        return self._complete(batch, state, level, self._intake.advance(batch, state, level), wait=wait)
 
     def drain(self, batch: MicroBatch, state: WindowState) -> BatchOutcome[WindowState]:
         """Answer every window with a row that is not quarantined, as if a punctuation had ended the stream."""
@@ -77,14 +82,21 @@ class WindowedProgram:
         return self._complete(batch, state, *self._intake.readmit(batch, state))
 
     def _complete(
-        self, batch: MicroBatch, state: WindowState, level: LiftReports, step: ProgressStep
+        self,
+        batch: MicroBatch,
+        state: WindowState,
+        level: LiftReports,
+        step: ProgressStep,
+        *,
+        wait: bool = False,
     ) -> BatchOutcome[WindowState]:
-        timer = batch.timer
+        timer, step = batch.timer, self._intake.of_own_rows(step, state)
+        answered_to = None if wait else step.state.punctuation
         with timer("progress"):
             panes, merged = self._intake.add(level, step, state, batch.batch_id, step.state.punctuation)
-            due = panes.closed_by(step.state.punctuation)
-            empty = panes.empty_by(step.state.punctuation, due)
-            still = panes.retire(step.state.punctuation)
+            due = panes.closed_by(answered_to)
+            empty = panes.empty_by(answered_to, due)
+            still = panes.retire(answered_to)
             steps = PaneSteps(state.open, panes, still)
             begun = self._early(level, step, state, steps, due)
             due, early = (due, []) if begun is None else (begun.due, begun.tasks)

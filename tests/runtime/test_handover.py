@@ -1,0 +1,186 @@
+"""A query that takes over from another one with open windows, on Spark: killed, restarted and drained on the way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
+from tests.runtime.streams import SECOND, CountBySensor, finish, parquet_rows, write_batches
+from tests.runtime.test_query_changes import BATCHES, HALF, Answers, aggregate, answers, by_window, killed, listed
+
+import skypane as sp
+from skypane.operators.query import Query
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.handover import RECORD
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.windows import Windows
+
+TUMBLING, SLIDING = Windows(30 * SECOND, 30 * SECOND), Windows(70 * SECOND, 30 * SECOND)
+TOP = sp.TopK(2, "price", "sensor")
+PAIRS: dict[str, tuple[Query, Query, Windows]] = {
+    "shorter windows, and more columns": (aggregate(), TOP, TUMBLING),
+    "longer windows, and fewer columns": (SKYLINE, sp.Aggregate("sensor", rows=sp.count()), SLIDING),
+    "the same windows": (TOP, sp.KDominant(1, "price MIN, rating MAX", "sensor"), WINDOWS),
+}
+OLD, NEW, ITS = PAIRS["shorter windows, and more columns"]
+
+Began = Callable[..., Task]
+
+
+@pytest.fixture
+def began(spark: SparkSession, tmp_path: Path) -> Began:
+    """Return a function that runs a query over the first batches, and writes those up to `until`; it returns its task."""
+
+    def run(query: Query = OLD, *, late: bool = False, until: int | None = None) -> Task:
+        task = Task(str(tmp_path), late=late)
+        write_batches(tmp_path / "in", BATCHES[:HALF])
+        finish(job_of(spark, task, query))
+        write_batches(tmp_path / "in", BATCHES[HALF:until], first=HALF)
+        return task
+
+    return run
+
+
+def job(spark: SparkSession, task: Task, query: Query = NEW, windows: Windows = ITS, **options: Any) -> sp.Job:
+    """Return the job of another query, into the folder of the earlier one."""
+    return job_of(spark, task, query, **{"window": sp.Windows(windows.length, windows.slide), "slide": None} | options)
+
+
+def begin_of(job: sp.Job) -> datetime:
+    """Return the start of the first window of a query that takes over, as its changes state it."""
+    (text,) = job.changes("at_offsets").begins
+    found = re.search(r"its first window is (.*?) to ", text)
+    assert found is not None, text
+    return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+
+
+def both(old: Query, new: Query, windows: Windows, begin: datetime, events: list[local.Event]) -> Answers:
+    """Return what both queries answer: one the windows that begin before a time, the other those from it on."""
+    earlier = by_window(local.answers(Plan(old, WINDOWS, "ts", sp.KSlack()), events))
+    later = by_window(local.answers(Plan(new, windows, "ts", sp.KSlack()), events))
+    expected = {window: rows for window, rows in earlier.items() if window < begin}
+    assert expected
+    assert any(window >= begin for window in later)
+    return expected | {window: rows for window, rows in later.items() if window >= begin}
+
+
+def operator(task: Task) -> dict[str, Any]:
+    """Return the state of the operators in the newest manifest."""
+    manifest = Ledger(DocumentStore.at(Path(task.folder) / "checkpoint").child("skypane")).latest()
+    assert manifest is not None
+    return manifest.operator
+
+
+def rejected(plan: Plan) -> dict[tuple[int, str], datetime | None]:
+    """Return the times of the rows that a query rejects, by id and reason."""
+    tables = [table for outcome in local.run(plan, BATCHES) for table in outcome.rejection.rows]
+    rows = pa.concat_tables(tables).to_pylist()
+    return {(row["id"], row["reason"]): row["ts"] for row in rows}
+
+
+@pytest.mark.parametrize(("old", "new", "windows"), PAIRS.values(), ids=PAIRS.keys())
+def test_the_earlier_query_answers_the_windows_that_begin_before_the_first_of_the_new_one(
+    old: Query, new: Query, windows: Windows, began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    task = began(old)
+    files = listed(Path(task.folder) / "checkpoint")
+    change = job(spark, task, new, windows).changes("at_offsets")
+    begin = begin_of(job(spark, task, new, windows))
+    assert listed(Path(task.folder) / "checkpoint") == files, "to show a change changes nothing"
+    assert f"windows that begin before {begin:%Y-%m-%d %H:%M}" in change.kept[0]
+    for place in ("before the sink", "before the commit"):
+        killed(place, job(spark, task, new, windows), monkeypatch, begin="at_offsets")
+        assert begin_of(job(spark, task, new, windows)) == begin
+    metrics = finish(job(spark, task, new, windows), begin="at_offsets")
+    assert metrics[0].queries.keys() == {"earlier", "new"}
+    assert not metrics[-1].queries, "the earlier query has answered its last window"
+    assert RECORD not in operator(task)
+    assert not job(spark, task, new, windows).changes()
+    assert answers(Path(task.folder) / "out") == both(old, new, windows, begin, BATCHES)
+
+
+def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    task = began(until=HALF + 1)
+    folder = Path(task.folder)
+    begin = begin_of(job(spark, task))
+    finish(job(spark, task), begin="at_offsets")
+    assert RECORD in operator(task)
+    write_batches(folder / "in", BATCHES[HALF + 1 :], first=HALF + 1)
+    for place in ("before the sink", "before the commit"):
+        killed(place, job(spark, task), monkeypatch)
+    assert not job(spark, task).changes()
+    for other in (OLD, TOP, sp.TopK(1, "price", "sensor")):
+        change = job_of(spark, task, other).changes("at_offsets")
+        assert "has taken over from an earlier one" in change.refused[0]
+    with pytest.raises(sp.SkypaneError, match="cannot be readmitted while an earlier query"):
+        job(spark, task).readmit("late")
+    finish(job(spark, task))
+    assert RECORD not in operator(task)
+    assert answers(folder / "out") == both(OLD, NEW, ITS, begin, BATCHES)
+
+
+def test_a_drain_on_the_way_answers_the_windows_of_both(
+    began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    task = began(until=HALF + 1)
+    begin = begin_of(job(spark, task))
+    handle = job(spark, task).start(trigger="available now", begin="at_offsets")
+    handle.await_termination()
+    assert RECORD in operator(task)
+    with monkeypatch.context() as once:
+        once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            handle.drain()
+    handle = job(spark, task).start(trigger="available now")  # finishes the drain of the earlier query
+    handle.await_termination()
+    assert RECORD not in operator(task)
+    handle.drain()
+    assert not operator(task)["panes"]
+    events = [*BATCHES[: HALF + 1], local.Drain()]
+    assert answers(Path(task.folder) / "out") == both(OLD, NEW, ITS, begin, events)
+
+
+def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason(began: Began, spark: SparkSession):
+    task = began(late=True)
+    begin = begin_of(job(spark, task))
+    finish(job(spark, task), begin="at_offsets")
+    assert answers(Path(task.folder) / "out") == both(OLD, NEW, ITS, begin, BATCHES)
+    rows = parquet_rows(Path(task.folder) / "late").to_pylist()
+    got = [(row["id"], row["reason"]) for row in rows]
+    assert len(got) == len({*got})
+    earlier = rejected(Plan(OLD, WINDOWS, "ts", sp.KSlack()))
+    later = rejected(Plan(NEW, ITS, "ts", sp.KSlack()))
+    needed = {row for row, time in earlier.items() if time is None or time < begin}
+    needed |= {row for row, time in later.items() if time is not None and time >= begin}
+    assert needed <= {*got}
+    assert {*got} <= {*earlier, *later}
+
+
+@pytest.mark.parametrize(
+    ("old", "options", "why"),
+    [
+        (CountBySensor(), {}, "'count_by_sensor', can be run only by its own code"),
+        (OLD, {"progress": sp.Watermark("30 s")}, "its policy, KSlack, is not that of the new query, Watermark"),
+        (OLD, {"source": "sensor"}, "its source, None, is not that of the new query, 'sensor'"),
+        (OLD, {"late": sp.Amend("1 hour")}, "the new query amends its answers"),
+        (OLD, {"early": "10 seconds"}, "the new query answers windows early"),
+    ],
+)
+def test_a_query_that_cannot_run_beside_the_new_one_has_to_be_drained(
+    old: Query, options: dict[str, Any], why: str, began: Began, spark: SparkSession
+):
+    task = began(old, until=HALF)
+    change = job(spark, task, **options).changes("at_offsets")
+    assert why in change.refused[-1]
+    assert change.refused[-1].endswith("with drain() or `skypane run JOB --drain`")
+    with pytest.raises(sp.CheckpointError, match="belongs to another query"):
+        job(spark, task, **options).start(begin="at_offsets")
