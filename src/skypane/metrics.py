@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Self
 
@@ -181,6 +181,12 @@ class BatchMetrics:
     #: of a job of several queries: the metrics of each, by name; numbers of rows, panes and windows above are then their
     #: sums, `rows` and `seconds` those of the batch, `punctuation` the earliest, and `totals` is empty
     queries: dict[str, QueryMetrics] = field(default_factory=dict)
+
+    def of(self, query: str) -> Self:
+        """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""
+        one = self.queries[query]
+        values = {name: getattr(one, name) for name in QueryMetrics.__slots__}
+        return replace(self, **values | {"queries": {}})
 
     @property
     def drop_ratio(self) -> float:
