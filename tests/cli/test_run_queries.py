@@ -156,3 +156,42 @@ def test_a_job_that_would_read_other_rows_is_refused_and_a_changed_policy_is_not
     assert "where was None, is 'price > 1': the checkpoint has rows and offsets" in capsys.readouterr().err
     job.write_text(text.replace("delay: 0 seconds", "delay: 1 minute"))
     assert main(["run", str(job)]) == 0
+
+
+MORE = """
+  more:
+    query: {kind: top_k, k: 1, score: price}
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_dry_run_shows_changes_by_query_and_a_run_makes_them(
+    job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["run", str(job)]) == 0
+    text = job.read_text()
+    write(tmp_path, 2, offers(2))
+    capsys.readouterr()
+    job.write_text(text.replace('\n  best:\n    query: {kind: skyline, preference: "price MIN", by: city}', ""))
+    assert main(["run", str(job), "--dry-run"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        "refused     query 'best': is removed, and 1 window from 2026-01-01 08:50 to 2026-01-01 09:00, which hold rows read "
+        "so far, would not be answered: answer them first by a drain with this query, drain() or `skypane run JOB --drain`"
+    ) in lines
+    job.write_text(text.replace(", total: sum(price)", "").replace("\nprogress:", f"{MORE}progress:"))
+    assert main(["run", str(job), "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "kept        query 'load': 'total' is removed" in lines
+    assert (
+        "begins      query 'more': is added, with the window 2026-01-01 09:00 to 2026-01-01 09:10 as its first; rows before "
+        "it are late"
+    ) in lines
+    assert main(["run", str(job), "--drain"]) == 0
+    whole = [row for part in range(3) for row in offers(part)]
+    assert read(tmp_path / "out" / "best", "city", "price") == best(whole)
+    assert read(tmp_path / "out" / "load", "city", "n") == Counter((*row[:3],) for row in load(whole))
+    most = {minute // 10 * 10: (price, city) for price, minute, city in sorted((p, m, c) for m, c, p in offers(2))}
+    assert read(tmp_path / "out" / "more", "city", "price") == Counter(
+        (begin, city, price) for begin, (price, city) in most.items()
+    )
