@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args()
     job = examples.find(arguments.example)
-    windows = answers(Path(str(job.output.path)))
+    windows = answers(Path(str(job.each_query[0].output.path)))
     if job.map is None or windows is None or (grid := grid_map(windows, job.map.build())) is None:
         raise SystemExit(f"{arguments.example} has no map, or has not written answers here")
     page = resources.files("skypane.reporting").joinpath("report.html").read_text(encoding="utf-8")

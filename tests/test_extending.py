@@ -94,8 +94,8 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         read = parse(job)
         assert read.progress.build() == sp.Lately(batches=7, max_ahead="2 days"), read.progress
         assert read.workers.elastic.build() == sp.Steps(low=0.4, max_workers=6)
-        assert read.output.build() == sp.Sqlite("answers.db") and read.late.build() == sp.Sqlite("late.db")
-        assert read.query.build() == sp.Aggregate(letters=sp.longest("city"))
+        assert read.each_query[0].output.build() == sp.Sqlite("answers.db") and read.late.build() == sp.Sqlite("late.db")
+        assert read.each_query[0].build() == sp.Aggregate(letters=sp.longest("city"))
         assert "ticks" in SOURCES
         assert {"Lately", "Steps", "Sqlite", "longest"} <= set(dir(sp))
 

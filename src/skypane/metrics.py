@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Self
 
@@ -187,6 +187,12 @@ class BatchMetrics:
     queries: dict[str, QueryMetrics] = field(default_factory=dict)
     #: share of answered windows that late rows may amend; None if the policy has no such budget
     amend_budget: float | None = None
+
+    def of(self, query: str) -> Self:
+        """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""
+        one = self.queries[query]
+        values = {name: getattr(one, name) for name in QueryMetrics.__slots__}
+        return replace(self, **values | {"queries": {}})
 
     @property
     def drop_ratio(self) -> float:

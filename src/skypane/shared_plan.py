@@ -32,11 +32,7 @@ class SharedPlan:
         if not self.plans:
             raise ConfigError("queries must have at least one query by name, such as {'best': sp.Skyline(...)}")
         for name, plan in self.plans.items():
-            if not _NAME.fullmatch(str(name)):
-                raise ConfigError(
-                    f"the name of a query must be of letters, digits, '_' and '-', as its folder has that name, got "
-                    f"{name!r}"
-                )
+            check_name(name)
             if isinstance(plan, ContinuousPlan):
                 raise ConfigError(f"query {name!r} is a continuous skyline, which answers no windows: run it as a job")
 
@@ -112,3 +108,11 @@ class SharedPlan:
     def definition(self, schema: pa.Schema) -> dict[str, Any]:
         """Return what identifies the queries over rows of `schema` in a checkpoint, see Plan.definition()."""
         return definition_of(self.describe(), schema)
+
+
+def check_name(name: str) -> None:
+    """Raise ConfigError unless `name` can be the name of a query and of its folder."""
+    if not _NAME.fullmatch(str(name)):
+        raise ConfigError(
+            f"the name of a query must be of letters, digits, '_' and '-', as its folder has that name, got {name!r}"
+        )

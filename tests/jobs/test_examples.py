@@ -7,8 +7,8 @@ from skypane.jobs.description import criteria, settings
 from skypane.types import ConfigError
 
 
-def test_there_are_four():
-    assert examples.names() == ["cab-areas", "flights-top-delays", "meter-load", "rate-skyline"]
+def test_there_are_five():
+    assert examples.names() == ["cab-areas", "flights-board", "flights-top-delays", "meter-load", "rate-skyline"]
 
 
 @pytest.mark.parametrize("name", examples.names())
@@ -16,7 +16,7 @@ def test_each_example_is_sound_and_describes_how_to_run_it(name):
     job = examples.find(name)
     assert job.name == name
     assert f"skypane run {name}" in examples.text(name)
-    assert dict(settings(job))["query"]
+    assert {"query", "query of best"} & dict(settings(job)).keys()
 
 
 def test_a_file_of_that_name_comes_first(tmp_path, monkeypatch):
@@ -34,7 +34,9 @@ def test_a_folder_of_that_name_is_the_output_and_the_same_command_continues(tmp_
 
 
 def test_an_unknown_one_is_named():
-    with pytest.raises(ConfigError, match="JOB 'x' is not an example; the examples are cab-areas, flights-top-delays"):
+    with pytest.raises(
+        ConfigError, match="JOB 'x' is not an example; the examples are cab-areas, flights-board, flights-top-"
+    ):
         examples.text("x")
 
 
@@ -43,7 +45,7 @@ def test_jobs_in_words():
     assert words["query"] == "skyline of price MIN, rating MAX, one per city"
     assert words["window"] == "10 s of ts, every 1 s: 10 panes of 1 s"
     assert words["late rows"] == "parquet in rate-skyline/late"
-    assert [(c.column, c.good) for c in criteria(examples.find("rate-skyline"))] == [
+    assert [(c.column, c.good) for c in criteria(*examples.find("rate-skyline").each_query)] == [
         ("price", "low"),
         ("rating", "high"),
     ]

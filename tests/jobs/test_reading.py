@@ -49,7 +49,8 @@ def complaints(**parts):
 
 def test_a_sound_job():
     job = parse(STREAM)
-    assert (job.mode, job.query.by, job.output.format) == ("stream", ("city",), "parquet")
+    (only,) = job.each_query
+    assert (job.mode, only.query.by, only.output.format) == ("stream", ("city",), "parquet")
     assert job.window is not None
     assert job.window.build() == Windows(10_000_000, 1_000_000)
 
@@ -73,7 +74,7 @@ def test_jobs_are_frozen():
     ],
 )
 def test_the_four_queries(query, built):
-    assert type(parse(changed(query=query)).build_query()).__name__ == built
+    assert type(parse(changed(query=query)).each_query[0].build()).__name__ == built
 
 
 CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX", "by": "city"}
@@ -82,7 +83,7 @@ LAST_TEN_SECONDS = {"time": "ts", "length": "10 seconds"}
 
 def test_a_continuous_skyline_covers_the_last_window():
     job = parse(changed(query=CONTINUOUS | {"every": "2 seconds"}, window=LAST_TEN_SECONDS, front={"path": "current"}))
-    assert job.build_query() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
+    assert job.each_query[0].build() == ContinuousSkyline("price MIN, rating MAX", "ts", 10_000_000, "city")
     given = options(job)
     assert (given["window"], given["every"], given["front"]) == ("10 seconds", "2 seconds", "current")
     assert not given.keys() & {"slide", "offset", "elastic"}
@@ -131,7 +132,7 @@ def test_a_job_without_a_front_is_described_as_before_there_were_any():
 
 def test_top_k_takes_the_largest_by_default():
     given = {"kind": "top_k", "score": "price", "k": 3, "largest": False}
-    assert parse(changed(query=given)).build_query() == TopK(3, Score.of("price"), (), largest=False)
+    assert parse(changed(query=given)).each_query[0].build() == TopK(3, Score.of("price"), (), largest=False)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +341,7 @@ def test_an_alias_may_repeat_a_section():
     text = STREAM.replace("{path: out}", "&place {path: out}") + "late: *place\n"
     job = parse(text)
     assert job.late is not None
-    assert (job.late.path, job.output.path) == ("out", "out")
+    assert (job.late.path, job.each_query[0].output.path) == ("out", "out")
 
 
 def test_a_file_in_another_encoding_is_named_with_the_line(tmp_path):
@@ -480,7 +481,11 @@ def test_what_is_named_may_lie_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     functions = {"n": "in_order(rises_of_mine.longest, price, returns=int64, order=ts)"}
-    query = parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"]).build_query()
+    query = (
+        parse(changed(query={"kind": "aggregate", "functions": functions}), allowed=["rises_of_mine"])
+        .each_query[0]
+        .build()
+    )
     rows = pa.table({"ts": [1, 2], "price": [1.0, 2.0]})
     assert query.lower(query.lift(rows))["n"].to_pylist() == [2]
 

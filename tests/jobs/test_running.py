@@ -321,7 +321,7 @@ def test_the_example_of_cabs_answers_every_area_as_the_oracle_does_and_draws_it(
     found = answers(tmp_path / "cab-areas" / "windows")
     assert found is not None
 
-    plan = Plan(job.query.build(), job.window.build(), "time", sp.Watermark("1 hour"))
+    plan = Plan(job.each_query[0].build(), job.window.build(), "time", sp.Watermark("1 hour"))
     rows = seen_by(job, spark)
     wanted = [answer.rows for answer in local.answers(plan, [rows, local.Drain()])]
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, pa.concat_tables(wanted).to_pylist()))
@@ -354,6 +354,27 @@ def test_the_example_of_meters_quarantines_bad_readings_and_answers_the_rest(spa
     for row in whole.to_pylist():
         count, total = wanted[row["street"], row["house"]]
         assert (row["readings"], row["energy_kwh"]) == (count, pytest.approx(total))
+
+
+def test_the_example_of_several_queries_answers_each_as_the_oracle_does(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = examples.text("flights-board").replace("rowsPerTrigger: 10000", "rowsPerTrigger: 60000")
+    text = text.replace("where: arr_delay IS NOT NULL", "where: arr_delay IS NOT NULL AND month = 1")
+    text = text.replace("policy: aqkslack", "policy: watermark").replace("max_drop: 0.01", "delay: 2 days")
+    job, log = parse(text), log_in(tmp_path)
+    assert streamed(job, spark, log, drain=True)
+    rows = seen_by(job, spark)
+    assert rows.num_rows > 20_000
+    for one in job.each_query:
+        found = answers(tmp_path / "flights-board" / "windows" / one.name)
+        assert one.window is not None
+        assert found is not None
+        plan = Plan(one.build(), one.window.build(), "scheduled", sp.Watermark("2 days"))
+        wanted = [answer.rows for answer in local.answers(plan, [rows, local.Drain()])]
+        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, pa.concat_tables(wanted).to_pylist()))
+    page = render(running.snapshot(job, log))
+    assert "best: An example front" in page
+    assert "airlines: Size of the answer over time" in page
 
 
 def test_the_example_without_data(spark, tmp_path, monkeypatch):

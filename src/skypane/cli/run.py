@@ -92,8 +92,10 @@ def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     spark = building.session(job)
     ready = building.build(job, spark)
     if arguments.dry_run:
-        for name, value in description.settings(job):
-            console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
+        settings = description.settings(job)
+        width = max(12, *(len(name) + 2 for name, _ in settings))
+        for name, value in settings:
+            console.print(f"{name:<{width}}{value}", soft_wrap=True, markup=False)
         if isinstance(ready, DataFrame) or _show_changes(ready, _begin(arguments), console):
             console.print("the job is valid; nothing was read or written")
             return 0
@@ -115,12 +117,17 @@ def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: C
     return not change.refused
 
 
+def _print_outputs(job: JobFile, console: Console) -> None:
+    for one in job.each_query:
+        if one.output.path is not None:
+            console.print(f"answers   {one.output.path}   {one.output.format}", soft_wrap=True)
+
+
 def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
     from skypane.jobs import building  # noqa: PLC0415
 
     building.write(job, ready)
-    if job.output.path is not None:
-        console.print(f"answers   {job.output.path}   {job.output.format}", soft_wrap=True)
+    _print_outputs(job, console)
     return 0
 
 
@@ -130,7 +137,7 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
     from skypane.reporting.query_view import QueryView  # noqa: PLC0415
 
     log = running.run_log(job)
-    resumed = log.begin({"job": job.summary()})
+    resumed = running.begin_log(job, log)
     view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
     ended = running.run_stream(
         job,
@@ -148,8 +155,7 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
         if arguments.report is not None:
             arguments.report.write_text(report.render(snapshot), encoding="utf-8")
             console.print(f"report    {arguments.report}", soft_wrap=True)
-    if job.output.path is not None:
-        console.print(f"answers   {job.output.path}   {job.output.format}", soft_wrap=True)
+    _print_outputs(job, console)
     if not ended:
         console.print("interrupted; run the same command to resume")
     return 0 if ended else 130

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 import skypane as sp
-from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection, WindowSection
+from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection
+from skypane.jobs.job_query import JobQuery
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.runtime.environment import held
@@ -35,10 +36,13 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
     Raise ConfigError, which names the section of the file, if Spark or the query rejects the section.
     """
     rows, stream = frame(job, spark), job.mode == "stream"
-    if isinstance(job.query, ContinuousSection):
+    if job.queries:
+        return sp.streams(rows, {one.name: one.build() for one in job.each_query}, **options(job))
+    (one,) = job.each_query
+    if isinstance(one.query, ContinuousSection):
         over_time = sp.continuous_skyline if stream else sp.skyline_history
-        return over_time(rows, job.query.preference, by=job.query.by, **options(job))
-    return (sp.stream if stream else sp.ask)(rows, job.build_query(), **options(job))
+        return over_time(rows, one.query.preference, by=one.query.by, **options(job))
+    return (sp.stream if stream else sp.ask)(rows, one.build(), **options(job))
 
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:
@@ -54,13 +58,11 @@ def frame(job: JobFile, spark: SparkSession) -> DataFrame:
 
 def options(job: JobFile) -> dict[str, Any]:
     """Return the job's sections as keyword arguments of the function that build() calls."""
-    arguments: dict[str, Any] = (
-        {} if job.window is None else {"time": job.window.time, "window": _window(job, job.window)}
-    )
+    arguments = _shared(job) if job.queries else _only(*job.each_query)
     if job.mode == "batch":
+        del arguments["output"]  # which Spark writes, see write()
         return arguments | {"invalid": job.invalid}
     optional = {
-        "every": getattr(job.query, "every", None),
         "progress": None if job.progress is None else job.progress.build(),
         "source": job.source_column,
         "late": _late(job),
@@ -69,18 +71,33 @@ def options(job: JobFile) -> dict[str, Any]:
     }
     arguments |= {name: value for name, value in optional.items() if value is not None}
     checkpoint = job.checkpoint if job.checkpoint is not None else _temporary()
-    return arguments | {"output": job.output.build(), "checkpoint": checkpoint, "workers": job.workers.build()}
+    return arguments | {"checkpoint": checkpoint, "workers": job.workers.build()}
+
+
+def _only(one: JobQuery) -> dict[str, Any]:
+    """Return the windows and the output of the only query as arguments; a continuous skyline has a length only."""
+    window, every = one.window, getattr(one.query, "every", None)
+    arguments: dict[str, Any] = {} if every is None else {"every": every}
+    if window is not None:
+        length = window.length if isinstance(one.query, ContinuousSection) else window.build()
+        arguments |= {"time": window.time, "window": length}
+    return arguments | {"output": one.output.build()}
+
+
+def _shared(job: JobFile) -> dict[str, Any]:
+    """Return the windows and the outputs of several queries as arguments, by name; all have one time column."""
+    windows = {one.name: one.window for one in job.each_query if one.window is not None}
+    return {
+        "time": next(window.time for window in windows.values()),
+        "window": {name: window.build() for name, window in windows.items()},
+        "output": {one.name: one.output.build() for one in job.each_query},
+    }
 
 
 def _late(job: JobFile) -> sp.Sink | sp.Amend | None:
     """Return the argument `late`: the sink of late rows, or the rule by which they amend answers, with that sink."""
     late = None if job.late is None else job.late.build()
     return late if job.amend is None else job.amend.build(late)
-
-
-def _window(job: JobFile, window: WindowSection) -> str | sp.Windows:
-    """Return the windows; a continuous skyline has only a length."""
-    return window.length if isinstance(job.query, ContinuousSection) else window.build()
 
 
 def _temporary() -> str:
@@ -90,7 +107,7 @@ def _temporary() -> str:
 
 def write(job: JobFile, answers: DataFrame) -> None:
     """Write or print the answers of a batch job; raise SkypaneError with the cause if that fails."""
-    output = job.output
+    output = job.each_query[0].output
     try:
         if output.path is None:
             answers.show(output.rows, truncate=False)

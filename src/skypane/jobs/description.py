@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from skypane.jobs.job_file import JobFile
+from skypane.jobs.job_query import JobQuery
+from skypane.jobs.output_section import OutputSection
 from skypane.jobs.query_section import ContinuousSection
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
@@ -15,8 +17,9 @@ from skypane.wording import count, counted, span
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
     """Return (name, value) pairs that describe what the job does, section by section."""
-    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job)), ("query", str(job.build_query()))]
-    pairs.append(("window", _window(job)))
+    pairs = [("mode", job.mode), ("source", _source(job)), ("rows", _rows(job))]
+    for one in job.each_query:
+        pairs += [(_of("query", one), str(one.build())), (_of("window", one), _window(one))]
     if job.mode == "stream":
         policy = (
             f"AqKSlack(max_drop={DEFAULT.max_drop}), the default"
@@ -32,18 +35,24 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
         ]
     if job.early is not None:
         pairs.append(("early answers", f"every {span(micros(job.early))} of event time"))
-    pairs.append(
-        ("output", job.output.format if job.output.path is None else f"{job.output.format} in {job.output.path}")
-    )
+    pairs += [(_of("output", one), _output(one.output)) for one in job.each_query]
     return pairs + ([] if job.front is None else [("front", job.front.path)])
 
 
-def criteria(job: JobFile) -> tuple[Criterion, ...]:
-    """Return the columns by which the query ranks rows and of which low or high values are better."""
-    preference = getattr(job.build_query(), "preference", None)
+def criteria(one: JobQuery) -> tuple[Criterion, ...]:
+    """Return the columns by which a query ranks rows and of which low or high values are better."""
+    preference = getattr(one.build(), "preference", None)
     ranked = preference.criteria if isinstance(preference, Preference) else ()
     ends = [(c.column, "low" if isinstance(c, Low) else "high") for c in ranked if isinstance(c, Low | High)]
     return tuple(Criterion(column, end) for column, end in ends)
+
+
+def _of(section: str, one: JobQuery) -> str:
+    return f"{section} of {one.name}" if one.name else section
+
+
+def _output(output: OutputSection) -> str:
+    return output.format if output.path is None else f"{output.format} in {output.path}"
 
 
 def _source(job: JobFile) -> str:
@@ -69,13 +78,13 @@ def _workers(job: JobFile) -> str:
     return initial if workers.elastic is None else f"{initial} at first, then by {workers.elastic.build()}"
 
 
-def _window(job: JobFile) -> str:
-    if job.window is None:
+def _window(one: JobQuery) -> str:
+    if one.window is None:
         return "none; one answer over all rows"
-    if isinstance(job.query, ContinuousSection):
-        interval = f", updates every {job.query.every}" if job.query.every else ""
-        return f"the last {span(micros(job.window.length))} of {job.window.time}{interval}"
-    windows = job.window.build()
+    if isinstance(one.query, ContinuousSection):
+        interval = f", updates every {one.query.every}" if one.query.every else ""
+        return f"the last {span(micros(one.window.length))} of {one.window.time}{interval}"
+    windows = one.window.build()
     most = "up to " if windows.head else ""
     panes = f"{counted(windows.panes_per_window, 'panes')} of {most}{span(windows.longest_pane)}"
-    return f"{span(windows.length)} of {job.window.time}, every {span(windows.slide)}: {panes}"
+    return f"{span(windows.length)} of {one.window.time}, every {span(windows.slide)}: {panes}"

@@ -3,6 +3,8 @@
     source -> derive -> where -> select -> query over windows -> output
                                               progress decides when a window is answered; late rows go to `late`
 
+A job has one query, or several over the same rows, `queries`, each with a name, windows and an output.
+
 Models are frozen and reject unknown fields. They check everything that needs no data: durations, preferences, scores,
 and which sections may be combined.
 """
@@ -16,15 +18,15 @@ from pydantic import Field, PositiveInt, model_validator
 from skypane.control.splitting import POLICIES
 from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
+from skypane.jobs.job_query import JobQuery, NamedQuery, named_queries
 from skypane.jobs.output_section import OF_A_BATCH, AmendSection, LateSection, OutputSection
 from skypane.jobs.policy_sections import AnyElastic, AnyProgress
 from skypane.jobs.query_section import AnyQuery, ContinuousSection
+from skypane.jobs.window_section import WindowSection
 from skypane.naming import instead
-from skypane.operators.query import Query
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.redaction import all_shown
-from skypane.types import ConfigError, micros
-from skypane.windows import Windows
+from skypane.types import micros
 
 if TYPE_CHECKING:
     Splitting: TypeAlias = str
@@ -57,27 +59,6 @@ class SourceSection(Section):
                 "schema", f"is missing; format {self.format} needs one such as 'ts timestamp, price double'"
             )
         return self
-
-
-class WindowSection(Section):
-    """Sliding windows over an event-time column, aligned like those of Spark's window()."""
-
-    time: str
-    length: Time
-    #: defaults to the length: tumbling windows
-    slide: Time | None = None
-    offset: Time = "0 seconds"
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.slide is not None and not 0 < micros(self.slide) <= micros(self.length):
-            raise ConfigError(f"need 0 < slide <= length, got slide {self.slide!r}, length {self.length!r}")
-        self.build()
-        return self
-
-    def build(self) -> Windows:
-        """Return the windows."""
-        return Windows.of(self.length, self.slide, self.offset)
 
 
 class WorkersSection(Section):
@@ -137,14 +118,18 @@ class JobFile(Section):
     where: str | None = None
     #: SQL expressions; all columns by default
     select: Columns = ()
-    query: AnyQuery
+    query: AnyQuery | None = None
+    #: stream only: several queries by name, instead of `query`
+    queries: dict[str, NamedQuery] = Field(default_factory=dict)
+    #: of several queries: for those that have none of their own
     window: WindowSection | None = None
     progress: AnyProgress | None = None
     #: column that names the source of a row; late rows are counted by it, and the policy readiness follows each source
     source_column: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
-    output: OutputSection
+    #: of several queries: a folder, in which those that have no output of their own get a folder of their name
+    output: OutputSection | None = None
     #: stream only: late rows amend the windows that were answered without them
     amend: AmendSection | None = None
     #: stream only: event time between two answers of windows that have not ended; by default there are none
@@ -162,22 +147,41 @@ class JobFile(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        queries = self.each_query
         if self.map is not None:
             self._fits_its_map(self.map)
-        if isinstance(self.query, ContinuousSection):
-            self._fits_a_front(self.query)
-        elif self.front is not None:
-            raise MisfitError("front", "is only for query.kind continuous_skyline; other queries answer windows")
-        if self.mode == "stream":
-            self._fits_a_stream()
-        else:
-            self._fits_a_batch()
+        for one in queries:
+            if isinstance(one.query, ContinuousSection):
+                self._fits_a_front(one.query)
+            elif self.front is not None:
+                raise MisfitError("front", "is only for query.kind continuous_skyline; other queries answer windows")
+            if self.mode == "stream":
+                self._fits_a_stream(one)
+            else:
+                self._fits_a_batch(one)
         return self
 
+    @property
+    def each_query(self) -> tuple[JobQuery, ...]:
+        """The queries of the job, with their windows and outputs; the only one has the name ""."""
+        if "queries" in self.model_fields_set:
+            for name in ("query", "map"):
+                if getattr(self, name) is not None:
+                    raise MisfitError(
+                        name, "is for a job of one query; this one has `queries`, each with its own query"
+                    )
+            if self.mode == "batch":
+                raise MisfitError("queries", "is only for mode stream; write a batch job for each query")
+            return named_queries(self.queries, self.window, self.output)
+        if self.query is None or self.output is None:
+            raise MisfitError("query" if self.query is None else "output", "is missing")
+        return (JobQuery("", self.query, self.window, self.output),)
+
     def _fits_its_map(self, drawn: MapSection) -> None:
-        functions = getattr(self.query, "functions", {})
+        query = self.query
+        functions = getattr(query, "functions", {})
         for field, name, known in (
-            *((axis, getattr(drawn, axis), self.query.by) for axis in ("x", "y")),
+            *((axis, getattr(drawn, axis), () if query is None else query.by) for axis in ("x", "y")),
             *(("shade", name, functions) for name in drawn.shade),
             *([("mark", drawn.mark, functions)] if drawn.mark else []),
         ):
@@ -208,20 +212,21 @@ class JobFile(Section):
         if self.mode == "batch" and query.every is not None:
             raise MisfitError("query.every", "is only for mode stream; a batch answers with the whole history")
 
-    def _fits_a_stream(self) -> None:
-        if self.window is None:
-            raise MisfitError("window", "is missing; without a window a stream would never answer")
+    def _fits_a_stream(self, one: JobQuery) -> None:
+        if one.window is None:
+            raise MisfitError(one.field("window"), "is missing; without a window a stream would never answer")
         if self.early is not None and micros(self.early) <= 0:
             raise MisfitError("early", f"must be longer than 0, got {self.early!r}")
-        if self.checkpoint is None and self.output.path is not None:
-            problem = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
+        if self.checkpoint is None and one.output.path is not None:
+            problem = f"is missing; a stream that writes to {one.output.path!r} needs a folder to resume from"
             raise MisfitError("checkpoint", problem)
         if "invalid" in self.model_fields_set:
             raise MisfitError("invalid", "is only for mode batch; a stream quarantines and counts such rows, see late")
-        if "if_exists" in self.output.model_fields_set:
-            raise MisfitError("output.if_exists", "is only for mode batch; a stream resumes from its checkpoint")
+        if "if_exists" in one.output.model_fields_set:
+            problem = "is only for mode batch; a stream resumes from its checkpoint"
+            raise MisfitError(f"{one.field('output')}.if_exists", problem)
 
-    def _fits_a_batch(self) -> None:
+    def _fits_a_batch(self, one: JobQuery) -> None:
         stray = [
             name
             for name in ("progress", "amend", "early", "late", "source_column", "front", "checkpoint", "trigger", "map")
@@ -229,21 +234,13 @@ class JobFile(Section):
         ]
         if stray:
             raise MisfitError(stray[0], "is only for mode stream; a batch has all rows before it answers")
-        if self.output.format not in OF_A_BATCH:
+        if one.output.format not in OF_A_BATCH:
             raise MisfitError(
                 "output.format",
-                f"{self.output.format!r} is only for mode stream; {instead(self.output.format, OF_A_BATCH)}",
+                f"{one.output.format!r} is only for mode stream; {instead(one.output.format, OF_A_BATCH)}",
             )
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
-
-    def build_query(self) -> Query:
-        """Return the query."""
-        query, window = self.query, self.window
-        if isinstance(query, ContinuousSection):
-            assert window is not None  # noqa: S101 - _fits_a_front has checked it
-            return query.over(window.time, micros(window.length))
-        return query.build()
 
     def summary(self) -> dict[str, Any]:
         """Return the fields that must not change when a run of this job is resumed."""
@@ -251,10 +248,10 @@ class JobFile(Section):
         fields["late_by"] = fields.pop("source_column")  # its name in the summaries of earlier versions
         fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
         # Summaries of earlier versions lack the fields that those versions did not have.
-        fields["output"] = self.output.summary()
+        fields["output"] = None if self.output is None else self.output.summary()
         fields["late"] = None if self.late is None else self.late.summary()
         fields["progress"] = None if self.progress is None else self.progress.summary()
-        for name in ("front", "amend", "early"):
-            if getattr(self, name) is None:
+        for name in ("front", "amend", "early", "queries"):
+            if not getattr(self, name):
                 del fields[name]
         return fields

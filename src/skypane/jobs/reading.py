@@ -111,7 +111,7 @@ def _tag(section: type[Section]) -> str | None:
 def _tags(where: Sequence[str]) -> list[str]:
     """Return the tags that are allowed for the section at `where`."""
     sections: list[type[Section]] = [JobFile]
-    for name in where:
+    for name in _without_names(where):
         sections = [
             inner
             for one in sections
@@ -124,8 +124,15 @@ def _tags(where: Sequence[str]) -> list[str]:
 def _fields(where: Sequence[str], data: Any) -> list[str]:
     """Return the fields of the section at `where`."""
     model: type[Section] = JobFile
-    for name in where:
-        data = data[name]
-        tags = {None, *(data.get(tag) for tag in _TAGS)}
+    inside = [data := data[name] for name in where]
+    if where[:1] == ["queries"]:
+        del inside[1:2]
+    for name, values in zip(_without_names(where), inside, strict=True):
+        tags = {None, *(values.get(tag) for tag in _TAGS)}
         model = next(s for s in _sections(model.model_fields[name].annotation) if _tag(s) in tags)
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _without_names(where: Sequence[str]) -> list[str]:
+    """Return a path without the name of a query, which is not a field."""
+    return [*where[:1], *where[2:]] if where[:1] == ["queries"] else [*where]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 import skypane as sp
 from skypane.jobs.description import criteria, settings
-from skypane.jobs.job_file import JobFile
+from skypane.jobs.job_file import JobFile, MapSection
+from skypane.jobs.job_query import JobQuery
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.reporting.foreground import follow
@@ -27,6 +29,7 @@ from skypane.reporting.snapshot import (
     latest_front,
     sizes_of_one_front,
 )
+from skypane.types import CheckpointError
 
 
 def run_stream(
@@ -64,23 +67,78 @@ def run_stream(
 
 def snapshot(job: JobFile, log: RunLog) -> Snapshot:
     """Return the data of a streaming job's report: its log, and its windows if the output is local parquet."""
-    folder = _folder(job)
-    written = None if folder is None else answers(folder)
-    windows, updates = (None, written) if _is_continuous(job) else (written, None)
-    by, drawn = job.query.by, job.map
+    if not job.queries:
+        (one,) = job.each_query
+        return replace(
+            _answered(one, log.batches(), job.map),
+            title=job.name,
+            settings=tuple(settings(job)),
+            question=job.question or f"{one.build()}.",
+        )
+    batches = log.batches()
+    each = [
+        (one, tuple(metrics.of(one.name) for metrics in batches if one.name in metrics.queries))
+        for one in job.each_query
+    ]
     return Snapshot(
         title=job.name,
-        question=job.question or f"{job.build_query()}.",
-        window=job.window.build().length if job.window is not None else 0,
-        criteria=criteria(job),
-        batches=log.batches(),
+        question=job.question or "; ".join(f"{one.name}: {one.build()}" for one in job.each_query) + ".",
+        window=0,
+        criteria=(),
+        batches=batches,
         settings=tuple(settings(job)),
-        sizes=None if windows is None else front_sizes(windows, () if job.query.kind == "aggregate" else by),
+        queries=tuple(_answered(one, of_one) for one, of_one in each if of_one),
+    )
+
+
+def _answered(one: JobQuery, batches: tuple[sp.BatchMetrics, ...], drawn: MapSection | None = None) -> Snapshot:
+    """Return the part of a report on one query."""
+    folder = _folder(one)
+    written = None if folder is None else answers(folder)
+    windows, updates = (None, written) if isinstance(one.query, ContinuousSection) else (written, None)
+    by = one.query.by
+    return Snapshot(
+        title=one.name,
+        question=f"{one.build()}.",
+        window=one.window.build().length if one.window is not None else 0,
+        criteria=criteria(one),
+        batches=batches,
+        sizes=None if windows is None else front_sizes(windows, () if one.query.kind == "aggregate" else by),
         example=None if windows is None else example(windows, by),
         grid=None if windows is None or drawn is None else grid_map(windows, drawn.build()),
-        meaning=SKYLINE if job.query.kind == "skyline" else "",
+        meaning=SKYLINE if one.query.kind == "skyline" else "",
         one_front=None if updates is None else sizes_of_one_front(updates, by),
     )
+
+
+def begin_log(job: JobFile, log: RunLog) -> bool:
+    """Record the job in its log; return True if an earlier run is resumed.
+
+    The checkpoint judges changes of queries, windows, columns, policies and outputs, but it does not know the rows.
+    Raise CheckpointError if the job would read others.
+    """
+    return log.begin({"job": job.summary()}, lambda known, wanted: _check_rows(known.get("job", {}), wanted["job"]))
+
+
+def _check_rows(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise CheckpointError if a job reads other rows than the one before it; columns may be added and removed."""
+    before, after = _rows(known), _rows(wanted)
+    derived = before["derive"].keys() & after["derive"].keys()
+    before["derive"], after["derive"] = (
+        {name: one["derive"][name] for name in sorted(derived)} for one in (before, after)
+    )
+    for field in before:
+        if before[field] != after[field]:
+            raise CheckpointError(
+                f"{field} was {before[field]!r}, is {after[field]!r}: the checkpoint has rows and offsets of the "
+                f"earlier one; restore it, or use another checkpoint"
+            )
+
+
+def _rows(job: Mapping[str, Any]) -> dict[str, Any]:
+    free = ("schema", "max_files_per_trigger")
+    source = {name: value for name, value in job.get("source", {}).items() if name not in free}
+    return {"source": source, "derive": job.get("derive", {}), "where": job.get("where")}
 
 
 def run_log(job: JobFile) -> RunLog:
@@ -94,25 +152,23 @@ def run_log(job: JobFile) -> RunLog:
     return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
 
 
-def _is_continuous(job: JobFile) -> bool:
-    """Return whether the job writes updates of one front instead of windows."""
-    return isinstance(job.query, ContinuousSection)
-
-
 def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
-    """Return the rows of the newest answer, or None if they are not on this machine."""
-    if _is_continuous(job):
+    """Return the rows of the newest answer of the only query, or None if they are not on this machine."""
+    if job.queries:
+        return None
+    (one,) = job.each_query
+    if isinstance(one.query, ContinuousSection):
         folder = None if job.front is None else _local(job.front.path, "front.path")
         return None if folder is None else answers(folder)
-    folder = _folder(job)
+    folder = _folder(one)
     return None if folder is None else latest_front(folder, metrics)
 
 
-def _folder(job: JobFile) -> Path | None:
-    """Return the folder of the answers, from which plots are drawn; None unless it is local parquet."""
-    if job.output.format != "parquet" or job.output.path is None:
+def _folder(one: JobQuery) -> Path | None:
+    """Return the folder of a query's answers, from which plots are drawn; None unless it is local parquet."""
+    if one.output.format != "parquet" or one.output.path is None:
         return None
-    return _local(job.output.path, "output.path")
+    return _local(one.output.path, one.field("output.path"))
 
 
 def _local(path: str, field: str) -> Path | None:

@@ -51,7 +51,15 @@ def lines(snapshot: Snapshot) -> list[str]:
         f"{percent(s.drop_ratio)} of the rows were late{budget} ({count(s.late)} dropped)",
     ]
     outcome += [f"{counted(n, 'rows quarantined')}: {reason}" for reason, n in sorted(s.quarantined.items())]
-    return outcome
+    return outcome + [f"{one.title}: {_outcome(one)}" for one in snapshot.queries]
+
+
+def _outcome(one: Snapshot) -> str:
+    """Return the outcome of one of several queries, in one line."""
+    s = summarise(one)
+    quarantined = counted(sum(s.quarantined.values()), "rows")
+    answered = f"{counted(s.windows, 'windows answered')} with {counted(s.window_rows, 'rows')}"
+    return f"{answered}; {counted(s.late, 'rows')} late, {quarantined} quarantined"
 
 
 def _when(snapshot: Snapshot, summary: Summary) -> str:
@@ -87,20 +95,10 @@ def _tile(name: str, value: str, remark: str, *, bad: bool = False) -> str:
 def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     if snapshot.grid is not None:
         yield _map_card(snapshot.grid)
-    if snapshot.example is not None and len(snapshot.criteria) > 1:
-        yield _front_card(snapshot, snapshot.example)
-    if snapshot.sizes is not None and len(snapshot.sizes.end) > 1:
-        yield _card(
-            "Size of the answer over time",
-            plots.sizes(snapshot.sizes),
-            "Rows in each window's answer by the window's end; the running median if there are many windows.",
-        )
-    if snapshot.one_front is not None and len(snapshot.one_front.end) > 1:
-        yield _card(
-            "Size of the front over time",
-            plots.sizes(snapshot.one_front),
-            "Rows on the front by event time; the running median if it changes often.",
-        )
+    if snapshot.queries:
+        yield _card("Queries", _pairs([(one.title, f"{one.question} {_outcome(one)}.") for one in snapshot.queries]))
+    for one in (snapshot, *snapshot.queries):
+        yield from _answer_cards(one, "" if one is snapshot else f"{one.title}: ")
     if any(metrics.newest is not None for metrics in snapshot.batches):
         yield _card(
             "Late rows against the drop budget, and the slack",
@@ -108,8 +106,12 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
             "Above: the share of all rows so far that were late and dropped, by the newest event time. "
             "Below: the slack, by which the punctuation lies behind the newest event time.",
         )
-    if len(summary.times.end) > 1:
-        yield _card("Window latency", plots.latency(summary.times, snapshot.speedup), _latency_caption(snapshot))
+    for one, name, times in (
+        (snapshot, "", summary.times),
+        *((one, f"{one.title}: ", summarise(one).times) for one in snapshot.queries),
+    ):
+        if len(times.end) > 1:
+            yield _card(f"{name}Window latency", plots.latency(times, snapshot.speedup), _latency_caption(one))
     if len(snapshot.batches) > 1:
         yield _card(
             "Rate",
@@ -136,6 +138,24 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     if snapshot.notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in snapshot.notes)
         yield _card("Worth knowing", f"<ul>{items}</ul>")
+
+
+def _answer_cards(snapshot: Snapshot, name: str) -> Iterable[str]:
+    """Yield the cards on the answers of one query; `name` begins their titles."""
+    if snapshot.example is not None and len(snapshot.criteria) > 1:
+        yield _front_card(snapshot, snapshot.example, name)
+    if snapshot.sizes is not None and len(snapshot.sizes.end) > 1:
+        yield _card(
+            f"{name}Size of the answer over time",
+            plots.sizes(snapshot.sizes),
+            "Rows in each window's answer by the window's end; the running median if there are many windows.",
+        )
+    if snapshot.one_front is not None and len(snapshot.one_front.end) > 1:
+        yield _card(
+            f"{name}Size of the front over time",
+            plots.sizes(snapshot.one_front),
+            "Rows on the front by event time; the running median if it changes often.",
+        )
 
 
 def _latency_caption(snapshot: Snapshot) -> str:
@@ -169,7 +189,7 @@ def _map_card(grid: GridMap) -> str:
     )
 
 
-def _front_card(snapshot: Snapshot, chosen: Example) -> str:
+def _front_card(snapshot: Snapshot, chosen: Example, name: str) -> str:
     of = f" of {count(chosen.everything.num_rows)}" if chosen.everything is not None else ""
     where = f", {chosen.group}" if chosen.group else ""
     remark = f"{count(chosen.front.num_rows)}{of} rows{where}, window {stamp(chosen.start)} to {stamp(chosen.end)}. "
@@ -179,7 +199,7 @@ def _front_card(snapshot: Snapshot, chosen: Example) -> str:
         f"<div>{plots.front(chosen, snapshot.criteria)}</div>"
         f'<div class="scroll">{_front_table(chosen.front, snapshot)}</div></div>'
     )
-    return _card("An example front", body, wide=True)
+    return _card(f"{name}An example front", body, wide=True)
 
 
 def _front_table(front: pa.Table, snapshot: Snapshot) -> str:
@@ -229,9 +249,10 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, n in sorted(summary.quarantined.items()):
         yield f"quarantined: {reason}", counted(n, "rows")
-    if last.totals:
-        parts = ", ".join(f"{count(n)} {name}" for name, n in last.totals.items() if name != "read")
-        yield "rows since the first driver start", f"{count(last.totals['read'])} read: {parts}"
+    for name, totals in (("", last.totals), *((f" ({one})", seen.totals) for one, seen in last.queries.items())):
+        if totals:
+            parts = ", ".join(f"{count(n)} {where}" for where, n in totals.items() if where != "read")
+            yield f"rows since the first driver start{name}", f"{count(totals['read'])} read: {parts}"
     yield "open at the end", f"{counted(last.open_panes, 'panes')} with {counted(last.open_rows, 'rows')}"
 
 

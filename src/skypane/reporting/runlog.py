@@ -14,12 +14,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from skypane.locations import whole
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.types import CheckpointError, ConfigError
+
+Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
+"""Compares the description of a run with that of the run that resumes it."""
 
 
 def _to_stderr(remark: str) -> None:
@@ -45,8 +48,11 @@ class RunLog:
     def _run(self) -> Path:
         return self.directory / "run.json"
 
-    def begin(self, description: Mapping[str, Any]) -> bool:
+    def begin(self, description: Mapping[str, Any], check: Check | None = None) -> bool:
         """Record the description of the run; return True if an earlier run is resumed.
+
+        check   raises CheckpointError if a run of the first description cannot be resumed by one of the second, which is
+                recorded then; None: they must be equal
 
         Raise CheckpointError, which names the difference, if the directory contains a run with another description, and
         ConfigError if it is not writable.
@@ -58,8 +64,8 @@ class RunLog:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             known = self._described()
             if known is not None:
-                _must_be_same(known, wanted, self.directory)
-            else:
+                (check or self._must_be_same)(known, wanted)
+            if known != wanted:
                 self._describe(wanted)
             return known is not None or self._metrics.exists()
         except OSError as error:
@@ -85,6 +91,16 @@ class RunLog:
     def _describe(self, description: Mapping[str, Any]) -> None:
         with whole(self._run) as draft:
             draft.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+    def _must_be_same(self, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        differing = [key for key in sorted(known.keys() | wanted.keys()) if known.get(key) != wanted.get(key)]
+        if differing:
+            key = differing[0]
+            raise CheckpointError(
+                f"{self.directory} contains a run with {key}={known.get(key)!r}, but this run has "
+                f"{key}={wanted.get(key)!r}; use the same settings to resume it, another directory, or --fresh to start "
+                f"over"
+            )
 
     def append(self, metrics: BatchMetrics) -> None:
         """Append a line; if that fails, the run continues without it."""
@@ -121,13 +137,3 @@ def _ends_a_line(path: Path) -> bool:
             return True
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"
-
-
-def _must_be_same(known: dict[str, Any], wanted: dict[str, Any], directory: Path) -> None:
-    differing = [key for key in sorted(known.keys() | wanted.keys()) if known.get(key) != wanted.get(key)]
-    if differing:
-        key = differing[0]
-        raise CheckpointError(
-            f"{directory} contains a run with {key}={known.get(key)!r}, but this run has {key}={wanted.get(key)!r}; "
-            "use the same settings to resume it, another directory, or --fresh to start over"
-        )

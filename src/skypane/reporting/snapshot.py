@@ -80,6 +80,8 @@ class Snapshot:
     meaning: str = ""
     #: remarks for the reader, one sentence each
     notes: tuple[str, ...] = field(default=())
+    #: of a job of several queries: each of them, with its name as the title
+    queries: tuple[Snapshot, ...] = ()
 
 
 def answers(directory: Path) -> pa.Table | None:

@@ -83,6 +83,7 @@ class QueryChange:
     recorded the definition before
     converts whether the partials of the open panes have to be converted by partial()
     start    the first window of a query that continues from no state
+    queries  of several queries: the changes of those that change, by name
     """
 
     kept: tuple[str, ...] = ()
@@ -95,6 +96,7 @@ class QueryChange:
     recorded: Mapping[str, Any] = field(default_factory=dict)
     converts: bool = False
     start: NewStart | None = None
+    queries: Mapping[str, QueryChange] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Return whether the definitions differ, even if only in what needs no words, such as the order of columns."""
@@ -130,7 +132,7 @@ def compare(
     """Return the change from the definition `before` to `after`, which is that of `query` over rows of `schema`."""
     notes = _Notes(opened)
     for part in sorted({*before, *after} - {"query", "columns", "column order"}):
-        for line in _differences(part, before.get(part), after.get(part)):
+        for line in differences(part, before.get(part), after.get(part)):
             notes.refused.append(f"{line}: rows read so far were assigned to panes and sources by the earlier value")
     _columns(before, after, query, notes)
     old, phases = None, opened.phases
@@ -213,7 +215,7 @@ _OWN = "what this query keeps of rows is not known here"
 
 
 def _other(before: Mapping[str, Any], after: Mapping[str, Any], query: Query, notes: _Notes) -> None:
-    for line in _differences("query", before, after):
+    for line in differences("query", before, after):
         if line.startswith("query.k ") and isinstance(query, TopK) and before.get("query") == "top_k":
             if int(before["k"]) > query.k:
                 notes.kept.append(f"k was {before['k']}, is {query.k}")
@@ -296,8 +298,9 @@ def _choice(
     return before if before.columns <= usable else None
 
 
-def _differences(path: str, before: Any, after: Any) -> list[str]:
+def differences(path: str, before: Any, after: Any) -> list[str]:
+    """Return a line for each field in which two JSON values differ."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = sorted({*before, *after})
-        return [line for key in keys for line in _differences(f"{path}.{key}", before.get(key), after.get(key))]
+        return [line for key in keys for line in differences(f"{path}.{key}", before.get(key), after.get(key))]
     return [] if before == after else [f"{path} was {before!r}, is {after!r}"]

@@ -125,7 +125,8 @@ class Job:
 
         Three tuples of sentences: `kept`, differences that hold from the next window on; `begins`, those that begin at
         a stated window; and `refused`, those with which start() raises CheckpointError. All are empty for the same
-        query, and for a new checkpoint. A driver that runs on the checkpoint is not disturbed.
+        query, and for a new checkpoint. With several queries, each sentence begins with the name of its query, and
+        `queries` has the change of each. A driver that runs on the checkpoint is not disturbed.
         Raises CheckpointError if the definition or the newest manifest is damaged.
         """
         store = DocumentStore.at(self.settings.checkpoint).child("skypane")

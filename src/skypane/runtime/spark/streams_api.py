@@ -54,7 +54,9 @@ def streams(
     the queries that rejected the row for it. All queries commit together. `metrics.queries` has the metrics of each.
 
     Raises ConfigError, naming argument, query, value and remedy, if a query cannot run over these rows. On a checkpoint
-    that exists the names, the queries and their windows must be the same: CheckpointError at the start.
+    that exists each query may change as that of stream() may. A query that is added begins with the first window whose
+    rows are all still to come; a query can be removed when all its windows are answered, as after a drain. Other changes
+    are a CheckpointError at the start; changes() of the job shows them by query.
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
     if not isinstance(queries, Mapping):

@@ -13,8 +13,9 @@ from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of
-from skypane.runtime.spark.engine.query_definition import QueryDefinition
+from skypane.runtime.spark.engine.query_definition import SEVERAL_MAY_CHANGE, QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.shared_plan import SharedPlan
 from skypane.types import CheckpointError
 
 _OF_ALL = frozenset({"output", "late", "front"})
@@ -30,6 +31,11 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
     """
     with _usable("checkpoint", store.root):
         change = changes_of(store, ledger, settings.plan, settings.schema, begin, settings.rows)
+        if change.refused and isinstance(settings.plan, SharedPlan):
+            raise CheckpointError(
+                f"the checkpoint {store.root} belongs to other queries: {'; '.join(change.refused)}. Use another "
+                f"checkpoint, or restore the queries. {SEVERAL_MAY_CHANGE}"
+            )
         definition = _definition(settings, change)
         spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)

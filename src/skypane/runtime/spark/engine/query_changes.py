@@ -15,7 +15,7 @@ the windows that hold rows read before the change (handover.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -23,16 +23,15 @@ import pyarrow as pa
 
 from skypane.operators.changes.comparison import NewStart, OpenWindows, QueryChange, compare
 from skypane.operators.changes.first_windows import first_from, reached
-from skypane.operators.changes.passed_rows import with_columns
+from skypane.operators.changes.shared_comparison import QUERIES
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import partials
+from skypane.runtime.spark.engine import shared_changes
+from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened, with_held
 from skypane.runtime.spark.engine.handover import RECORD, Handover
-from skypane.runtime.spark.engine.kept_panes import KeptPanes
-from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
 from skypane.runtime.spark.engine.query_definition import QueryDefinition, as_read
+from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, Micros
@@ -40,11 +39,6 @@ from skypane.wording import counted, exact_stamp, stamp
 
 Begin: TypeAlias = Literal["at_offsets"]
 
-REWRITTEN = 99_998
-"""Task number, in a file's name, of partials that were converted when the query changed."""
-
-_QUERIES = "queries"
-"""Key of the definition of several queries."""
 _BEGUN = "a drain or a readmission of the earlier query was begun: start that query once, which finishes it"
 
 
@@ -68,39 +62,48 @@ def changes_of(
     wanted = as_read(plan.definition(schema))
     if recorded is None or recorded == wanted:
         return QueryChange()
-    if isinstance(plan, SharedPlan) or _QUERIES in recorded:
-        return QueryChange(refused=tuple(_of_several(recorded, wanted)))
-    if manifest is not None and RECORD in manifest.operator:
-        return QueryChange(refused=(_TAKING_OVER,), recorded=recorded)
-    change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
-    if manifest is not None and not change.refused:
-        state = WindowState.restored(plan, manifest.progress, manifest.operator)
-        change = compare(recorded, wanted, plan.query, schema, _opened(plan, state))
-        if state.early is not None and state.early.shown:
-            change = replace(change, refused=(*change.refused, _SHOWN))
+    if isinstance(plan, SharedPlan) != (QUERIES in recorded):
+        return QueryChange(refused=("a query alone and several queries (sp.streams) cannot continue from each other",))
+    if isinstance(plan, SharedPlan):
+        change = shared_changes.compared(recorded, wanted, manifest, plan, schema)
+    else:
+        change = _of_one(recorded, wanted, manifest, plan, schema)
     if ledger.drain_begun:
         return replace(change, refused=(*change.refused, _BEGUN))
-    if change.refused and begin is not None and manifest is not None:
-        return _without_state(change, manifest, plan, schema if rows is None else rows)
+    if (
+        not change.refused
+        or begin is None
+        or manifest is None
+        or isinstance(plan, SharedPlan)
+        or _answers_beside(manifest)
+    ):
+        return change
+    return _without_state(change, manifest, plan, schema if rows is None else rows)
+
+
+def _answers_beside(manifest: Manifest) -> bool:
+    """Return whether the query has taken over from an earlier one that still answers beside it."""
+    return RECORD in manifest.operator
+
+
+def _of_one(
+    recorded: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    manifest: Manifest | None,
+    plan: Plan | ContinuousPlan,
+    schema: pa.Schema,
+) -> QueryChange:
+    """Return the change of a query alone that continues from its state."""
+    if manifest is not None and _answers_beside(manifest):
+        return QueryChange(refused=(_TAKING_OVER,), recorded=recorded)
+    change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
+    if manifest is None or change.refused:
+        return change
+    state = WindowState.restored(plan, manifest.progress, manifest.operator)
+    change = compare(recorded, wanted, plan.query, schema, opened(plan, state))
+    if state.early is not None and state.early.shown:
+        change = replace(change, refused=(*change.refused, SHOWN))
     return change
-
-
-def _of_several(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences of checkpoints of which one, or both, are of several queries; none of them may change."""
-    if _QUERIES not in recorded or _QUERIES not in wanted:
-        yield "a query alone and several queries (sp.streams) cannot continue from each other"
-        return
-    before, after = recorded[_QUERIES], wanted[_QUERIES]
-    for name in sorted({*before, *after}):
-        if name not in before or name not in after:
-            yield f"query {name!r} is {'new' if name in after else 'gone'}"
-        elif before[name] != after[name]:
-            yield f"query {name!r} was {before[name]}, is {after[name]}"
-    yield from (
-        f"{key} was {recorded.get(key)!r}, is {wanted.get(key)!r}"
-        for key in sorted({*recorded, *wanted} - {_QUERIES})
-        if recorded.get(key) != wanted.get(key)
-    )
 
 
 def check_begin(begin: object) -> None:
@@ -170,10 +173,6 @@ def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
     )
 
 
-_SHOWN = (
-    "open windows have early answers as changes, whose rows the earlier query has to remove: drain it first, with drain() "
-    "or `skypane run JOB --drain`"
-)
 _FRONT = "a continuous skyline cannot begin at offsets, or be replaced there: use another checkpoint"
 _OPEN = "of the earlier query hold rows that have been read"
 _DRAIN = "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
@@ -185,14 +184,13 @@ _TAKING_OVER = (
 
 def beginning(change: QueryChange, manifest: Manifest | None, plan: Plan | SharedPlan) -> Manifest | None:
     """Return the manifest from which the new query's state is restored: the newest one, or that of a new beginning."""
+    if change and manifest is not None and isinstance(plan, SharedPlan):
+        return shared_changes.beginning(change, manifest, plan)
     if change.start is None or manifest is None or isinstance(plan, SharedPlan):
         return manifest
     if change.start.beside and change.start.first is not None:
         return _begun_beside(change.recorded, change.start.first, manifest, plan)
-    state, first = WindowState.initial(plan), change.start.first
-    if first is not None:
-        progress = plan.progress.close(state.progress, plan.windows.bounds(first)[0])
-        state = _final(replace(state, progress=progress, open=replace(state.open, next_window=first)))
+    state = begun(plan, change.start.first)
     return replace(manifest, progress=plan.progress.snapshot(state.progress), operator=state.snapshot())
 
 
@@ -203,37 +201,13 @@ def _begun_beside(recorded: Mapping[str, Any], first: int, manifest: Manifest, p
     return replace(manifest, operator={**new, RECORD: earlier})
 
 
-def _opened(plan: Plan, state: WindowState) -> OpenWindows:
-    return OpenWindows(
-        plan.windows,
-        frozenset(state.open.panes),
-        frozenset(plan.windows.pane_at(pane.start) for pane in state.progress.held.panes),
-        state.open.next_window,
-        state.phases,
-    )
-
-
-def rewritten(change: QueryChange, state: WindowState, store: DocumentStore, batch_id: int) -> WindowState:
+def rewritten(
+    change: QueryChange, state: WindowState | SharedState, store: DocumentStore, batch_id: int
+) -> WindowState | SharedState:
     """Return the state as that of the new query; its partials are written to files of batch `batch_id`."""
-    state = _final(replace(state, phases=change.phases))
-    if not change.converts or change.start is not None:
+    if isinstance(state, SharedState):
+        return shared_changes.rewritten(change, state, store, batch_id)
+    if change.start is not None:
         return state
-    panes = {pane: _written(store, batch_id, refs, change.partial) for pane, refs in state.open.panes.items()}
-    rejected = schema_of(change.schema)
-    ahead = _written(store, batch_id, state.ahead, lambda rows: with_columns(rows, rejected)) if state.ahead else ()
-    return replace(state, open=replace(state.open, panes=panes), ahead=ahead)
-
-
-def _final(state: WindowState) -> WindowState:
-    """Return the state without the panes that are kept for late rows: windows answered by another query are final."""
-    return state if state.closed is None else replace(state, closed=KeptPanes.begun(state.open))
-
-
-def _written(
-    store: DocumentStore,
-    batch_id: int,
-    refs: Iterable[PartialReference],
-    convert: Callable[[pa.Table], pa.Table],
-) -> tuple[PartialReference, ...]:
-    read = PartialReader(store)
-    return tuple(partials.write(store, attempt_name(batch_id, REWRITTEN), (convert(read(ref)) for ref in refs)))
+    state = converted(change, state, store, batch_id)
+    return with_held(state, change.schema, store, batch_id) if change.converts else state

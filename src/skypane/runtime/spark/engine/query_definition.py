@@ -28,6 +28,12 @@ MAY_CHANGE = (
     "the job show the effect of each change; start(begin='at_offsets') begins another query where this one has stopped reading"
 )
 
+SEVERAL_MAY_CHANGE = (
+    "Each of several queries may change as a single one may, a query may be added, and one whose windows are all answered "
+    "may be removed; so after a drain a query that cannot continue may be removed, and added under another name. "
+    "`skypane run JOB --dry-run` and changes() of the job show the effect of each change"
+)
+
 
 @dataclass(frozen=True)
 class QueryDefinition:

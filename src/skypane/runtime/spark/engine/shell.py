@@ -40,9 +40,10 @@ from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
+from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
-from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.runtime.spark.engine.window_state import WindowState, files_in
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
 
@@ -86,17 +87,21 @@ class Engine:
             change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin, settings.rows)
             if change.refused:  # the earlier query has gone on since the change was checked
                 raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
-            latest = beginning(change, self.ledger.latest(), settings.plan)
-            both = None if latest is None else taking_over(settings, self._store, latest.operator, self._staged)
+            latest = self.ledger.latest()
+            since = beginning(change, latest, settings.plan)
+            both = None if since is None else taking_over(settings, self._store, since.operator, self._staged)
             self._program = both or self._program
             #: the columns that rows need, if an earlier query reads others than those of the job; None: those of the job
             self.columns = None if both is None else both.columns
-            self._committed = CommittedState.restored(self._program, self._control, latest)
+            self._committed = CommittedState.restored(self._program, self._control, since)
             begun = self.ledger.readmission_begun
-            needed = self._committed.state.files | (frozenset() if begun is None else {begun.ref.file})
-            tidy(ownership, self._partials, needed, (self._rejected, self._answers))
             #: the files of the earlier query, from which this one continues; unneeded after the first commit
-            self._earlier: frozenset[str] = frozenset()
+            self._earlier = files_in(latest.operator) if change and latest is not None else frozenset[str]()
+            needed = self._committed.state.files | self._earlier
+            needed |= frozenset() if begun is None else {begun.ref.file}
+            tidy(ownership, self._partials, needed, (self._rejected, self._answers))
+            #: the files that the change writes, which the first commit synchronises
+            self._converted: frozenset[str] = frozenset()
             self._change_query(change)
         #: the workers requested by scale() since the last batch began
         self._request: Workers | None = None
@@ -249,7 +254,7 @@ class Engine:
             measured = replace(outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized)
             control = requested if drain else self._control.observe(control, measured)
             after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
-            fresh = outcome.written | (before.state.files if self._earlier else frozenset())
+            fresh = outcome.written | self._converted
             if kept := sorted(fresh & outcome.state.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
@@ -265,10 +270,11 @@ class Engine:
     def _change_query(self, change: QueryChange) -> None:
         """Turn the committed state of an earlier query into that of this one; the next commit makes it permanent."""
         before = self._committed
-        if not change or not isinstance(before.state, WindowState):
+        if not change or not isinstance(before.state, WindowState | SharedState):
             return
         state = rewritten(change, before.state, self._partials, before.batch_id + 1)
-        self._earlier, self._committed = before.state.files - state.files, replace(before, state=state)
+        self._converted, self._earlier = state.files - self._earlier, self._earlier - state.files
+        self._committed = replace(before, state=state)
 
     def _run(
         self, batch: MicroBatch, state: Any, readmission: PendingReadmission | None, *, drain: bool
@@ -312,7 +318,8 @@ class Engine:
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership
-        unneeded, self._earlier = before.state.files | outcome.written | self._earlier, frozenset()
+        unneeded = before.state.files | outcome.written | self._earlier
+        self._earlier, self._converted = frozenset(), frozenset()
         ownership.remove(self._partials, unneeded - outcome.state.files)
         ownership.remove(self._rejected, outcome.rejected_files)
         for sent in outcome.by_role.values():

@@ -126,6 +126,16 @@ class WindowState:
         return sum(ref.rows for refs in self.open.panes.values() for ref in refs)
 
 
+def files_in(operator: Mapping[str, Any]) -> frozenset[str]:
+    """Return the files that the snapshot of a state, or of the states of several queries, names."""
+    if "queries" in operator:
+        return frozenset().union(*map(files_in, operator["queries"].values()))
+    kept = operator.get("closed", {}).get("panes", {})
+    shown = operator.get("early", {}).get("shown", {})
+    refs = [operator["ahead"], *operator["panes"].values(), *kept.values(), *shown.values()]
+    return frozenset(PartialReference.restored(ref).file for some in refs for ref in some)
+
+
 Panes = dict[int, tuple[PartialReference, ...]]
 
 

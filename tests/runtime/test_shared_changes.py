@@ -1,0 +1,310 @@
+"""One of several queries changes, is added or removed on a live checkpoint, on Spark: stopped, killed, started again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.driver import SCHEMA
+from tests.runtime.streams import SECOND, finish, read_batches, write_batches
+from tests.runtime.test_query_changes import BATCHES, HALF, PLACES, Answers, answers, by_window, killed, listed
+
+import skypane as sp
+from skypane.operators.amendments import AmendRule
+from skypane.operators.query import Query
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.changed_state import REWRITTEN
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.partials import PARTIALS
+from skypane.runtime.spark.engine.window_state import files_in
+from skypane.windows import Windows
+
+WINDOWS = {
+    "best": Windows(50 * SECOND, 20 * SECOND),
+    "load": Windows(40 * SECOND, 20 * SECOND),
+    "more": Windows(30 * SECOND, 30 * SECOND),
+}
+BEST = sp.Skyline("price MIN, rating MAX", by="sensor")
+LOAD = sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"), most=sp.max("price"))
+MORE = sp.TopK(2, "rating", "sensor")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BOTH: dict[str, Query] = {"best": BEST, "load": LOAD}
+
+
+def job_of(spark: SparkSession, folder: Path, queries: dict[str, Query], **options: Any) -> sp.Job:
+    (folder / "in").mkdir(exist_ok=True)
+    own: dict[str, Any] = {
+        "time": "ts",
+        "window": {name: WINDOWS[name] for name in queries},
+        "progress": sp.KSlack(),
+        "checkpoint": folder / "checkpoint",
+        "output": folder / "out",
+        "late": folder / "late",
+    }
+    return sp.streams(read_batches(spark, folder / "in", SCHEMA), queries, **own | options)
+
+
+def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answers:
+    plan = Plan(query, WINDOWS[name], "ts", sp.KSlack())
+    return by_window(local.answers(plan, [batch.select(plan.reads(batch.schema)) for batch in batches]))
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path) -> Path:
+    """Both queries have answered the first batches; the others have come since."""
+    begin(spark, tmp_path)
+    return tmp_path
+
+
+def begin(spark: SparkSession, folder: Path, *, drain: bool = False, **options: Any) -> None:
+    (folder / "in").mkdir()
+    write_batches(folder / "in", BATCHES[:HALF])
+    handle = job_of(spark, folder, BOTH, **options).start(trigger="available now")
+    handle.await_termination()
+    if drain:
+        handle.drain()
+    write_batches(folder / "in", BATCHES[HALF:], first=HALF)
+
+
+def changed(there: set[Any], name: str, old: Query, new: Query) -> Answers:
+    """Return the answers of a query that was another one when it answered the windows that are there."""
+    first, second = defined(name, old), defined(name, new)
+    return {window: first[window] for window in there} | {w: rows for w, rows in second.items() if w not in there}
+
+
+CHANGES: dict[str, tuple[Query, str]] = {
+    "a function less": (sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight")), "'most' is removed"),
+    "having": (
+        sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"), most=sp.max("price"), having="rows > 4"),
+        "having was None, is 'rows > 4'",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "place"), [("having", None), *(("a function less", place) for place in [None, *PLACES])]
+)
+def test_a_change_of_one_query_is_made_and_the_other_continues(
+    change: str, place: str | None, folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    new, text = CHANGES[change]
+    queries = {"best": BEST, "load": new}
+    there = {*answers(folder / "out" / "load")}
+    job = job_of(spark, folder, queries)
+    files = listed(folder / "checkpoint")
+    assert job.changes().lines == (("kept", f"query 'load': {text}"),)
+    assert listed(folder / "checkpoint") == files, "to show a change changes nothing"
+    if place is not None:
+        killed(place, job_of(spark, folder, queries), monkeypatch)
+        assert job.changes(), "the earlier queries have committed the last batch"
+    finish(job)
+    assert not job.changes()
+    assert there
+    assert answers(folder / "out" / "load") == changed(there, "load", LOAD, new)
+    assert answers(folder / "out" / "best") == defined("best", BEST)
+
+
+def test_partials_that_were_converted_are_synchronised_before_they_are_named(
+    folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where the file that they come from is needed by another query, so that no file is given back."""
+    synced: set[str] = set()
+    named: list[frozenset[str]] = []
+    sync, commit = DocumentStore.sync, Ledger.commit
+
+    def synchronise(store: DocumentStore, *names: str) -> None:
+        synced.update(names)
+        sync(store, *names)
+
+    def committed(ledger: Ledger, manifest: Manifest) -> None:
+        named.append(files_in(manifest.operator) - synced)
+        commit(ledger, manifest)
+
+    monkeypatch.setattr(DocumentStore, "sync", synchronise)
+    monkeypatch.setattr(Ledger, "commit", committed)
+    finish(job_of(spark, folder, {"best": BEST, "load": CHANGES["a function less"][0]}))
+    rewritten = {name for name in synced if f"-{REWRITTEN}-" in name}
+    assert rewritten
+    assert not any(f"-{REWRITTEN}-" in name for names in named for name in names)
+
+
+def first_window(name: str, batches: list[pa.Table]) -> datetime:
+    """Return the start of the first window that begins after all times of these batches."""
+    newest: datetime = max(pc.max(batch["ts"]).as_py() for batch in batches)
+    slide = timedelta(microseconds=WINDOWS[name].slide)
+    return EPOCH + ((newest - EPOCH) // slide + 1) * slide
+
+
+@pytest.mark.parametrize("place", [None, "after the definition", "before the sink", "before the commit"])
+def test_an_added_query_begins_with_the_first_window_whose_rows_are_all_to_come(
+    place: str | None, folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    queries = BOTH | {"more": MORE}
+    job = job_of(spark, folder, queries)
+    first = first_window("more", BATCHES[:HALF])
+    (line,) = job.changes().lines
+    assert line[0] == "begins"
+    assert line[1].startswith(f"query 'more': is added, with the window {first:%Y-%m-%d %H:%M} to ")
+    assert line[1].endswith("as its first; rows before it are late")
+    if place is not None:
+        killed(place, job_of(spark, folder, queries), monkeypatch)
+        assert job_of(spark, folder, queries).changes().lines == (line,)
+    metrics = finish(job)[-1]
+    for name, query in BOTH.items():
+        assert answers(folder / "out" / name) == defined(name, query)
+    later = [batch.filter(pc.greater_equal(batch["ts"], pa.scalar(first))) for batch in BATCHES[HALF:]]
+    got = answers(folder / "out" / "more")
+    assert got
+    assert got == defined("more", MORE, later)
+    totals = metrics.queries["more"].totals
+    assert totals["read"] == sum(batch.num_rows for batch in BATCHES[HALF:])
+    assert totals["late"] >= totals["read"] - sum(batch.num_rows for batch in later)
+
+
+def test_a_query_with_open_windows_is_not_removed(folder: Path, spark: SparkSession):
+    job = job_of(spark, folder, {"load": LOAD})
+    (line,) = job.changes().lines
+    assert line[0] == "refused"
+    assert line[1].startswith("query 'best': is removed, and ")
+    assert "which hold rows read so far, would not be answered: answer them first by a drain" in line[1]
+    files = listed(folder / "checkpoint")
+    with pytest.raises(sp.CheckpointError, match=r"query 'best': is removed, and .* drain"):
+        job.start()
+    assert listed(folder / "checkpoint") == files
+    finish(job_of(spark, folder, BOTH))
+    for name, query in BOTH.items():
+        assert answers(folder / "out" / name) == defined(name, query)
+
+
+def current(spark: SparkSession, folder: Path, name: str) -> list[str]:
+    """Return the rows of the last versions of a query's answers."""
+    return sorted(map(repr, sp.read_answers(spark, folder / "out" / name).collect()))
+
+
+def files_of(folder: Path) -> tuple[set[str], frozenset[str]]:
+    """Return the files of partials in a checkpoint, and those that its newest manifest names."""
+    store = DocumentStore.at(folder / "checkpoint").child("skypane")
+    manifest = Ledger(store).latest()
+    assert manifest is not None
+    return {*store.child(PARTIALS).names()}, files_in(manifest.operator)
+
+
+def read_by(plan: Plan) -> Callable[[local.Event], local.Event]:
+    """Return a function that leaves the columns of rows that a query reads."""
+    return lambda event: event.select(plan.reads(event.schema)) if isinstance(event, pa.Table) else event
+
+
+@pytest.mark.parametrize("place", ["after the definition", "before the commit"])
+def test_a_query_is_removed_after_a_drain_and_a_kill_leaves_it(
+    place: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With the panes that it keeps for late rows, which are needed as long as it may continue."""
+    late = sp.Amend("1 day")
+    begin(spark, tmp_path, drain=True, late=late)
+    there = {name: current(spark, tmp_path, name) for name in BOTH}
+    _, needed = files_of(tmp_path)
+    less = job_of(spark, tmp_path, {"load": LOAD}, late=late)
+    assert less.changes().lines == (("kept", "query 'best': is removed; all its windows are answered"),)
+    killed(place, job_of(spark, tmp_path, {"load": LOAD}, late=late), monkeypatch)
+    found, named = files_of(tmp_path)
+    assert needed
+    assert named == needed
+    assert found >= needed
+    finish(less)
+    assert current(spark, tmp_path, "best") == there["best"]
+    amended = Plan(LOAD, WINDOWS["load"], "ts", sp.KSlack(), amend=AmendRule(86_400 * SECOND))
+    events: list[local.Event] = [*BATCHES[:HALF], local.Drain(), *BATCHES[HALF:]]
+    last = {answer.window: answer.rows for answer in local.answers(amended, [*map(read_by(amended), events)])}
+    columns = ["sensor", "rows", "total", "most"]
+    wanted = Counter(tuple(row[name] for name in columns) for table in last.values() for row in table.to_pylist())
+    got = sp.read_answers(spark, tmp_path / "out" / "load").select(*columns).collect()
+    assert Counter(map(tuple, got)) == wanted
+    assert not less.changes()
+    found, named = files_of(tmp_path)
+    assert found == named
+    assert needed - found, "the files of the query that is gone"
+    (line,) = job_of(spark, tmp_path, BOTH, late=late).changes().lines
+    assert line[1].startswith("query 'best': is added, with the window ")
+
+
+def test_a_query_whose_removal_was_killed_continues(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    late = sp.Amend("1 day")
+    begin(spark, tmp_path, drain=True, late=late)
+    there = {name: current(spark, tmp_path, name) for name in BOTH}
+    killed("before the commit", job_of(spark, tmp_path, {"load": LOAD}, late=late), monkeypatch)
+    both = job_of(spark, tmp_path, BOTH, late=late)
+    assert not both.changes()
+    finish(both)
+    for name in BOTH:
+        assert len(current(spark, tmp_path, name)) > len(there[name])
+
+
+def test_what_cannot_continue_is_refused_under_its_name(folder: Path, spark: SparkSession):
+    wider = {"best": sp.Skyline("price MIN, rating MAX"), "load": LOAD}
+    change = job_of(spark, folder, wider).changes()
+    assert change.refused == (
+        "query 'best': query.by was ['sensor'], is []: what the panes hold was chosen by the earlier value",
+    )
+    assert not change.kept
+    other = job_of(spark, folder, BOTH, progress=sp.Watermark("1 s")).changes()
+    assert len(other.refused) == 1
+    assert other.refused[0].startswith("progress.policy was 'KSlack', is 'Watermark'")
+
+
+def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(spark: SparkSession, tmp_path: Path):
+    less = [name for name in SCHEMA.names if name != "weight"]
+    counts = sp.Aggregate("sensor", rows=sp.count())
+    (tmp_path / "in").mkdir()
+    first = BATCHES[:HALF]
+    ahead = first[-1].slice(0, 2)
+    times = pc.add(ahead["ts"], pa.scalar(400 * 86_400 * SECOND, pa.duration("us")))
+    first = [
+        *first[:-1],
+        pa.concat_tables([first[-1], ahead.set_column(ahead.schema.get_field_index("ts"), "ts", times)]),
+    ]
+    write_batches(tmp_path / "in", first)
+
+    def job(names: list[str]) -> sp.Job:
+        rows = read_batches(spark, tmp_path / "in", SCHEMA).select(*names)
+        return sp.streams(
+            rows,
+            {"best": BEST, "load": counts},
+            time="ts",
+            window={name: WINDOWS[name] for name in BOTH},
+            progress=sp.KSlack(),
+            checkpoint=tmp_path / "checkpoint",
+            output=tmp_path / "out",
+            late=tmp_path / "late",
+        )
+
+    assert finish(job(less))[-1].held_rows == 4
+    there = {*answers(tmp_path / "out" / "best")}
+    write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
+    wider = job(SCHEMA.names)
+    (line,) = wider.changes().lines
+    assert line[0] == "begins"
+    assert line[1].startswith("query 'best': column 'weight' is added: rows read so far have null in it; from ")
+    handle = wider.start(trigger="available now")
+    handle.await_termination()
+    handle.drain()
+    assert answers(tmp_path / "out" / "load").keys() >= defined("load", counts).keys()
+    late = pa.concat_tables(
+        [pa.parquet.read_table(path) for path in sorted((tmp_path / "late").glob("*.parquet"))],
+        promote_options="default",
+    )
+    future = late.filter(pc.equal(late["reason"], "future"))
+    assert sorted(future["queries"].to_pylist()) == ["best", "best", "load", "load"]
+    got = answers(tmp_path / "out" / "best")
+    assert {*got} > there
+    assert all("'weight': None" not in row for row in got[max(got)])
