@@ -206,8 +206,9 @@ class JobFile(Section):
     def _fits_a_stream(self) -> None:
         if self.window is None:
             raise MisfitError("window", "is missing; without a window a stream would never answer")
-        if self.checkpoint is None and self.output.path is not None:
-            problem = f"is missing; a stream that writes to {self.output.path!r} needs a folder to resume from"
+        if self.checkpoint is None and self.output.format != "console":
+            where = f"writes to {self.output.path!r}" if self.output.path else f"has an output of {self.output.format}"
+            problem = f"is missing; a stream that {where} needs a folder to resume from"
             raise MisfitError("checkpoint", problem)
         if "invalid" in self.model_fields_set:
             raise MisfitError("invalid", "is only for mode batch; a stream quarantines and counts such rows, see late")
