@@ -67,7 +67,7 @@ def _call(thing: Any, left_out: Collection[str] = ("holds",)) -> str:
         name = f"*{name}" if parameter.kind is parameter.VAR_POSITIONAL else name
         if parameter.default is not parameter.empty:
             default = repr(parameter.default)
-            name = f"{name}={default if len(default) < 20 else '...'}"
+            name = f"{name}={default if len(default) < 20 and default[0] != '<' else '...'}"
         told.append(name)
     return f"`{thing.__name__}({', '.join(told)})`"
 

@@ -126,6 +126,14 @@ def test_what_does_not_fit_a_continuous_skyline_is_named(parts, field, problem):
     assert problem in complaint
 
 
+def test_a_topic_is_an_output_with_its_key_and_the_clients_options():
+    options = {"servers": "h:1", "topic": "t", "key": ["window_start", "city"], "options": {"security.protocol": "SSL"}}
+    job = parse(changed(output={"format": "kafka", "options": options}))
+    assert job.output.build() == sp.Kafka(
+        "h:1", "t", key="window_start,city", options={"security.protocol": "SSL"}, timeout="30 seconds"
+    )
+
+
 def test_a_job_without_a_front_is_described_as_before_there_were_any():
     assert "front" not in parse(STREAM).summary()
 
@@ -223,10 +231,23 @@ def test_workers_of_a_batch_are_not_elastic():
         ({"progress": {"policy": "watermark"}}, "progress.delay: is missing"),
         ({"output": {"format": "parket", "path": "o"}}, "output.format: cannot be 'parket', did you mean 'parquet'?"),
         ({"output": {"format": "csv"}}, "output.path: is missing; format csv needs it"),
+        ({"output": {"format": "kafka"}}, "output.options.servers: is missing; format kafka needs it"),
+        (
+            {"output": {"format": "kafka", "options": {"servers": "h:1", "topics": "t"}}},
+            "output.options.topics: is not an option of format kafka; did you mean 'topic'?",
+        ),
+        (
+            {"output": {"format": "kafka", "options": {"servers": "h", "topic": "t"}}},
+            "output: servers must be host:port of a broker of Kafka, got 'h'",
+        ),
         ({"output": {"format": "console", "path": "o"}}, "output.path: is not for format console"),
         (
             {"output": {"path": "o", "if_exists": "overwrite"}},
             "output.if_exists: is only for mode batch; a stream resumes from its checkpoint",
+        ),
+        (
+            {"checkpoint": None, "output": {"format": "kafka", "options": {"servers": "h:1", "topic": "t"}}},
+            "checkpoint: is missing; a stream that has an output of kafka needs a folder to resume from",
         ),
         ({"checkpoint": None}, "checkpoint: is missing; a stream that writes to 'out' needs a folder to resume from"),
         (

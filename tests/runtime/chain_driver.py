@@ -1,6 +1,7 @@
 """Run by test_chain as a process of its own: two stages of windows, one of which kills the process at a place of its work.
 
-Its argument is a folder with `in`, the rows of the first stage, and crash.json, a Crash.
+Its argument is a folder with `in`, the rows of the first stage, and crash.json, a Crash. Between the stages is the folder
+`out/counts`, or a topic of Kafka with the name of the folder.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.runtime.driver import die, replace_method
 from tests.runtime.streams import SECOND, late_rows, read_batches
 
@@ -22,6 +23,8 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.topic_writer import TopicWriter
 from skypane.windows import Windows
 
 SCHEMA = late_rows(0, batches=1).pop().schema
@@ -40,25 +43,32 @@ SECOND_STAGE: Final = Plan(
 
 @dataclass(frozen=True)
 class Crash:
-    """Where the process dies: in stage 1 or 2, at one of PLACES; `cut`: workers answer the windows of the first stage."""
+    """Where the process dies: in stage 1 or 2, at one of PLACES.
+
+    cut    whether workers answer the windows of the first stage
+    kafka  address of the broker whose topic is between the stages; empty: a folder is
+    """
 
     stage: int
     place: str
     cut: bool
+    kafka: str = ""
 
     def write(self, folder: Path) -> None:
         (folder / "crash.json").write_text(json.dumps(asdict(self)))
 
 
-def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: bool = True) -> sp.Job:
+def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: bool = True, kafka: str = "") -> sp.Job:
     """Return the job of the first stage: counts and best rows of one stream."""
+    out = {name: Directory(str(folder / "out" / name), one_file=one_file) for name in FIRST}
+    counts: Sink = sp.Kafka(kafka, folder.name, key="window_start, sensor") if kafka else out["counts"]
     job = sp.streams(
         read_batches(spark, folder / "in", SCHEMA),
         {name: plan.query for name, plan in FIRST.items()},
         time="ts",
         window={name: plan.windows for name, plan in FIRST.items()},
         checkpoint=folder / "checkpoint-1",
-        output=sp.Directory(str(folder / "out"), one_file=one_file),
+        output=out | {"counts": counts},
         workers=sp.WorkerOptions(wlq_workers=2),
     )
     if not cut:
@@ -67,14 +77,10 @@ def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: boo
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
-def second(spark: SparkSession, folder: Path, *, files: int | None = None) -> sp.Job:
+def second(spark: SparkSession, folder: Path, *, files: int | None = None, kafka: str = "") -> sp.Job:
     """Return the job of the second stage: its rows are the counts of the first one, at most `files` files a batch."""
-    (folder / "out" / "counts").mkdir(parents=True, exist_ok=True)
-    reader = spark.readStream.schema(COUNTS)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
     return sp.stream(
-        reader.parquet(str(folder / "out" / "counts")),
+        _of_topic(spark, folder, kafka) if kafka else _of_folder(spark, folder, files),
         SECOND_STAGE.query,
         time="window_start",
         window=SECOND_STAGE.windows,
@@ -82,6 +88,20 @@ def second(spark: SparkSession, folder: Path, *, files: int | None = None) -> sp
         checkpoint=folder / "checkpoint-2",
         output=folder / "totals",
     )
+
+
+def _of_topic(spark: SparkSession, folder: Path, kafka: str) -> DataFrame:
+    """Return the messages of the topic, a few a batch."""
+    topic = {"kafka": kafka, "topic": folder.name}
+    return sp.inputs(spark, [topic], COUNTS, rows_per_trigger=7, time_column="window_start")
+
+
+def _of_folder(spark: SparkSession, folder: Path, files: int | None) -> DataFrame:
+    (folder / "out" / "counts").mkdir(parents=True, exist_ok=True)
+    reader = spark.readStream.schema(COUNTS)
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    return reader.parquet(str(folder / "out" / "counts"))
 
 
 def run(job: sp.Job) -> sp.StreamHandle:
@@ -111,6 +131,16 @@ def _before_the_second_file() -> None:
     replace_method(DocumentStore, "move", move)
 
 
+def _before_the_transaction_ends() -> None:
+    """All messages of a batch are with the broker."""
+
+    def note(_original: Callable[..., None], writer: TopicWriter, *_: Any) -> None:
+        assert writer.producer.flush(30) == 0
+        die()
+
+    replace_method(TopicWriter, "_note", note)
+
+
 def _before_the_commit() -> None:
     replace_method(Ledger, "commit", lambda _original, *_: die())
 
@@ -118,6 +148,7 @@ def _before_the_commit() -> None:
 PLACES: Final = {
     "before the second output": _before_the_second_output,
     "before the second file": _before_the_second_file,
+    "before the transaction ends": _before_the_transaction_ends,
     "before the commit": _before_the_commit,
 }
 
@@ -128,11 +159,12 @@ def main() -> None:
     spark = session("local[1]", "chain")
     if crash.stage == 1:
         PLACES[crash.place]()
-        run(first(spark, folder, cut=crash.cut, one_file=crash.place != "before the second file"))
+        one_file = crash.place != "before the second file"
+        run(first(spark, folder, cut=crash.cut, one_file=one_file, kafka=crash.kafka))
     else:
-        run(first(spark, folder))
+        run(first(spark, folder, kafka=crash.kafka))
         PLACES[crash.place]()
-        run(second(spark, folder, files=1))
+        run(second(spark, folder, files=1, kafka=crash.kafka))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
 from tests.parameters import slow_but
 from tests.rows import table
+from tests.servers.kafka import Broker
 from tests.subclasses import concrete
 
 import skypane.runtime.spark.sinks
@@ -28,6 +35,7 @@ from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.sources.many.discovery import KINDS
@@ -90,6 +98,19 @@ def kept(sink: Memory) -> pa.Table:
     return sink.table()
 
 
+def in_topic(place: str) -> Kafka:
+    """Return the sink of a topic that is named by the path, and that exists."""
+    servers = os.environ["SKYPANE_TEST_KAFKA"]
+    sink = Kafka(servers, f"kit-{blake2b(place.encode(), digest_size=8).hexdigest()}")
+    admin = AdminClient({"bootstrap.servers": servers})
+    with suppress(KafkaException):  # it exists
+        admin.create_topics([NewTopic(sink.topic, 1)])[sink.topic].result(30)
+    limit = time.monotonic() + 30
+    while sink.topic not in admin.list_topics(timeout=30).topics:
+        assert time.monotonic() < limit
+    return sink
+
+
 def printed(place: str) -> Console:
     del place
     return Console()
@@ -124,8 +145,20 @@ def test_a_folder_keeps_the_laws_wherever_its_driver_is_killed(spark: SparkSessi
     check_sink(spark, partial(Directory, format="json"), lines, tmp_path / "json", rows=NUMBERS, kills=2)
 
 
+@pytest.mark.slow
+def test_a_topic_keeps_the_laws_of_sinks(
+    spark: SparkSession, tmp_path: Path, kafka: Broker, monkeypatch: pytest.MonkeyPatch
+):
+    def messages(sink: Kafka) -> pa.Table:
+        found = [json.loads(value or "") for _, value in kafka.committed(sink.topic)]
+        return pa.Table.from_pylist(found, NUMBERS.schema)
+
+    monkeypatch.setenv("SKYPANE_TEST_KAFKA", kafka.address)
+    check_sink(spark, in_topic, messages, tmp_path, rows=NUMBERS, kills=2)
+
+
 def test_no_sink_is_left_out():
-    assert concrete(Sink, skypane.runtime.spark.sinks) == {sink for sink, _ in SINKS.values()}  # type: ignore[type-abstract]
+    assert concrete(Sink, skypane.runtime.spark.sinks) == {Kafka, *(sink for sink, _ in SINKS.values())}  # type: ignore[type-abstract]
 
 
 @dataclass(frozen=True)

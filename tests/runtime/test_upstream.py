@@ -51,6 +51,11 @@ def distinct(rows: DataFrame) -> DataFrame:
     return rows.withWatermark("ts", "1 hour").dropDuplicatesWithinWatermark(["id"])
 
 
+def distinct_times(rows: DataFrame) -> DataFrame:
+    """Keep one row of each number and time: Spark forgets a row once its watermark has passed the time."""
+    return rows.withWatermark("ts", "1 hour").dropDuplicates(["id", "ts"])
+
+
 def pairs(rows: DataFrame) -> DataFrame:
     """Join the stream with itself: each row with the one that has twice its number."""
     left = rows.withWatermark("ts", "1 hour")
@@ -82,7 +87,7 @@ def job(rows: DataFrame, folder: Path) -> sp.Job:
 
 @pytest.mark.parametrize(
     "before",
-    [pairs, minutes, pytest.param(cities, marks=pytest.mark.slow), pytest.param(distinct, marks=pytest.mark.slow)],
+    [pairs, minutes, *(pytest.param(one, marks=pytest.mark.slow) for one in (cities, distinct, distinct_times))],
 )
 def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
     spark: SparkSession, tmp_path: Path, before: Callable[[DataFrame], DataFrame]

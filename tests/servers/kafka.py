@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.servers.ports import free_ports
 
@@ -172,6 +172,25 @@ class Broker:
         for at, value in enumerate(values):
             producer.produce(topic, value, key=keys[at] if keys else None, partition=partition)
         assert producer.flush(30) == 0
+
+    def committed(self, topic: str, partition: int = 0) -> list[tuple[bytes | None, bytes | None]]:
+        """Return keys and values of all messages of a partition that a reader of committed ones gets now."""
+        options = {"group.id": topic, "enable.partition.eof": True, "isolation.level": "read_committed", "log_level": 2}
+        consumer = Consumer({"bootstrap.servers": self.address, "auto.offset.reset": "earliest", **options})
+        consumer.assign([TopicPartition(topic, partition, 0)])
+        found: list[tuple[bytes | None, bytes | None]] = []
+        try:
+            while (message := consumer.poll(30)) is not None:
+                error = message.error()
+                if error is None:
+                    found.append((message.key(), message.value()))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return found
+                else:
+                    raise KafkaException(error)
+            raise TimeoutError(f"the broker sends nothing of {topic}[{partition}]")
+        finally:
+            consumer.close()
 
     def cut(self, topic: str, before: int, partition: int = 0) -> None:
         """Delete the oldest messages, as retention does."""

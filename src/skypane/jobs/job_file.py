@@ -217,8 +217,10 @@ class JobFile(Section):
             raise MisfitError(one.field("window"), "is missing; without a window a stream would never answer")
         if self.early is not None and micros(self.early) <= 0:
             raise MisfitError("early", f"must be longer than 0, got {self.early!r}")
-        if self.checkpoint is None and one.output.path is not None:
-            problem = f"is missing; a stream that writes to {one.output.path!r} needs a folder to resume from"
+        if self.checkpoint is None and one.output.format != "console":
+            output = one.output
+            where = f"writes to {output.path!r}" if output.path else f"has an output of {output.format}"
+            problem = f"is missing; a stream that {where} needs a folder to resume from"
             raise MisfitError("checkpoint", problem)
         if "invalid" in self.model_fields_set:
             raise MisfitError("invalid", "is only for mode batch; a stream quarantines and counts such rows, see late")

@@ -37,6 +37,9 @@ _OWN: Final = ("format", "path", "rows", "holds")
 """Parameters of sinks that have fields of their own in a job file, or that users do not set."""
 
 
+_Option: TypeAlias = str | bool | int | float
+
+
 class OutputSection(Section):
     """A sink by its format: files in a folder, the console, or a sink of a plugin."""
 
@@ -47,7 +50,7 @@ class OutputSection(Section):
     #: batch only: whether an existing folder is an error or is overwritten
     if_exists: Literal["error", "overwrite"] = "error"
     #: other arguments of the sink
-    options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    options: dict[str, _Option | list[str] | dict[str, _Option]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> Any:
@@ -61,6 +64,9 @@ class OutputSection(Section):
             if name not in free:
                 known = instead(name, free) if free else "this format has no options"
                 raise MisfitError(f"options.{name}", f"is not an option of format {self.format}; {known}")
+        for name in free:
+            if name not in self.options and takes[name].default is inspect.Parameter.empty:
+                raise MisfitError(f"options.{name}", f"is missing; format {self.format} needs it")
         self.build()
         return self
 

@@ -34,8 +34,9 @@ _KAFKA: Final = re.compile(
     r"|ssl\.(ca|certificate|key|crl|keystore|truststore)\.(location|type)|ssl\.endpoint\.identification\.algorithm"
     r"|ssl\.(cipher\.suites|curves\.list|sigalgs\.list|protocol)|enable\.ssl\.certificate\.verification"
     r"|sasl\.kerberos\.(service\.name|principal|keytab)"
+    r"|acks|partitioner|linger\.ms|batch\.(size|num\.messages)|compression\.(type|codec|level)"
     r"|(socket|fetch|broker|metadata|topic\.metadata|message|receive|queued|reconnect|retry|request|session|heartbeat|statistics"
-    r"|max\.poll|api\.version|connections|isolation|auto|allow)(\.[a-z]+)*"
+    r"|max\.poll|queue|transaction|delivery|api\.version|connections|isolation|auto|allow)(\.[a-z]+)*"
     r"\.(ms|bytes|kbytes|messages|records|fails|max|min|ttl|enable|disable|nodelay|family|level|reset|commit|eof|request|topics))"
 )
 _LOGIN: Final = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*(?=@)")

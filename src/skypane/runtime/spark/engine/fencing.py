@@ -66,7 +66,8 @@ def _claim_locations(
         with _usable(role, str(location)):
             # Queries that share a checkpoint own their folders by name, so that two of them cannot be swapped.
             owner = query if role in _OF_ALL else f"{query} {role}"
-            sink.open(QueryStart(owner, owned.driver, 0 if last is None else last.batch_id + 1, before, owned.check))
+            number = 0 if last is None else last.batch_id + 1
+            sink.open(QueryStart(owner, owned.driver, number, before, owned.check, role))
     return locations
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -29,10 +30,14 @@ class BatchRows:
 
     def table(self) -> pa.Table:
         """Return all rows; they must fit the driver."""
-        tables = self.tables
-        if self.store is not None:
-            tables = tuple(self.store.read_parquet(name, self.schema) for name in self.files)
-        return pa.concat_tables([self.schema.empty_table(), *tables])
+        return pa.concat_tables([self.schema.empty_table(), *self.parts()])
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield all rows in order, one table or file at a time."""
+        if self.store is None:
+            yield from self.tables
+        else:
+            yield from (self.store.read_parquet(name, self.schema) for name in self.files)
 
     def dataframe(self, spark: SparkSession) -> DataFrame:
         """Return all rows as a DataFrame."""

@@ -31,6 +31,7 @@ class QueryStart:
     next_batch  the first uncommitted batch; a sink may hold a part of it
     before      location that the previous driver wrote to, if it was another folder or must be this one
     check       raises CheckpointError if this driver has been fenced
+    role        what the sink takes: "output", "late", "front", or "output of <name>" for one of several queries
     """
 
     query: str
@@ -38,6 +39,7 @@ class QueryStart:
     next_batch: int = 0
     before: str | None = None
     check: Callable[[], None] = lambda: None
+    role: str = "output"
 
 
 def staging(target: DocumentStore, driver: str) -> DocumentStore:

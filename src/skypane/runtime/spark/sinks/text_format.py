@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -37,11 +37,21 @@ def write_csv(table: pa.Table, stream: pa.NativeFile) -> None:
 
 def write_json(table: pa.Table, stream: pa.NativeFile) -> None:
     """Write rows as JSON, one line per row."""
+    for rows in json_objects(table):
+        stream.write("".join(f"{json_text(row)}\n" for row in rows).encode())
+
+
+def json_objects(table: pa.Table) -> Iterator[list[dict[str, Any]]]:
+    """Yield rows as objects that JSON can hold, many at a time."""
     encode = _encoder(pa.struct(list(table.schema)))
     plain = table.cast(pa.schema([field.with_type(_plain(field.type)) for field in table.schema]))
     for batch in plain.to_batches(max_chunksize=_CHUNK):
-        rows = batch.to_pylist(maps_as_pydicts="lossy")
-        stream.write("".join(f"{json.dumps(encode(row), ensure_ascii=False)}\n" for row in rows).encode())
+        yield [encode(row) for row in batch.to_pylist(maps_as_pydicts="lossy")]
+
+
+def json_text(row: dict[str, Any]) -> str:
+    """Return one of json_objects() as a line of JSON, without its end."""
+    return json.dumps(row, ensure_ascii=False)
 
 
 def day(days: int) -> str:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -15,7 +14,15 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described, plain_meta
-from skypane.runtime.spark.sources.many.kafka_client import OWN, Cluster, KafkaPartition, TopicOffsets, cluster_client
+from skypane.runtime.spark.sources.many.kafka_client import (
+    OWN,
+    Cluster,
+    KafkaPartition,
+    TopicOffsets,
+    check_client,
+    cluster_client,
+    option_texts,
+)
 from skypane.runtime.spark.sources.many.kafka_reader import CachedConsumer, cached_consumer, peeking_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
@@ -65,19 +72,11 @@ class TopicSpec:
             raise ConfigError(f"a pattern finds many inputs, each named by its topic; leave out name={self.name!r}")
         if self.format not in FORMATS:
             raise ConfigError(f"topic {self.topic}: format must be csv or json, got {self.format!r}")
-        if not isinstance(self.options, Mapping):
-            raise ConfigError(f"topic {self.topic}: options must be a mapping of the client's options")
-        for key in OWN:
-            if key in self.options:
-                raise ConfigError(f"topic {self.topic}: option {key} is set by skypane; remove it")
-        object.__setattr__(self, "options", {key: _text(value) for key, value in sorted(self.options.items())})
+        object.__setattr__(self, "options", option_texts(self.options, OWN, self.topic))
         object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
         if micros(self.timeout, "timeout") <= 0:
             raise ConfigError(f"topic {self.topic}: timeout must be longer than 0, got {self.timeout!r}")
-        if find_spec("confluent_kafka") is None:
-            raise ConfigError(
-                "kafka needs the package confluent-kafka, which is not installed: pip install 'skypane[kafka]'"
-            )
+        check_client()
 
     @property
     def is_pattern(self) -> bool:
@@ -116,10 +115,6 @@ class TopicSpec:
         """Return whether an input of this name belongs to these topics."""
         match = _NAMED.fullmatch(name)
         return match is not None and (match[1] == self.name if self.name else self.wants(match[1]))
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Access to a Kafka cluster for the driver and its tasks; the only module that configures the client.
+"""Access to a Kafka cluster for the driver and its tasks, and the options of every client of it.
 
 The driver sends three requests per micro-batch: one for the topics, and two for the first and last offsets of all
 wanted partitions. A separate thread sends them, so a silent cluster delays one batch by `timeout`, and no later batch.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from skypane.runtime.environment import held
@@ -25,6 +26,28 @@ OWN = ("bootstrap.servers", "auto.offset.reset", "enable.auto.commit", "enable.p
 _REMEDY = "set it before the Spark session is started"
 
 _log = logging.getLogger(__name__)
+
+
+def check_client() -> None:
+    """Raise ConfigError if Kafka's client is not installed."""
+    if find_spec("confluent_kafka") is None:
+        raise ConfigError(
+            "kafka needs the package confluent-kafka, which is not installed: pip install 'skypane[kafka]'"
+        )
+
+
+def option_texts(options: Mapping[str, object], own: tuple[str, ...], topic: str) -> dict[str, str]:
+    """Return options of the client as texts, by name; raise ConfigError if one of them is skypane's `own`."""
+    if not isinstance(options, Mapping):
+        raise ConfigError(f"topic {topic}: options must be a mapping of the client's options")
+    for key in own:
+        if key in options:
+            raise ConfigError(f"topic {topic}: option {key} is set by skypane; remove it")
+    return {key: _text(value) for key, value in sorted(options.items())}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class KafkaPartition(NamedTuple):

@@ -1,0 +1,322 @@
+"""A topic of a real broker as output: a batch is there once or not at all, whatever happens to the driver or the broker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.streams import read_batches, write_batches
+from tests.servers.kafka import PASSWORD, Broker
+
+import skypane as sp
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.kafka_topic import Kafka
+from skypane.runtime.spark.sinks.topic_writer import BatchDigest, Message, TopicWriter
+from skypane.types import CheckpointError, ConfigError
+
+NO_SPARK = cast("SparkSession", None)
+SCHEMA = pa.schema([("window_start", pa.timestamp("us", "UTC")), ("city", pa.string()), ("n", pa.int64())])
+START = "2026-01-01T00:00:00+00:00"
+
+
+def rows(*numbers: int) -> BatchRows:
+    found = pa.table({"window_start": [1_767_225_600_000_000] * len(numbers), "city": ["Oslo"] * len(numbers),
+                      "n": numbers}).cast(SCHEMA)  # fmt: skip
+    return BatchRows(SCHEMA, len(numbers), ((0, len(numbers)),), (found,))
+
+
+def opened(broker: Broker, topic: str, next_batch: int = 0, query: str = "q") -> Kafka:
+    """Return the sink as one more driver start of a query opens it."""
+    sink = Kafka(broker.address, topic, key=["window_start", "city"], timeout="5 seconds")
+    sink.check(SCHEMA)
+    sink.open(QueryStart(query, next_batch=next_batch))
+    return sink
+
+
+def numbers(broker: Broker, topic: str) -> list[int]:
+    return [json.loads(value or "")["n"] for _, value in broker.committed(topic)]
+
+
+@pytest.fixture
+def topic(kafka: Broker) -> str:
+    name = f"out-{uuid4().hex[:8]}"
+    kafka.create(name)
+    return name
+
+
+def test_each_row_is_a_message_of_json_with_its_key(kafka: Broker, topic: str):
+    opened(kafka, topic).write(NO_SPARK, rows(7, 8), 0)
+    key = {"window_start": START, "city": "Oslo"}
+    assert [(json.loads(key or ""), json.loads(value or "")) for key, value in kafka.committed(topic)] == [
+        (key, {**key, "n": 7}), (key, {**key, "n": 8})
+    ]  # fmt: skip
+
+
+def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(
+    kafka: Broker, topic: str, tmp_path: Path
+):
+    """The last time in another order, from files of workers; batches without rows leave nothing."""
+    first = opened(kafka, topic)
+    for batch in (0, 0, 1, 1):
+        first.write(NO_SPARK, rows(batch, 10 + batch), batch)
+    first.write(NO_SPARK, rows(), 2)
+    first.write(NO_SPARK, rows(3, 13), 3)
+    second = opened(kafka, topic, 3)
+    store = DocumentStore.at(str(tmp_path))
+    for name, number in (("a", 13), ("b", 3)):
+        store.write_parquet(name, SCHEMA, rows(number).tables)
+    second.write(NO_SPARK, replace(rows(3, 13), tables=(), store=store, files=("a", "b")), 3)
+    second.write(NO_SPARK, rows(4), 4)
+    assert numbers(kafka, topic) == [0, 10, 1, 11, 3, 13, 4]
+
+
+def test_messages_of_an_unfinished_batch_are_never_read(kafka: Broker, topic: str, monkeypatch: pytest.MonkeyPatch):
+    """The first driver stops between its messages and its commit; the next one repeats the batch, and is waited for."""
+    first = opened(kafka, topic)
+    first.write(NO_SPARK, rows(1), 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(TopicWriter, "_note", lambda writer, *_: writer.producer.flush(10) or 1 / 0)
+        patched.setattr(first._opened[0], "producer", Unending(first._opened[0].producer))
+        with pytest.raises(ZeroDivisionError):
+            first.write(NO_SPARK, rows(2, 3), 1)
+    assert numbers(kafka, topic) == [1]
+    opened(kafka, topic, 1).write(NO_SPARK, rows(2, 3), 1)
+    assert numbers(kafka, topic) == [1, 2, 3]
+
+
+class Unending:
+    """A producer whose process dies before it can abort."""
+
+    def __init__(self, producer: object) -> None:
+        self.producer = producer
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.producer, name)
+
+    def abort_transaction(self, *_: object) -> None:
+        """Leave the transaction open."""
+
+
+def test_a_batch_whose_rows_fail_leaves_no_open_transaction(kafka: Broker, topic: str):
+    sink = opened(kafka, topic)
+
+    def messages():
+        yield Message(None, b'{"n": 1}')
+        raise OSError("a file of a worker is gone")
+
+    with pytest.raises(OSError, match="a file of a worker is gone"):
+        sink._opened[0].write(0, messages())
+    other = opened(kafka, topic, query="another")
+    other.write(NO_SPARK, rows(5), 0)
+    assert numbers(kafka, topic) == [5]  # a reader would wait at the first message, were its transaction open
+
+
+def test_a_fenced_driver_writes_nothing_more(kafka: Broker, topic: str):
+    first = opened(kafka, topic)
+    first.write(NO_SPARK, rows(0), 0)
+    second = opened(kafka, topic, 1)
+    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
+        first.write(NO_SPARK, rows(1), 1)
+    second.write(NO_SPARK, rows(1), 1)
+    assert numbers(kafka, topic) == [0, 1]
+
+
+def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(kafka: Broker, topic: str):
+    def fenced() -> None:
+        raise CheckpointError("another driver has taken over")
+
+    running = opened(kafka, topic)
+    with pytest.raises(CheckpointError, match="another driver has taken over"):
+        Kafka(kafka.address, topic).open(QueryStart("q", check=fenced))
+    running.write(NO_SPARK, rows(1), 0)
+    assert numbers(kafka, topic) == [1]
+
+
+def test_queries_and_roles_have_separate_batches(kafka: Broker, topic: str):
+    opened(kafka, topic).write(NO_SPARK, rows(1), 0)
+    opened(kafka, topic, query="another").write(NO_SPARK, rows(2), 0)
+    late = Kafka(kafka.address, topic).for_rejected()
+    late.open(QueryStart("q", role="late"))
+    late.write(NO_SPARK, rows(3), 0)
+    assert numbers(kafka, topic) == [1, 2, 3]
+
+
+def test_a_topic_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(kafka: Broker, topic: str):
+    first = opened(kafka, topic)
+    for batch in range(3):
+        first.write(NO_SPARK, rows(batch), batch)
+    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
+        opened(kafka, topic, 1)
+    repeated = opened(kafka, topic, 2)
+    for other in (rows(5), rows()):
+        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than topic"):
+            repeated.write(NO_SPARK, other, 2)
+    assert numbers(kafka, topic) == [0, 1, 2]
+
+
+def test_a_note_that_the_broker_has_dropped_is_reported(kafka: Broker, topic: str, caplog: pytest.LogCaptureFixture):
+    """As it is when the topic was deleted and created again: its batches went with it."""
+    opened(kafka, topic).write(NO_SPARK, rows(0), 0)
+    kafka.delete(topic)
+    kafka.create(topic)
+    with caplog.at_level(logging.WARNING):
+        opened(kafka, topic, 1).write(NO_SPARK, rows(1), 1)
+    assert f"topic {topic} has no note of this query's batches" in caplog.text
+    assert numbers(kafka, topic) == [1]
+
+
+def test_more_messages_than_the_client_queues_are_one_batch(kafka: Broker, topic: str):
+    sink = Kafka(kafka.address, topic, options={"queue.buffering.max.messages": 100})
+    sink.open(QueryStart("q"))
+    sink.write(NO_SPARK, rows(*range(5_000)), 0)
+    assert numbers(kafka, topic) == list(range(5_000))
+
+
+def test_messages_of_a_key_are_in_one_partition_in_order(kafka: Broker, topic: str):
+    name = f"{topic}-parts"
+    kafka.create(name, 3)
+    sink = Kafka(kafka.address, name, key="city, window_start")
+    sink.open(QueryStart("q"))
+    cities = pa.table({"window_start": [0] * 60, "city": [f"c{n % 6}" for n in range(60)], "n": range(60)}).cast(SCHEMA)
+    sink.write(NO_SPARK, BatchRows(SCHEMA, 60, ((0, 60),), (cities,)), 0)
+    parts = [[json.loads(value or "") for _, value in kafka.committed(name, part)] for part in range(3)]
+    places = Counter(city for part in parts for city in {row["city"] for row in part})
+    assert set(places.values()) == {1}
+    assert len(places) == 6
+    for part in parts:
+        for city in {row["city"] for row in part}:
+            of_city = [row["n"] for row in part if row["city"] == city]
+            assert of_city == sorted(of_city)
+            assert len(of_city) == 10
+
+
+def test_a_broker_that_is_silent_fails_the_batch_which_comes_again(kafka: Broker, topic: str):
+    sink = opened(kafka, topic)
+    sink.write(NO_SPARK, rows(0), 0)
+    with kafka.silent(), pytest.raises(OSError, match=r"did not take batch 1 .*; it has none of its messages, or"):
+        sink.write(NO_SPARK, rows(1), 1)
+    again = opened(kafka, topic, 1)
+    again.write(NO_SPARK, rows(1), 1)
+    again.write(NO_SPARK, rows(2), 2)
+    assert numbers(kafka, topic) == [0, 1, 2]
+
+
+def test_a_row_that_is_too_large_is_refused_with_its_batch(kafka: Broker, topic: str):
+    sink = opened(kafka, topic)
+    large = pa.table({"window_start": [0, 0], "city": ["", "x" * 2_000_000], "n": [1, 2]}).cast(SCHEMA)
+    with pytest.raises(ConfigError, match=r"a row of batch 0 is too large for a message; raise the option message.max"):
+        sink.write(NO_SPARK, BatchRows(SCHEMA, 2, ((0, 2),), (large,)), 0)
+    assert numbers(kafka, topic) == []
+
+
+def test_a_missing_topic_and_a_silent_address_are_refused_with_the_remedy(kafka: Broker):
+    with pytest.raises(
+        ConfigError, match=r"has no topic 'absent'; create it \(kafka-topics.sh --create --topic absent"
+    ):
+        Kafka(kafka.address, "absent").open(QueryStart("q"))
+    assert "absent" not in kafka.admin.list_topics(timeout=30).topics
+    with pytest.raises(ConfigError, match=r"kafka 127.0.0.1:9 did not answer within 1 s .*check the address"):
+        Kafka("127.0.0.1:9", "t", timeout="1 second").open(QueryStart("q"))
+
+
+def test_a_login_is_from_the_environment(kafka: Broker, topic: str, monkeypatch: pytest.MonkeyPatch):
+    login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "reader"}
+    with pytest.raises(ConfigError, match=r'option sasl.password must be "\$NAME"') as raised:
+        Kafka(kafka.guarded, topic, options={**login, "sasl.password": PASSWORD})
+    assert PASSWORD not in str(raised.value)
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    sink = Kafka(kafka.guarded, topic, options={**login, "sasl.password": "$KAFKA_PASSWORD"})
+    sink.open(QueryStart("q"))
+    sink.write(NO_SPARK, rows(1), 0)
+    assert numbers(kafka, topic) == [1]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"servers": "host"}, "servers must be host:port of a broker of Kafka, got 'host'"),
+    ({"topic": "a*"}, "topic must be the name of a topic, got 'a\\*'"),
+    ({"options": {"transactional.id": "x"}}, "topic t: option transactional.id is set by skypane; remove it"),
+    ({"timeout": "0 s"}, "timeout"),
+])  # fmt: skip
+def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str):
+    with pytest.raises(ConfigError, match=message):
+        Kafka(**{"servers": "h:1", "topic": "t", **arguments})  # type: ignore[arg-type]
+
+
+def test_a_key_is_of_columns_of_the_rows_and_options_are_the_clients():
+    with pytest.raises(
+        ConfigError, match="key column 'shop' is not a column of the rows, which are window_start, city"
+    ):
+        Kafka("h:1", "t", key="shop").check(SCHEMA)
+    with pytest.raises(ConfigError, match=r"options of kafka h:1: .*nonsense"):
+        Kafka("h:1", "t", options={"fetch.nonsense.ms": 1}).open(QueryStart("q"))
+
+
+def test_a_digest_is_of_the_messages_in_any_order_with_their_number():
+    one, two = Message(None, b"one"), Message(b"key", b"two")
+
+    def digest(*messages: Message) -> str:
+        made = BatchDigest()
+        for message in messages:
+            made.add(message)
+        return str(made)
+
+    assert digest(one, two) == digest(two, one)
+    assert len({digest(), digest(one), digest(one, one), digest(one, two), digest(two)}) == 5
+
+
+def test_the_last_message_of_each_key_is_the_current_answer_of_an_aggregate(
+    spark: SparkSession, tmp_path: Path, kafka: Broker, topic: str
+):
+    """As a compacted topic keeps them; the last batch amends a window, and gives it one more key."""
+    times = pa.array([0, 1_000_000, 20_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC"))
+    sent = pa.table({"ts": times, "city": ["Oslo", "Rome", "Oslo", "Rome", "Bern"]})
+    write_batches(tmp_path / "in", [sent.slice(0, 3), sent.slice(3, 2)])
+    handle = sp.stream(
+        read_batches(spark, tmp_path / "in", sent.schema),
+        sp.Aggregate("city", n=sp.count()),
+        time="ts",
+        window="10 seconds",
+        progress=sp.Watermark("1 second"),
+        late=sp.Amend("1 minute"),
+        output=sp.Kafka(kafka.address, topic, key=["window_start", "city"]),
+        checkpoint=tmp_path / "checkpoint",
+    ).start(trigger="available now")
+    assert handle.await_termination(300), handle.status
+    handle.drain()
+    found = [(key, json.loads(value or "")) for key, value in kafka.committed(topic)]
+    assert [(row["version"], row["city"], row["n"]) for _, row in found[:2]] == [(0, "Oslo", 1), (0, "Rome", 1)]
+    last = dict(found).values()
+    assert sorted((row["window_start"][17:19], row["city"], row["n"]) for row in last) == [
+        ("00", "Bern", 1), ("00", "Oslo", 1), ("00", "Rome", 2), ("20", "Oslo", 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_kills_at_any_line_leave_each_batch_once(kafka: Broker, topic: str):
+    """Each driver is killed at a later line of the sink, in a topic of its own; the next one finishes."""
+    lines = int(driven(kafka, topic).stdout)
+    for line in range(0, lines, lines // 25):
+        name = f"{topic}-{line}"
+        kafka.create(name)
+        assert driven(kafka, name, line).returncode == -signal.SIGKILL
+        assert driven(kafka, name).returncode == 0
+        assert numbers(kafka, name) == [n for batch in range(3) for n in range(batch * 10, batch * 10 + 10)], line
+
+
+def driven(kafka: Broker, topic: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.runtime.kafka_sink_driver", kafka.address, topic, str(line)]
+    root = Path(__file__).parent.parent.parent
+    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
