@@ -56,6 +56,7 @@ class Task:
     late      whether late rows go to a sink
     patience  after how many rows of others those that are held are abandoned
     amend     for how many microseconds late rows amend answers; many are late then
+    share     the share of windows that may be amended, by which the punctuation is chosen then
     """
 
     folder: str
@@ -67,6 +68,7 @@ class Task:
     late: bool = True
     patience: int = PATIENCE
     amend: int = 0
+    share: float | None = None
 
     @property
     def query(self) -> Query:
@@ -75,7 +77,10 @@ class Task:
     @property
     def plan(self) -> Plan:
         plan = Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
-        return replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(self.amend)) if self.amend else plan
+        if not self.amend:
+            return plan
+        policy = sp.Watermark("1 second") if self.share is None else sp.AqKSlack(max_amended=self.share, reserve=1)
+        return replace(plan, progress=policy, amend=AmendRule(self.amend))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
