@@ -54,7 +54,7 @@ def test_a_running_session_is_found_from_another_thread(spark: SparkSession):
 
 
 def test_the_defaults_arrive_in_spark(spark: SparkSession):
-    """A stream sets the size of Arrow batches of its own session, so a new one is asked."""
+    """A stream sets the size of Arrow batches of its own session, so this is of a new one."""
     fresh = spark.newSession()
     for name, value in defaults("local[2]").items():
         if name != "spark.driver.memory":
