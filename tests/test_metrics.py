@@ -21,3 +21,11 @@ def test_window_workers_are_idle_for_what_their_runs_leave():
 def test_metrics_come_back_from_json():
     original = batch(wlq_busy=(0.1, 0.2), workers={"plq": 1, "wlq": 2})
     assert BatchMetrics.from_json(json.loads(json.dumps(original.to_json()))) == original
+
+
+def test_the_share_of_amended_windows_counts_from_the_start():
+    assert batch(amended={"windows": 2, "all_answered": 40, "all_amended": 3}).amended_share == 0.075
+    assert batch(amended={"all_answered": 0, "all_amended": 0}).amended_share == 0
+    assert batch().amended_share is None
+    earlier = batch(amended={"rows": 1, "windows": 2})
+    assert BatchMetrics.from_json(json.loads(json.dumps(earlier.to_json()))) == earlier

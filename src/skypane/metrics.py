@@ -202,7 +202,10 @@ class BatchMetrics:
     @property
     def amended_share(self) -> float | None:
         """Share of all answered windows that late rows have amended; None if the query answers each window once."""
-        return None if self.amended is None else self.amended["all_amended"] / max(1, self.amended["all_answered"])
+        if self.amended is None:
+            return None
+        # Metrics of earlier versions lack both counts.
+        return self.amended.get("all_amended", 0) / max(1, self.amended.get("all_answered", 0))
 
     @property
     def wlq_idle(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from measure.yardstick import amended, streams
+from measure.yardstick import amended, catching_up, streams
 from measure.yardstick import cells as yardstick
 from measure.yardstick.clocks import scored
 
@@ -152,3 +152,21 @@ def test_the_table_of_amended_windows_has_a_row_for_each_policy():
     lines = amended.table([(stream, amended.WINDOWS["flights"], cells)]).splitlines()
     assert len(lines) == 2 + len(amended.POLICIES)
     assert {line.count("|") for line in lines} == {len(amended.HEAD) + 1}
+
+
+def test_inputs_in_step_drop_what_the_budget_allows_and_max_min_shares_drop_a_quarter():
+    rows = list(catching_up.scored("two inputs, 1:2; 5,000"))
+    dropped = {(shares, policy): float(share.split()[0]) for _, shares, policy, share, *_ in rows}
+    assert dropped["max-min", "`AqKSlack(0.01)`"] > 20
+    assert dropped["in step", "`AqKSlack(0.01)`"] <= 1
+    assert dropped["in step", "`KSlack()`"] < dropped["in step", "`AqKSlack(0.01)`"]
+    assert {len(row) for row in rows} == {len(catching_up.HEAD)}
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+def test_a_backlog_is_read_once_in_batches_of_the_budget(in_step: bool):
+    backlog = catching_up.Backlog.of((1, 3, 4))
+    event, since = backlog.read(5_000, in_step=in_step)
+    assert np.sort(event).tolist() == np.sort(np.concatenate(list(backlog.inputs.values()))).tolist()
+    assert len(since) == -(-len(event) // 5_000)
+    assert (None in since) is not in_step

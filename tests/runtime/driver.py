@@ -57,6 +57,7 @@ class Task:
     patience  after how many rows of others those that are held are abandoned
     amend     for how many microseconds late rows amend answers; many are late then
     early     after how many microseconds open windows are answered again; versions are changes then
+    share     the share of windows that may be amended, by which the punctuation is chosen then
     """
 
     folder: str
@@ -69,6 +70,7 @@ class Task:
     patience: int = PATIENCE
     amend: int = 0
     early: int = 0
+    share: float | None = None
 
     @property
     def query(self) -> Query:
@@ -78,7 +80,8 @@ class Task:
     def plan(self) -> Plan:
         plan = Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
         if self.amend:
-            plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(self.amend))
+            policy = sp.Watermark("1 second") if self.share is None else sp.AqKSlack(max_amended=self.share, reserve=1)
+            plan = replace(plan, progress=policy, amend=AmendRule(self.amend))
         return replace(plan, early=self.early) if self.early else plan
 
     def to_json(self) -> str:

@@ -13,6 +13,8 @@ from tests.runtime.test_amended import assert_as_defined
 from tests.runtime.test_recovery import Drivers, Stream
 
 from skypane.runtime import local
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.ledger import Ledger
 
 WITHIN = 12 * SECOND
 
@@ -25,14 +27,16 @@ def drivers(spark: SparkSession, tmp_path: Path) -> Iterator[Drivers]:
     started.close()
 
 
-def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folder: Path) -> None:
+def kill_at(
+    crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folder: Path, share: float | None = None
+) -> None:
     files = late_rows(33, batches=4 + 2 * len(crashes), rows=90)
     write_batches(folder / "in", files[:4])
-    task, stream = Task(str(folder), amend=WITHIN), Stream(folder, files, write=False)
+    task, stream = Task(str(folder), amend=WITHIN, share=share), Stream(folder, files, write=False)
     finish(job_of(spark, task))
     write_batches(folder / "in", files[4:], first=4)
     for number, crash in enumerate(crashes, 1):
-        driver = drivers.take(Task(str(folder), crash, amend=WITHIN), left=len(crashes) - number)
+        driver = drivers.take(Task(str(folder), crash, amend=WITHIN, share=share), left=len(crashes) - number)
         printed = driver.end()
         assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
     finish(job_of(spark, task))
@@ -42,6 +46,21 @@ def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folde
 def test_a_kill_after_the_sink(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """The batch comes again, with the state before it: it amends the same windows, as the same versions."""
     kill_at(["after the sink"], drivers, spark, tmp_path)
+
+
+def test_a_kill_before_the_commit_leaves_the_budget_of_amended_windows(
+    drivers: Drivers, spark: SparkSession, tmp_path: Path
+):
+    """The repeated batch finds the memories and the account of the batch before it: it decides the same."""
+    kill_at(["before the commit"], drivers, spark, tmp_path, share=0.3)
+    last = Ledger(DocumentStore.at(str(tmp_path / "checkpoint" / "skypane"))).latest()
+    assert last is not None
+    policy = Task("", amend=WITHIN, share=0.3).plan.progress
+    rows = late_rows(33, batches=6, rows=90)
+    outcomes = [outcome.amended for outcome in local.run(Task("", amend=WITHIN, share=0.3).plan, rows)]
+    assert outcomes[-1] is not None
+    assert policy.restore(last.progress).of_windows
+    assert last.operator["closed"]["amended_once"] == outcomes[-1].all_amended > 0
 
 
 @pytest.mark.slow
