@@ -229,7 +229,7 @@ def test_each_of_several_queries_answers_early_as_alone(spark: SparkSession, tmp
     assert sum(metrics.early_windows for metrics in seen) > len(batches)
 
 
-def test_versions_go_on_when_a_query_changes(spark: SparkSession, tmp_path: Path):
+def test_versions_continue_when_a_query_changes(spark: SparkSession, tmp_path: Path):
     """A function that was added is null in early answers of windows that hold rows read before, too."""
     batches = late_rows(31, batches=8, rows=90)
     counting = sp.Aggregate("sensor", n=sp.count())
