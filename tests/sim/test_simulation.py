@@ -186,6 +186,18 @@ def test_one_window_worker_by_hand():
     assert (merges, updates) == (0, 2)
 
 
+def test_answers_are_returned_in_the_order_of_windows():
+    """The second window is complete after 3 s and waits for the first one, which is after 7 s."""
+    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
+    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 2, first_pane=0), cost, 2)
+    farm.arrive(1.0, 0, WindowResult(6, 6), 1)
+    farm.arrive(2.0, 1, WindowResult(1, 1), 1)
+    farm.until(5.0)
+    assert farm.measured(5.0)[1] == []
+    farm.until(20.0)
+    assert [(answer.time, answer.window) for answer in farm.measured(15.0)[1]] == [(7.0, 0), (7.0, 1)]
+
+
 def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
     elastic = Elastic(FuzzyPolicy(), max_workers=4)
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
