@@ -63,6 +63,7 @@ class WindowFarm:
         self._events: list[tuple[float, int, RunTask, float]] = []
         self._free = [0.0] * most
         self._sequence = self._made = 0
+        self._pending = 0
         self._counted = self._fresh()
         self.now = 0.0
 
@@ -78,6 +79,7 @@ class WindowFarm:
             if window not in self._known:
                 self._known.add(window)
                 heapq.heappush(self._open, window)
+        self._pending += len(windows)
         name = self._name(result, uses=len(windows))
         self._start(self._scheduler.arrived(PaneResult(name, pane, counter)))
 
@@ -96,6 +98,7 @@ class WindowFarm:
     def _start(self, runs: list[RunTask]) -> None:
         for run in runs:
             self._sequence += 1
+            self._pending -= 1
             seconds = self._seconds(run)
             end = max(self.now, self._free[run.worker]) + seconds
             self._free[run.worker] = end
@@ -161,6 +164,11 @@ class WindowFarm:
             scheduled=tuple(counted.sent[workers]),
         )
         return period, counted.answers, counted.merges, counted.updates
+
+    @property
+    def pending(self) -> int:
+        """Tasks that wait for a ready worker: each window needs one per result, and a merge makes one of two results."""
+        return self._pending
 
     @property
     def waiting(self) -> int:
