@@ -49,13 +49,6 @@ def test_a_merge_by_hand():
     assert cost.united(25, 10, 20) == 25
 
 
-def test_all_work_takes_longer_on_a_slowed_machine():
-    model = CostModel(ResultSize(1, 1), 1e-6, 2e-9, 3e-6, 4e-9, 5e-9)
-    slow = model.slowed(1.5)
-    assert slow.merge(10, 20) == pytest.approx(1.5 * model.merge(10, 20))
-    assert slow.tuples(9) == pytest.approx(1.5 * model.tuples(9))
-
-
 def test_what_costs_less_than_nothing_is_refused():
     with pytest.raises(ConfigError, match=r"got merge_row=-0\.1"):
         CostModel(ResultSize(1, 1), 0, 0, 0, -0.1, 0)

@@ -116,7 +116,14 @@ FIGURE = Figure(
     summary=steps,
     claims=(
         Claim("3 workers at 40K tuples/s, 4 at 50K, 6 at 70K and at 80K (here: within one)", _as_there),
-        Claim("where the rate falls they are taken away", _falls),
+        Claim(
+            "where the rate falls they are taken away",
+            _falls,
+            Cause(
+                "the PID keeps rho at 0.9 by fewer partitions (sigma), so that the rules see no stage that is fast",
+                TABLE,
+            ),
+        ),
         Claim("utilisation comes back to 0.9 after each step", _keeps),
         Claim(
             "(ours) nor are there many with the measured splitting factor, as the rules of the text have it",

@@ -99,7 +99,7 @@ FIGURE = Figure(
         "30K tuples/s at I = 1K, windows of 1 s each 0.2 s, both stages by the fuzzy controller as in the published code: the window level's "
         "utilisation is that of the whole control interval and counts pending tasks, workers without work stay, N = 59. The text has a setpoint "
         "of 0.9, the published logs of these two runs have 0.8 (known from the logs, not fitted), those of most others 0.7: the first two are run. A tuple costs "
-        "what figure 11 implies. What a comparison of the second stage costs in these runs is not stated: 65 and 165 ns, both fitted at table 4's row I = 1K, "
+        "what figure 11 implies. The paper does not state the cost of a comparison in the second stage: 65 and 165 ns are run, both fitted at table 4's row I = 1K, "
         f"neither here. Means after {SETTLED:.0f} s, of {len(SEEDS)} seeds; the published logs have 24.4 workers without MERGE and 15.7 with it."
     ),
     measure=measure,

@@ -61,7 +61,7 @@ class FuzzyController:
     small                         special cases for stages of few workers
     served_first                  the stage that is rounded first if N is too small for both
     grants                        "all": a stage gets the workers that it is to have. "free": only those that neither stage has
-                                  before the decision, or that the PLQ has just given up; the PLQ first, as from a pool
+                                  before the decision, or that the PLQ has just released; the PLQ first, as from a pool
     setpoint                      lower bound: a stage has at least the workers that its work keeps busy for this share
                                   of the time. So a stage that is far too slow gets its workers at once, and no worker
                                   is removed that the others would need. None: the factors only, as in the paper

@@ -65,11 +65,6 @@ class CostModel:
         """Return the seconds of a task that merges results of these sizes."""
         return self.merge_base + self.merge_row * (first + second) + self.merge_compare * first * second
 
-    def slowed(self, factor: float) -> CostModel:
-        """Return the model in which all work takes `factor` times as long."""
-        parts = ("tuple_base", "tuple_compare", "merge_base", "merge_row", "merge_compare")
-        return replace(self, **{part: getattr(self, part) * factor for part in parts})
-
     def comparing(self, seconds: float) -> CostModel:
         """Return the model in which a comparison of the second stage takes `seconds`."""
         return replace(self, merge_compare=seconds)
