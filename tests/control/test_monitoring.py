@@ -21,6 +21,13 @@ def test_a_case_by_hand():
     assert found.rho == pytest.approx(0.75)
 
 
+def test_tasks_that_wait_count_as_scheduled():
+    """The case above with 40 of 120 more: 0.75 * 160 / 120."""
+    found = utilisation(SamplingPeriod(1.0, (0.8, 0.4), (80, 40), (90, 30), pending=40))
+    assert found is not None
+    assert found.rho == pytest.approx(1.0)
+
+
 def test_the_splitting_factor_is_partitions_per_closed_pane():
     assert SamplingPeriod(1.0, (0.1,), (1,), (1,), panes=4, partitions=6).sigma == 1.5
     assert SamplingPeriod(1.0, (0.1,), (1,), (1,)).sigma is None
@@ -115,10 +122,10 @@ def test_a_faster_clock_changes_nothing(workers, factor):
 
 
 def test_periods_join_though_workers_come_and_go():
-    first = SamplingPeriod(1.0, (0.5, 0.5), (10, 10), (10, 12), panes=1, partitions=2)
-    second = SamplingPeriod(0.5, (0.1, 0.1, 0.2), (5, 5, 5), (5, 5, 5), panes=2, partitions=6)
+    first = SamplingPeriod(1.0, (0.5, 0.5), (10, 10), (10, 12), panes=1, partitions=2, pending=9)
+    second = SamplingPeriod(0.5, (0.1, 0.1, 0.2), (5, 5, 5), (5, 5, 5), panes=2, partitions=6, pending=4)
     assert joined((first, second)) == SamplingPeriod(
-        1.5, (0.6, 0.6, 0.2), (15, 15, 5), (15, 17, 5), panes=3, partitions=8
+        1.5, (0.6, 0.6, 0.2), (15, 15, 5), (15, 17, 5), panes=3, partitions=8, pending=4
     )
     with pytest.raises(ConfigError, match="at least one period"):
         joined(())

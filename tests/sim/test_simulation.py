@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
+from skypane.control.monitoring import joined, utilisation
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import POLICIES, PaneRoundRobin, PidSplitting, SplittingPolicy
@@ -186,8 +188,56 @@ def test_one_window_worker_by_hand():
     assert (merges, updates) == (0, 2)
 
 
+def test_answers_are_returned_in_the_order_of_windows():
+    """The second window is complete after 3 s and waits for the first one, which is after 7 s."""
+    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
+    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 2, first_pane=0), cost, 2)
+    farm.arrive(1.0, 0, WindowResult(6, 6), 1)
+    farm.arrive(2.0, 1, WindowResult(1, 1), 1)
+    farm.until(5.0)
+    assert farm.measured(5.0)[1] == []
+    farm.until(20.0)
+    assert [(answer.time, answer.window) for answer in farm.measured(15.0)[1]] == [(7.0, 0), (7.0, 1)]
+
+
+def test_tasks_wait_for_a_ready_worker():
+    """Two windows share each pane: one task of four runs. A merge of two results leaves one of their two tasks."""
+    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=1.0, merge_row=0.0, merge_compare=0)
+    farm = WindowFarm(scheduler("WIN_FB_MERGE", Windows(4, 2), 1, first_pane=0), cost, 4)
+    for counter in (2, 2):
+        farm.arrive(1.0, 2, WindowResult(1, 1), counter)
+    assert farm.pending == 3
+    farm.scale(4)
+    farm.until(1.5)
+    assert farm.pending == 2, "both windows are busy, and each waits for its other result"
+    farm.until(5.0)
+    assert farm.pending == 0
+
+
+def test_the_window_level_is_measured_over_the_control_interval_with_the_tasks_that_wait():
+    """Both runs are the same until the first decision, after eight sampling intervals."""
+    rows = stream(Poisson(30_000), 6, windows=OVERLAPPING)
+    cost = replace(BLOCK_NESTED_LOOPS, merge_compare=200e-9)
+
+    def run(how: Literal["sampled", "pending"]) -> list[SimulationSample]:
+        elastic = Elastic(FuzzyPolicy(), max_workers=20, every=8, start=Workers(4, 3))
+        setup = SimulationSetup(
+            rows, OVERLAPPING, cost, PidSplitting(), elastic.start, elastic=elastic, sampling=0.25, wlq_utilisation=how
+        )
+        return list(simulate(setup))
+
+    sampled, pending = run("sampled"), run("pending")
+    known = [at for at, one in enumerate(pending, 1) if not np.isnan(one.rho_wlq)]
+    assert known == list(range(8, len(pending) + 1, 8))
+    whole = utilisation(joined(tuple(one.wlq for one in sampled[:8] if one.wlq)))
+    assert whole is not None
+    assert pending[7].rho_wlq > 1.2 * whole.rho, "tasks wait, since three workers do not keep up"
+
+
 def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
     elastic = Elastic(FuzzyPolicy(), max_workers=4)
+    with pytest.raises(ConfigError, match="wlq_utilisation must be 'sampled' or 'pending', got 'mean'"):
+        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), wlq_utilisation="mean")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
         SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
     with pytest.raises(ConfigError, match="sampling > 0"):

@@ -29,6 +29,8 @@ class SamplingPeriod:
     scheduled    lambda: tuples (or tasks) sent to each worker
     panes        closed panes
     partitions   partitions of the closed panes
+    pending      tasks that wait for a worker at the end of the interval and count as scheduled; paper 5's published
+                 runs count those of the WLQ, whose emitter holds a task back until a worker is ready
 
     The entry of a worker that was removed stays, with zeros.
     """
@@ -39,6 +41,7 @@ class SamplingPeriod:
     scheduled: tuple[int, ...]
     panes: int = 0
     partitions: int = 0
+    pending: int = 0
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < math.inf:
@@ -94,7 +97,7 @@ def utilisation(period: SamplingPeriod) -> Utilisation | None:
     cost = sum(period.busy) / processed
     served = tuple(_served(q, phi, period.seconds, cost) for q, phi in zip(period.processed, period.busy, strict=True))
     rho = sum(_share(sent, mu) * sent / scheduled for sent, mu in zip(period.scheduled, served, strict=True))
-    return Utilisation(cost, served, rho)
+    return Utilisation(cost, served, rho * (1 + period.pending / scheduled))
 
 
 def _served(processed: int, busy: float, seconds: float, cost: float) -> float:
@@ -127,4 +130,5 @@ def joined(periods: tuple[SamplingPeriod, ...]) -> SamplingPeriod:
         scheduled=tuple(int(sent) for sent in total("scheduled")),
         panes=sum(period.panes for period in periods),
         partitions=sum(period.partitions for period in periods),
+        pending=periods[-1].pending,
     )

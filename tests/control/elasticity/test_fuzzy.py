@@ -112,6 +112,8 @@ def test_more_splitting_never_takes_workers_from_a_plq_that_is_acceptable(accumu
     assert factors(controller, 0.9, low, rho2)[0] <= factors(controller, 0.9, high, rho2)[0] + 1e-9
 
 
+FROM_POOL = replace(AS_RUN, grants="free")
+
 situations = st.tuples(
     st.one_of(st.floats(0, 20), st.just(math.nan), st.just(math.inf)),
     st.one_of(st.floats(1, 60), st.just(math.nan)),
@@ -122,7 +124,9 @@ situations = st.tuples(
 )
 
 
-@pytest.mark.parametrize("controller", [FuzzyController(), PLAIN, PROMPT, AS_RUN, replace(AS_RUN, served_first="plq")])
+@pytest.mark.parametrize(
+    "controller", [FuzzyController(), PLAIN, PROMPT, AS_RUN, replace(AS_RUN, served_first="plq"), FROM_POOL]
+)
 @given(table=st.lists(situations, min_size=1, max_size=6))
 def test_a_table_is_decided_row_by_row_within_the_limits(controller, table):
     columns = [np.array(column) for column in zip(*table, strict=True)]
@@ -262,6 +266,32 @@ RECORDED = [
 def test_recorded_decisions_of_the_authors_are_met_with_the_settings_that_they_ran():
     rho1, sigma, rho2, n, m, *after = (np.array(column) for column in zip(*RECORDED, strict=True))
     assert np.array_equal(AS_RUN.decide(rho1, sigma, rho2, n, m, 63), after)
+
+
+RECORDED_AT_THE_LIMIT = [
+    # rho1, sigma, rho2, n, m -> n, m; workers up to 59
+    (1.29538, 1.72727, 0.651827, 20, 31, 28, 29),
+    (1.12375, 1.5, 0.695315, 28, 29, 30, 25),
+    (0.968652, 1.4, 0.720279, 28, 29, 30, 24),
+    (1.03546, 1.81818, 0.793022, 38, 20, 39, 17),
+    (4.02739, 1.09524, 0.386721, 2, 57, 2, 43),
+    (1.46169, 3.0, 0.586115, 3, 55, 4, 47),
+]
+"""Steps of published runs on Game1 to Game4 (setpoint 0.9) and MAP-DS I = 1K (0.7) in which few workers are free."""
+
+
+def test_recorded_decisions_at_the_limit_are_met_if_only_free_workers_are_granted():
+    rho1, sigma, rho2, n, m, *after = (np.array(column) for column in zip(*RECORDED_AT_THE_LIMIT, strict=True))
+    assert np.array_equal(FROM_POOL.decide(rho1, sigma, rho2, n, m, 59), after)
+    assert (AS_RUN.decide(rho1, sigma, rho2, n, m, 59)[0] > after[0]).all(), "the PLQ takes what the WLQ gives up"
+
+
+@given(row=situations)
+def test_no_stage_gets_more_than_the_free_workers(row):
+    *_, n, m, most = row
+    n_after, m_after = decided(FROM_POOL, *row)
+    assert n_after - n <= max(most - n - m, 0)
+    assert m_after - m <= max(most - n_after - m, 0)
 
 
 @pytest.mark.parametrize(("make", "message"), [

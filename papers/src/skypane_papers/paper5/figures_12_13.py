@@ -2,108 +2,116 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from skypane.control.elasticity.elastic import Elastic
-from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
-from skypane.control.parallelism import Workers
-from skypane.control.splitting import PidSplitting
-from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.runtime.sim.simulation import SimulationSetup, simulate
-from skypane.windows import Windows
-from skypane_papers.elastic import MACHINE
-from skypane_papers.figure import Claim, Figure, Finding, Plot
+from skypane.runtime.sim.simulation import SimulationSample
+from skypane.workloads import Map2
+from skypane_papers.elastic import MACHINE, OVERLAPPING, QUICK, SETTLED, Run, as_published, made
+from skypane_papers.figure import Claim, Figure, Finding, Judge, Plot, in_each
 from skypane_papers.rows import at, only
-from skypane_papers.streams import stream
 from skypane_papers.summary import mean
 
-WINDOWS: Final = Windows.of("1 s", "200 ms")
-COMPARISONS: Final = (40, 50, 65)
-"""Nanoseconds of a comparison in the second stage, which the paper does not state; its table 4 gives 65."""
-SAMPLING: Final = 0.25
+COMPARISONS: Final = (65, 165)
+"""Nanoseconds of a comparison in the second stage: with each, table 4 has the paper's 41 window workers at I = 1K, with
+its utilisation as skypane measures it (65), and as the published code does (165)."""
+SETPOINTS: Final = (0.8, 0.9)
+SETTINGS: Final = {f"{ns} ns, setpoint {setpoint}": (ns, setpoint) for ns in COMPARISONS for setpoint in SETPOINTS}
+SCHEDULERS: Final = ("WIN_FB", "WIN_FB_MERGE")
+SEEDS: Final = (0, 1)
+SECONDS: Final = 170.0
+"""The length of the published run."""
 
 
 def measure(quick: bool) -> pd.DataFrame:
-    """Return a row for each cost of a comparison and scheduler."""
-    seconds, settled = (5, 2) if quick else (100, 30)
-    made = stream(30_000, 1_000, WINDOWS, seconds)
-    return pd.DataFrame(
-        [
-            {"ns": ns, "scheduling": scheduling} | _run(made, scheduling, ns, settled)
-            for ns in COMPARISONS
-            for scheduling in ("WIN_FB", "WIN_FB_MERGE")
-        ]
-    )
+    """Return a row for each setting, scheduler and seed."""
+    found = []
+    for seed in SEEDS[:1] if quick else SEEDS:
+        stream = made(Map2(30_000, 1_000), OVERLAPPING, QUICK if quick else SECONDS, seed=seed)
+        for setting, (ns, setpoint) in SETTINGS.items():
+            run = as_published(setpoint, MACHINE.comparing(ns * 1e-9))
+            for scheduling in SCHEDULERS:
+                values = _values(replace(run, scheduling=scheduling).over(stream))
+                found.append({"setting": setting, "scheduling": scheduling, "seed": seed} | values)
+    return pd.DataFrame(found)
 
 
-def _run(made: SimulatedStream, scheduling: str, ns: int, settled: float) -> dict[str, float]:
-    elastic = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(2, 1))
-    cost = MACHINE.comparing(ns * 1e-9)
-    setup = SimulationSetup(made, WINDOWS, cost, PidSplitting(), elastic.start, scheduling, elastic, SAMPLING)
-    shown = [sampled for sampled in simulate(setup) if sampled.time > settled]
-    merges, updates = (sum(getattr(sampled, kind) for sampled in shown) for kind in ("merges", "updates"))
+def _values(shown: list[SimulationSample]) -> dict[str, float]:
+    during = shown[:-1]
+    late = [one for one in during if one.time > min(SETTLED, during[-1].time / 3)]
+    merges, updates = (sum(getattr(one, kind) for one in late) for kind in ("merges", "updates"))
     return {
-        "sigma": mean(shown, "sigma"),
-        "m": float(np.mean([sampled.workers.wlq for sampled in shown])),
-        "rho": mean(shown, "rho_wlq"),
-        "idle": mean(shown, "idle_wlq"),
-        "idle workers": float(np.mean([sampled.idle_wlq * sampled.workers.wlq for sampled in shown])),
-        "merges": merges / (merges + updates),
-        "windows/s": sum(sampled.windows for sampled in shown) / (len(shown) * SAMPLING),
+        "sigma": mean(late, "sigma"),
+        "n": float(np.mean([one.workers.plq for one in late])),
+        "m": float(np.mean([one.workers.wlq for one in late])),
+        "rho": mean(late, "rho_wlq"),
+        "idle": mean(late, "idle_wlq"),
+        "idle workers": float(np.mean([one.idle_wlq * one.workers.wlq for one in late])),
+        "merges": merges / max(merges + updates, 1),
+        "windows/s": sum(one.windows for one in late) / (len(late) * Run().sampling),
     }
 
 
-def _both(rows: pd.DataFrame, figure: str, ns: int) -> tuple[float, float]:
-    """Return a figure without and with MERGE."""
-    return at(rows, figure, ns=ns, scheduling="WIN_FB"), at(rows, figure, ns=ns, scheduling="WIN_FB_MERGE")
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of all seeds, and the least and the largest number of workers."""
+    names = {name: (name, "mean") for name in rows.columns[3:]}
+    names |= {"m from": ("m", "min"), "m to": ("m", "max")}
+    found: pd.DataFrame = rows.groupby(["setting", "scheduling"], sort=False).agg(**names).reset_index()
+    return found
+
+
+def _both(rows: pd.DataFrame, name: str) -> tuple[float, float]:
+    """Return a mean of all seeds without and with MERGE."""
+    return at(table(rows), name, scheduling="WIN_FB"), at(table(rows), name, scheduling="WIN_FB_MERGE")
 
 
 def _setpoint(rows: pd.DataFrame) -> Finding:
-    rho = rows["rho"].to_numpy(float)
-    return Finding(f"rho from {rho.min():.2f} to {rho.max():.2f}", bool((np.abs(rho - 0.9) < 0.12).all()))
+    rho = _both(rows, "rho")
+    return Finding(f"rho {rho[0]:.2f} and {rho[1]:.2f}", all(abs(value - 0.9) < 0.4 for value in rho))
 
 
 def _fewer(rows: pd.DataFrame) -> Finding:
-    pairs = [_both(rows, "m", ns) for ns in COMPARISONS]
+    pairs = [[at(rows, "m", scheduling=name, seed=seed) for name in SCHEDULERS] for seed in rows["seed"].unique()]
     return Finding("; ".join(f"{a:.1f} and {b:.1f}" for a, b in pairs), all(b < a for a, b in pairs))
 
 
 def _idle(rows: pd.DataFrame) -> Finding:
-    cuts = [1 - b / a for a, b in (_both(rows, "idle workers", ns) for ns in COMPARISONS)]
-    share = [1 - b / a for a, b in (_both(rows, "idle", ns) for ns in COMPARISONS)]
-    ours = f"{', '.join(f'{cut:.0%}' for cut in cuts)} of the time; as a share of all workers' time {share[1]:.0%}"
-    return Finding(ours, 0.35 < cuts[1] < 0.55)
+    share, workers = (1 - b / a for a, b in (_both(rows, name) for name in ("idle", "idle workers")))
+    return Finding(f"{share:.0%} of a worker's time, {workers:.0%} of all idle time", 0.35 < workers < 0.55)
 
 
 def _third(rows: pd.DataFrame) -> Finding:
-    merges = only(rows, scheduling="WIN_FB_MERGE")["merges"].to_numpy(float)
-    return Finding(", ".join(f"{share:.0%}" for share in merges), 0.27 < merges[1] < 0.47)
+    share = float(only(rows, scheduling="WIN_FB_MERGE")["merges"].mean())
+    return Finding(f"{share:.0%}", 0.27 < share < 0.47)
+
+
+def in_all(judge: Judge) -> Judge:
+    """Return a judge of each cost and setpoint."""
+    return in_each("setting", {name: name for name in SETTINGS}, judge)
 
 
 FIGURE = Figure(
     title="window workers with and without MERGE: number, utilisation, idle time",
     regime=(
-        "30K tuples/s at I = 1K, windows of 1 s each 0.2 s, both stages by the fuzzy controller, on paper 5's machine: a "
-        "tuple costs what its figure 11 implies; a comparison in the second stage, which the paper does not state, takes 40, 50 or 65 ns; the middle one is judged."
+        "30K tuples/s at I = 1K, windows of 1 s each 0.2 s, both stages by the fuzzy controller as in the published code: the window level's "
+        "utilisation is that of the whole control interval and counts pending tasks, workers without work stay, N = 59. The text has a setpoint "
+        "of 0.9, the published logs of these two runs have 0.8 (known from the logs, not fitted), those of most others 0.7: the first two are run. A tuple costs "
+        "what figure 11 implies. The paper does not state the cost of a comparison in the second stage: 65 and 165 ns are run, both fitted at table 4's row I = 1K, "
+        f"neither here. Means after {SETTLED:.0f} s, of {len(SEEDS)} seeds; the published logs have 24.4 workers without MERGE and 15.7 with it."
     ),
     measure=measure,
+    summary=table,
     claims=(
-        Claim("12: both keep the utilisation near its setpoint", _setpoint),
-        Claim("12: with MERGE fewer workers are used", _fewer),
-        Claim(
-            "13: with MERGE workers are idle for 45 % less time",
-            _idle,
-        ),
-        Claim(
-            "MERGE tasks are 37 % of all tasks",
-            _third,
-        ),
+        Claim("12: both keep the utilisation near its setpoint (here: within 0.4 of 0.9, where the rules call it acceptable)", in_all(_setpoint)),
+        Claim("12: with MERGE fewer workers are used", in_all(_fewer)),
+        Claim("13: with MERGE workers are idle for 45 % less time", in_all(_idle)),
+        Claim("MERGE tasks are 37 % of all tasks", in_all(_third)),
     ),
     plots=(
-        Plot("-workers", "Figure 12: window workers", "ns", "m", by="scheduling", bars=True),
-        Plot("-idle", "Figure 13: idle workers", "ns", "idle workers", by="scheduling", bars=True),
+        Plot("-workers", "Figure 12: window workers", "setting", "m", by="scheduling", where={"seed": SEEDS[0]}, bars=True),
+        Plot("-idle", "Figure 13: idle workers", "setting", "idle workers", by="scheduling", where={"seed": SEEDS[0]}, bars=True),
     ),
-)
+)  # fmt: skip

@@ -60,6 +60,8 @@ class FuzzyController:
     rounding                      rounding of halves: "up", or to the "even" number
     small                         special cases for stages of few workers
     served_first                  the stage that is rounded first if N is too small for both
+    grants                        "all": a stage gets the workers that it is to have. "free": only those that neither stage has
+                                  before the decision, or that the PLQ has just released; the PLQ first, as from a pool
     setpoint                      lower bound: a stage has at least the workers that its work keeps busy for this share
                                   of the time. So a stage that is far too slow gets its workers at once, and no worker
                                   is removed that the others would need. None: the factors only, as in the paper
@@ -75,6 +77,7 @@ class FuzzyController:
     rounding: Literal["up", "even"] = "up"
     small: tuple[SmallCount, ...] = SMALL_COUNTS
     served_first: Literal["plq", "wlq"] = "wlq"
+    grants: Literal["all", "free"] = "all"
     setpoint: float | None = None
 
     def __post_init__(self) -> None:
@@ -102,6 +105,8 @@ class FuzzyController:
             for workers, factor, rho in ((n, found.factor_plq, rho1), (m, found.factor_wlq, rho2))
         )
         after = self._fitted(wanted_n, wanted_m, most)
+        if self.grants == "free":
+            after = _granted((n, m), after, most)
         return after[0].reshape(shape), after[1].reshape(shape)
 
     def infer(self, rho1: FloatArray, sigma: FloatArray, rho2: FloatArray, most: IntArray) -> Inference:
@@ -180,6 +185,16 @@ class FuzzyController:
         first = np.where(over, kept, first)
         second = np.where(over, np.clip(self._rounded(second * most / (n + m)), 1, most - kept), second)
         return (second, first) if self.served_first == "wlq" else (first, second)
+
+
+def _granted(
+    now: tuple[IntArray, IntArray], wanted: tuple[IntArray, IntArray], most: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the workers of PLQ and WLQ if the PLQ changes first, and each stage gets at most the free workers."""
+    n, m = now
+    n_after = np.minimum(wanted[0], n + np.maximum(most - n - m, 0))
+    m_after = np.minimum(wanted[1], m + np.maximum(most - n_after - m, 0))
+    return n_after, m_after
 
 
 def _measured(rho1: FloatArray, rho2: FloatArray) -> BoolArray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from skypane.control.elasticity.elastic import Elastic
+from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.elasticity.interval import StageSamples
-from skypane.control.monitoring import SamplingPeriod, utilisation
+from skypane.control.monitoring import SamplingPeriod, joined, utilisation
 from skypane.control.parallelism import Workers
 from skypane.control.scheduling import scheduler
 from skypane.control.splitting import Splitting
@@ -36,6 +36,9 @@ class SimulationSetup:
     sampling          T: seconds between two measurements
     room              capacity of a first-stage queue, in tuples; the source waits while it is full; None: unbounded
     drain             whether to process the backlog after the last tuple: one more sample, of any length
+    wlq_utilisation   how the elasticity policy measures the window level: "sampled" takes the mean of the sampling
+                      intervals, as on Spark; "pending" takes the control interval as one, in which the tasks that wait
+                      at its end count as scheduled, as in the published code of paper 5
     """
 
     stream: SimulatedStream
@@ -48,10 +51,13 @@ class SimulationSetup:
     sampling: float = 1.0
     drain: bool = False
     room: int | None = None
+    wlq_utilisation: Literal["sampled", "pending"] = "sampled"
 
     def __post_init__(self) -> None:
         if not self.sampling > 0:
             raise ConfigError(f"need sampling > 0 seconds, got {self.sampling}")
+        if self.wlq_utilisation not in ("sampled", "pending"):
+            raise ConfigError(f"wlq_utilisation must be 'sampled' or 'pending', got {self.wlq_utilisation!r}")
         if self.elastic is not None and self.scheduling == "WIN_RR":
             raise ConfigError("WIN_RR binds windows to workers and cannot be elastic; use WIN_FB or WIN_FB_MERGE")
 
@@ -66,7 +72,8 @@ class SimulationSample(NamedTuple):
 
     time               end of the interval, in seconds
     workers            workers during the interval
-    rho_plq, rho_wlq   utilisation factors, NaN if unknown
+    rho_plq, rho_wlq   utilisation factors, NaN if unknown; with wlq_utilisation="pending", rho_wlq is that of the control
+                       interval in its last sample, and NaN in the others
     sigma              splitting factor, NaN if no pane was closed
     theta              splitting threshold, infinite if panes are not split
     arrived            tuples that arrived
@@ -113,6 +120,7 @@ def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
     plq = PaneFarm(setup.stream, cost, workers.plq, setup.most.plq, setup.room)
     wlq = None if setup.scheduling is None else _window_farm(setup, workers)
     now = 0.0
+    of_interval: list[SamplingPeriod] = []
     while not plq.ended:
         now += setup.sampling
         interval = plq.advance(now, policy, state)
@@ -121,9 +129,14 @@ def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
         selected = _pass_on(interval.results, wlq, setup, now)
         period, answers, merges, updates = (None, [], 0, 0) if wlq is None else wlq.measured(setup.sampling)
         because = ""
-        during = workers
+        during, measured = workers, period
         if elastic is not None and scaling is not None:
-            scaling = elastic.observe(scaling, _shown(interval.period, period, plq.backlog))
+            shown = _shown(interval.period, period, plq.backlog)
+            if setup.wlq_utilisation == "pending" and wlq is not None and period is not None:
+                of_interval.append(period)
+                shown = _whole(shown, of_interval, wlq.pending, elastic, scaling)
+                measured = shown.wlq
+            scaling = elastic.observe(scaling, shown)
             scaling, decision = elastic.decide(scaling)
             workers, because = decision.value, decision.because
             plq.scale(workers.plq)
@@ -133,7 +146,7 @@ def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
             time=now,
             workers=during,
             rho_plq=_rho(interval.period),
-            rho_wlq=np.nan if period is None else _rho(period),
+            rho_wlq=np.nan if measured is None else _rho(measured),
             sigma=np.nan if interval.period.sigma is None else interval.period.sigma,
             theta=theta,
             arrived=sum(interval.period.scheduled),
@@ -159,6 +172,21 @@ def simulate(setup: SimulationSetup) -> Iterator[SimulationSample]:
 def _shown(plq: SamplingPeriod, wlq: SamplingPeriod | None, backlog: int) -> StageSamples:
     used = None if wlq is None else wlq.needed()
     return StageSamples(plq, wlq, sum(plq.scheduled), backlog, used_plq=plq.needed(), used_wlq=used)
+
+
+def _whole(
+    shown: StageSamples, periods: list[SamplingPeriod], pending: int, elastic: Elastic, state: ElasticState
+) -> StageSamples:
+    """Return the samples with the window level measured over the control interval if it ends here, else without it.
+
+    `periods` has the sampling periods of the control interval so far; it is emptied at the end.
+    """
+    without = replace(shown, wlq=None, used_wlq=None)
+    if not elastic.due(elastic.observe(state, without)):
+        return without
+    whole = replace(joined(tuple(periods)), pending=pending)
+    periods.clear()
+    return replace(shown, wlq=whole, used_wlq=whole.needed())
 
 
 def _rest(

@@ -27,7 +27,7 @@ _NOTHING: Final = WindowResult(0, 0, np.empty(0, np.int64))
 
 
 class CompletedWindow(NamedTuple):
-    """An answered window: time, window, size of the answer."""
+    """An answered window: when its answer was returned, window, size of the answer."""
 
     time: float
     window: int
@@ -57,9 +57,13 @@ class WindowFarm:
         self._results: dict[int, WindowResult] = {}
         self._uses: dict[int, int] = {}
         self._windows: dict[int, WindowResult] = {}
+        self._open: list[int] = []  # a heap of the windows that are not returned yet
+        self._known: set[int] = set()
+        self._complete: dict[int, float] = {}
         self._events: list[tuple[float, int, RunTask, float]] = []
         self._free = [0.0] * most
         self._sequence = self._made = 0
+        self._pending = 0
         self._counted = self._fresh()
         self.now = 0.0
 
@@ -70,7 +74,13 @@ class WindowFarm:
         """Take a partition result from the PLQ."""
         self.until(time)
         self.now = max(self.now, time)
-        name = self._name(result, uses=len(self._scheduler.windows.windows_of(pane)))
+        windows = self._scheduler.windows.windows_of(pane)
+        for window in windows:
+            if window not in self._known:
+                self._known.add(window)
+                heapq.heappush(self._open, window)
+        self._pending += len(windows)
+        name = self._name(result, uses=len(windows))
         self._start(self._scheduler.arrived(PaneResult(name, pane, counter)))
 
     def scale(self, workers: int) -> None:
@@ -88,6 +98,7 @@ class WindowFarm:
     def _start(self, runs: list[RunTask]) -> None:
         for run in runs:
             self._sequence += 1
+            self._pending -= 1
             seconds = self._seconds(run)
             end = max(self.now, self._free[run.worker]) + seconds
             self._free[run.worker] = end
@@ -111,8 +122,15 @@ class WindowFarm:
             return Feedback(run.worker, task, self._name(made, uses=1))
         self._counted.updates += 1
         if task.finalized:
-            self._counted.answers.append(CompletedWindow(self.now, task.window, self._windows.pop(task.window).size))
+            self._complete[task.window] = self._windows.pop(task.window).size
+            self._return()
         return Feedback(run.worker, task)
+
+    def _return(self) -> None:
+        """Return complete answers up to the first window that is not answered yet: the collector keeps the order."""
+        while self._open and self._open[0] in self._complete:
+            window = heapq.heappop(self._open)
+            self._counted.answers.append(CompletedWindow(self.now, window, self._complete.pop(window)))
 
     def _united(self, first: WindowResult, second: WindowResult) -> WindowResult:
         tuples = first.tuples + second.tuples
@@ -146,6 +164,11 @@ class WindowFarm:
             scheduled=tuple(counted.sent[workers]),
         )
         return period, counted.answers, counted.merges, counted.updates
+
+    @property
+    def pending(self) -> int:
+        """Tasks that wait for a ready worker: each window needs one per result, and a merge makes one of two results."""
+        return self._pending
 
     @property
     def waiting(self) -> int:
