@@ -129,6 +129,7 @@ def test_what_does_not_fit_a_continuous_skyline_is_named(parts, field, problem):
 def test_a_topic_is_an_output_with_its_key_and_the_clients_options():
     options = {"servers": "h:1", "topic": "t", "key": ["window_start", "city"], "options": {"security.protocol": "SSL"}}
     job = parse(changed(output={"format": "kafka", "options": options}))
+    assert job.output is not None
     assert job.output.build() == sp.Kafka(
         "h:1", "t", key="window_start,city", options={"security.protocol": "SSL"}, timeout="30 seconds"
     )

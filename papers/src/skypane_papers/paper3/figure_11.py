@@ -99,7 +99,7 @@ FIGURE = Figure(
         f"80 streams of 20 to 200 tuples/s, {NODES} nodes of which the mean load fills {LOAD_LEVEL}; periods of 10 s; k = 3; "
         f"means of {SEEDS} seeds (of one where nodes are kept). Percent of nodes above the bound (Martello and Toth's L2, as for wasted-space residual "
         "optimality), which knows the period's rates beforehand. DRF-M expects the rate of period t+k from meta-data, as section "
-        "2.5 has it; beside it, the highest of the next three, as the engine's default has it, and k = 1. The paper says neither "
+        "2.5 writes it; beside it, the highest of the next three, the engine's default, and k = 1. The paper says neither "
         "how long a fluctuation is nor when a node is taken away, which its figure 14 shows: here where the others have room up to "
         f"{GIVEN_BACK:.0%}, one in a period. Claims are judged where a fluctuation takes 2 minutes, as in figure 10, and where "
         f"it takes 10 (bursts {SLOWER * 30} s)."
