@@ -114,16 +114,22 @@ def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSes
     begin = begin_of(job(spark, task))
     finish(job(spark, task), begin="at_offsets")
     assert RECORD in operator(task)
-    write_batches(folder / "in", BATCHES[HALF + 1 :], first=HALF + 1)
-    for place in ("before the sink", "before the commit"):
-        killed(place, job(spark, task), monkeypatch)
     assert not job(spark, task).changes()
     for other in (OLD, TOP, sp.TopK(1, "price", "sensor")):
         change = job_of(spark, task, other).changes("at_offsets")
         assert "has taken over from an earlier one" in change.refused[0]
     with pytest.raises(sp.SkypaneError, match="cannot be readmitted while an earlier query"):
         job(spark, task).readmit("late")
-    finish(job(spark, task))
+    files = listed(folder / "checkpoint")
+    with pytest.raises(sp.CheckpointError, match="has to answer its last windows, and cannot: the new query amends"):
+        job(spark, task, late=sp.Amend("1 hour")).start()
+    assert listed(folder / "checkpoint") == files
+    for number in range(HALF + 1, len(BATCHES)):
+        write_batches(folder / "in", BATCHES[number : number + 1], first=number)
+        for place in ("before the sink", "before the commit"):
+            if RECORD in operator(task):
+                killed(place, job(spark, task), monkeypatch)
+        finish(job(spark, task))
     assert RECORD not in operator(task)
     assert answers(folder / "out") == both(OLD, NEW, ITS, begin, BATCHES)
 

@@ -12,6 +12,7 @@ answered its last window. Then its state is dropped, and the new query continues
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,13 +80,13 @@ class Handover:
 
     @classmethod
     def restored(cls, record: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> Self:
-        """Return the handover that a manifest records; raise CheckpointError if it cannot go on."""
+        """Return the handover that a manifest records; raise CheckpointError if it cannot continue."""
         try:
             return cls.of(record["definition"], record["first"], plan, rows)
         except (ConfigError, KeyError) as error:
             raise CheckpointError(
                 f"the earlier query of this checkpoint has to answer its last windows, and cannot: {error}; restore "
-                f"what it needs"
+                f"the job as it was until it has"
             ) from error
 
     @property
@@ -130,9 +131,10 @@ class Handover:
 
 def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
     """Return the plan of a recorded query, by the policy of the new one."""
-    policy, now = definition["progress"].get("policy"), plan.progress.describe().get("policy")
+    policy, now = definition["progress"], json.loads(json.dumps(plan.definition(pa.schema([]))["progress"]))
     if policy != now:
-        raise ConfigError(f"its policy, {policy}, is not that of the new query, {now}")
+        kinds = [described.get("policy", described) for described in (policy, now)]
+        raise ConfigError(f"its policy, {kinds[0]}, is not that of the new query, {kinds[1]}")
     if plan.progress.judges_clocks:
         raise ConfigError("the policy corrects or quarantines clocks, by what one query has seen")
     for name in ("time", "source"):

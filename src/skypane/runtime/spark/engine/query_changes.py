@@ -61,12 +61,15 @@ def changes_of(
     begin   where a query begins that cannot continue from the state of the earlier one
     rows    schema of all columns that the job's rows have, if they are more than those of `schema`
 
-    Raises CheckpointError if the definition or the newest manifest is damaged.
+    Raises CheckpointError if the definition or the newest manifest is damaged, or if an earlier query that still answers
+    windows cannot continue.
     """
     manifest = ledger.latest()
     recorded = QueryDefinition.recorded(store, -1 if manifest is None else manifest.batch_id)
     wanted = as_read(plan.definition(schema))
+    rows = schema if rows is None else rows
     if recorded is None or recorded == wanted:
+        _check_earlier(manifest, plan, rows)
         return QueryChange()
     if isinstance(plan, SharedPlan) or _QUERIES in recorded:
         return QueryChange(refused=tuple(_of_several(recorded, wanted)))
@@ -79,8 +82,14 @@ def changes_of(
     if ledger.drain_begun:
         return replace(change, refused=(*change.refused, _BEGUN))
     if change.refused and begin is not None and manifest is not None:
-        return _without_state(change, manifest, plan, schema if rows is None else rows)
+        return _without_state(change, manifest, plan, rows)
     return change
+
+
+def _check_earlier(manifest: Manifest | None, plan: Plan | SharedPlan, rows: pa.Schema) -> None:
+    """Raise CheckpointError if an earlier query that still answers windows cannot run over these rows."""
+    if manifest is not None and RECORD in manifest.operator and not isinstance(plan, SharedPlan):
+        Handover.restored(manifest.operator[RECORD], plan, rows)
 
 
 def _of_several(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
@@ -147,9 +156,8 @@ def _beside(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema
         f"{after}, the first that holds no row read so far"
     )
     earlier = (
-        f"the earlier query still answers its windows that begin before {begin}, the last of which is "
-        f"{last}, in its columns, also with rows that are still to come; the new query "
-        f"answers from the batch after that on"
+        f"the earlier query still answers its windows that begin before {begin}, the last of which is {last}, in its "
+        f"columns, also with rows that are still to come; the new query answers from the batch after that on"
     )
     return QueryChange(
         kept=(earlier,), begins=(new,), query=plan.query, recorded=change.recorded, start=NewStart(start, beside=True)
