@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
@@ -169,6 +171,27 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
     needed |= {row for row, time in later.items() if time is not None and time >= begin}
     assert needed <= {*got}
     assert {*got} <= {*earlier, *later}
+
+
+def test_each_row_is_answered_by_one_of_both_or_rejected(spark: SparkSession, tmp_path: Path):
+    task = Task(str(tmp_path))
+    options: dict[str, Any] = {"window": "20 s", "slide": None, "progress": sp.AqKSlack(max_drop=0.05)}
+    old, new = sp.Aggregate(rows=sp.count()), sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"))
+    write_batches(tmp_path / "in", BATCHES[:HALF])
+    finish(job_of(spark, task, old, **options))
+    write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
+    handle = job_of(spark, task, new, **options).start(trigger="available now", begin="at_offsets")
+    handle.await_termination()
+    handle.drain()
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
+    earlier = [table for table in tables if "sensor" not in table.schema.names]
+    later = [table for table in tables if "sensor" in table.schema.names]
+    assert earlier
+    assert later
+    last = max(pc.max(table["window_start"]).as_py() for table in earlier)
+    assert last < min(pc.min(table["window_start"]).as_py() for table in later)
+    answered = sum(pc.sum(table["rows"]).as_py() for table in tables)
+    assert answered + parquet_rows(tmp_path / "late").num_rows == sum(batch.num_rows for batch in BATCHES)
 
 
 @pytest.mark.parametrize(
