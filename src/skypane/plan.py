@@ -28,7 +28,7 @@ class Plan:
     source    column with the source of each row, by which late rows are counted; or None
     amend     how long answered windows can be amended by late rows; None: each window is answered once
     first     the first window that the plan answers; None: any
-    stop      the first of the windows that another plan answers; None: this one answers all from `first` on
+    stop      the first of the windows that another plan answers, after `first`; None: this one answers all from `first` on
     """
 
     query: Query

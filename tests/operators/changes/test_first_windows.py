@@ -51,7 +51,7 @@ def by_window(plan: Plan, events: list[Any]) -> list[tuple[int, Counter[str]]]:
     return [(answer.window, Counter(map(repr, answer.rows.to_pylist()))) for answer in local.answers(plan, events)]
 
 
-@given(streams(), WINDOWS, st.sampled_from(POLICIES), st.integers(-3, 12), st.integers(0, 9), st.booleans())
+@given(streams(), WINDOWS, st.sampled_from(POLICIES), st.integers(-3, 12), st.integers(1, 9), st.booleans())
 def test_a_plan_with_a_range_of_windows_answers_these_as_the_plan_without_one(
     batches: list[pa.Table], windows: Windows, policy: ProgressPolicy, first: int, more: int, drain: bool
 ):
