@@ -30,7 +30,7 @@ class Plan:
     amend     how long answered windows can be amended by late rows; None: no window is answered again after its end
     early     event time between two answers of open windows; None: no window is answered before its end
     first     the first window that the plan answers; None: any
-    stop      the first of the windows that another plan answers; None: this one answers all from `first` on
+    stop      the first of the windows that another plan answers, after `first`; None: this one answers all from `first` on
     """
 
     query: Query

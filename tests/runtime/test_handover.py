@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
@@ -114,16 +116,22 @@ def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSes
     begin = begin_of(job(spark, task))
     finish(job(spark, task), begin="at_offsets")
     assert RECORD in operator(task)
-    write_batches(folder / "in", BATCHES[HALF + 1 :], first=HALF + 1)
-    for place in ("before the sink", "before the commit"):
-        killed(place, job(spark, task), monkeypatch)
     assert not job(spark, task).changes()
     for other in (OLD, TOP, sp.TopK(1, "price", "sensor")):
         change = job_of(spark, task, other).changes("at_offsets")
         assert "has taken over from an earlier one" in change.refused[0]
     with pytest.raises(sp.SkypaneError, match="cannot be readmitted while an earlier query"):
         job(spark, task).readmit("late")
-    finish(job(spark, task))
+    files = listed(folder / "checkpoint")
+    with pytest.raises(sp.CheckpointError, match="has to answer its last windows, and cannot: the new query amends"):
+        job(spark, task, late=sp.Amend("1 hour")).start()
+    assert listed(folder / "checkpoint") == files
+    for number in range(HALF + 1, len(BATCHES)):
+        write_batches(folder / "in", BATCHES[number : number + 1], first=number)
+        for place in ("before the sink", "before the commit"):
+            if RECORD in operator(task):
+                killed(place, job(spark, task), monkeypatch)
+        finish(job(spark, task))
     assert RECORD not in operator(task)
     assert answers(folder / "out") == both(OLD, NEW, ITS, begin, BATCHES)
 
@@ -163,6 +171,27 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
     needed |= {row for row, time in later.items() if time is not None and time >= begin}
     assert needed <= {*got}
     assert {*got} <= {*earlier, *later}
+
+
+def test_each_row_is_answered_by_one_of_both_or_rejected(spark: SparkSession, tmp_path: Path):
+    task = Task(str(tmp_path))
+    options: dict[str, Any] = {"window": "20 s", "slide": None, "progress": sp.AqKSlack(max_drop=0.05)}
+    old, new = sp.Aggregate(rows=sp.count()), sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"))
+    write_batches(tmp_path / "in", BATCHES[:HALF])
+    finish(job_of(spark, task, old, **options))
+    write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
+    handle = job_of(spark, task, new, **options).start(trigger="available now", begin="at_offsets")
+    handle.await_termination()
+    handle.drain()
+    tables = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
+    earlier = [table for table in tables if "sensor" not in table.schema.names]
+    later = [table for table in tables if "sensor" in table.schema.names]
+    assert earlier
+    assert later
+    last = max(pc.max(table["window_start"]).as_py() for table in earlier)
+    assert last < min(pc.min(table["window_start"]).as_py() for table in later)
+    answered = sum(pc.sum(table["rows"]).as_py() for table in tables)
+    assert answered + parquet_rows(tmp_path / "late").num_rows == sum(batch.num_rows for batch in BATCHES)
 
 
 @pytest.mark.parametrize(

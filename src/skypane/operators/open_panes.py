@@ -78,11 +78,9 @@ class OpenPanes(Generic[P]):
     @property
     def end(self) -> Micros | None:
         """The end of the last window that holds a row, where a punctuation completes all; None if no pane is open."""
-        return (
-            self.windows.bounds(self._before_stop(self.windows.windows_of(max(self.panes))[-1]))[1]
-            if self.panes
-            else None
-        )
+        if not self.panes:
+            return None
+        return self.windows.bounds(self._before_stop(self.windows.windows_of(max(self.panes))[-1]))[1]
 
     def closed_by(self, punctuation: Micros | None) -> list[WindowTask[P]]:
         """Return the windows that `punctuation` completes, oldest first."""

@@ -9,7 +9,8 @@ from skypane.plan import ContinuousPlan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.front_program import ContinuousProgram
-from skypane.runtime.spark.engine.handover import RECORD, Handover, HandoverProgram
+from skypane.runtime.spark.engine.handover import RECORD, Handover
+from skypane.runtime.spark.engine.handover_program import HandoverProgram
 from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.program import Program

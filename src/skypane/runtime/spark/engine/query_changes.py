@@ -55,12 +55,15 @@ def changes_of(
     begin   where a query begins that cannot continue from the state of the earlier one
     rows    schema of all columns that the job's rows have, if they are more than those of `schema`
 
-    Raises CheckpointError if the definition or the newest manifest is damaged.
+    Raises CheckpointError if the definition or the newest manifest is damaged, or if an earlier query that still answers
+    windows cannot continue.
     """
     manifest = ledger.latest()
     recorded = QueryDefinition.recorded(store, -1 if manifest is None else manifest.batch_id)
     wanted = as_read(plan.definition(schema))
+    rows = schema if rows is None else rows
     if recorded is None or recorded == wanted:
+        _check_earlier(manifest, plan, rows)
         return QueryChange()
     if isinstance(plan, SharedPlan) != (QUERIES in recorded):
         return QueryChange(refused=("a query alone and several queries (sp.streams) cannot continue from each other",))
@@ -70,20 +73,16 @@ def changes_of(
         change = _of_one(recorded, wanted, manifest, plan, schema)
     if ledger.drain_begun:
         return replace(change, refused=(*change.refused, _BEGUN))
-    if (
-        not change.refused
-        or begin is None
-        or manifest is None
-        or isinstance(plan, SharedPlan)
-        or _answers_beside(manifest)
-    ):
+    if not change.refused or begin is None or manifest is None:
         return change
-    return _without_state(change, manifest, plan, schema if rows is None else rows)
+    if isinstance(plan, SharedPlan) or _answers_beside(manifest):
+        return change
+    return _without_state(change, manifest, plan, rows)
 
 
-def _answers_beside(manifest: Manifest) -> bool:
+def _answers_beside(manifest: Manifest | None) -> bool:
     """Return whether the query has taken over from an earlier one that still answers beside it."""
-    return RECORD in manifest.operator
+    return manifest is not None and RECORD in manifest.operator
 
 
 def _of_one(
@@ -94,7 +93,7 @@ def _of_one(
     schema: pa.Schema,
 ) -> QueryChange:
     """Return the change of a query alone that continues from its state."""
-    if manifest is not None and _answers_beside(manifest):
+    if _answers_beside(manifest):
         return QueryChange(refused=(_TAKING_OVER,), recorded=recorded)
     change = compare(recorded, wanted, plan.query, schema, OpenWindows(plan.windows))
     if manifest is None or change.refused:
@@ -104,6 +103,12 @@ def _of_one(
     if state.early is not None and state.early.shown:
         change = replace(change, refused=(*change.refused, SHOWN))
     return change
+
+
+def _check_earlier(manifest: Manifest | None, plan: Plan | SharedPlan, rows: pa.Schema) -> None:
+    """Raise CheckpointError if an earlier query that still answers windows cannot run over these rows."""
+    if manifest is not None and RECORD in manifest.operator and not isinstance(plan, SharedPlan):
+        Handover.restored(manifest.operator[RECORD], plan, rows)
 
 
 def check_begin(begin: object) -> None:
@@ -154,9 +159,8 @@ def _beside(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema
         f"{after}, the first that holds no row read so far"
     )
     earlier = (
-        f"the earlier query still answers its windows that begin before {begin}, the last of which is "
-        f"{last}, in its columns, also with rows that are still to come; the new query "
-        f"answers from the batch after that on"
+        f"the earlier query still answers its windows that begin before {begin}, the last of which is {last}, in its "
+        f"columns, also with rows that are still to come; the new query answers from the batch after that on"
     )
     return QueryChange(
         kept=(earlier,), begins=(new,), query=plan.query, recorded=change.recorded, start=NewStart(start, beside=True)

@@ -32,7 +32,8 @@ from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.front_program import ContinuousState
-from skypane.runtime.spark.engine.handover import HandoverProgram, HandoverState
+from skypane.runtime.spark.engine.handover import HandoverState
+from skypane.runtime.spark.engine.handover_program import HandoverProgram
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
 from skypane.runtime.spark.engine.partials import PARTIALS
