@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from skypane.jobs import parse
+
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -51,7 +53,14 @@ def commands() -> list[str]:
 
 def test_every_block_of_code_is_of_a_language_that_is_tried_here():
     kinds = {kind for page in PAGES for kind, _ in _BLOCK.findall(page.read_text())}
-    assert kinds <= {"python", "sh"}
+    assert kinds <= {"python", "sh", "yaml"}
+
+
+def test_every_job_file_is_a_valid_one():
+    """A page may leave out what each job has."""
+    common = "name: of-a-page\nsource: {format: rate}\n"
+    jobs = [parse(common + body, page.name) for page in PAGES for body in blocks(page, "yaml")]
+    assert jobs
 
 
 def test_every_python_snippet_and_every_command_runs_unchanged(tmp_path: Path):
