@@ -13,8 +13,8 @@ ENGINE: Final = (
     _on_spark(
         "late-untold",
         "runtime/spark/engine/plq.py",
-        "        yield from (count for task in self.tasks for count in task.rejection.late)\n",
-        "",
+        "yield from (*task.rejection.late, *task.rejection.elsewhere)",
+        "yield from task.rejection.elsewhere",
         "progress is not told of late rows",
     ),
     _on_spark(
@@ -48,7 +48,7 @@ ENGINE: Final = (
     _on_spark(
         "retired-by-the-last",
         "runtime/spark/engine/window_program.py",
-        "still = panes.retire(step.state.punctuation)",
+        "still = panes.retire(answered_to)",
         "still = panes.retire(state.progress.punctuation)",
         "windows that a batch has answered are answered by the next one too",
     ),

@@ -74,8 +74,8 @@ OPERATORS: Final = (
     Mutant(
         "retired-early",
         "operators/open_panes.py",
-        "self.windows.windows_of(pane)[-1] >= following",
-        "self.windows.windows_of(pane)[-1] > following",
+        "self._before_stop(self.windows.windows_of(pane)[-1]) >= following",
+        "self._before_stop(self.windows.windows_of(pane)[-1]) > following",
         "a pane is forgotten before the last window that holds it",
     ),
     Mutant(
