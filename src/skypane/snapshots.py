@@ -12,6 +12,7 @@ A value that does not fit its field raises an error that names the field.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -48,6 +49,12 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): to_json(entry) for key, entry in value.items()}
     return [to_json(entry) for entry in value] if isinstance(value, tuple | list) else value
+
+
+def as_read(value: T) -> T:
+    """Return a JSON value after a round trip through its text, which turns tuples into lists."""
+    read: T = json.loads(json.dumps(value))
+    return read
 
 
 def from_json(kind: type[T], value: Any) -> T:

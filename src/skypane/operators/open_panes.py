@@ -53,8 +53,9 @@ class OpenPanes(Generic[P]):
     stop: int | None = None
 
     @classmethod
-    def empty(cls, windows: Windows) -> Self:
-        return cls(windows, {})
+    def empty(cls, windows: Windows, first: int | None = None, stop: int | None = None) -> Self:
+        """Return no panes of the windows from `first` on and before `stop`; None: of any."""
+        return cls(windows, {}, first, stop)
 
     def add(self, partials: Iterable[tuple[int, P]]) -> Self:
         panes = dict(self.panes)

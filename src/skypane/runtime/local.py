@@ -156,8 +156,7 @@ class _Step:
 
 def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None = None) -> Iterator[_Step]:
     progress = plan.progress.init()
-    empty: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows)
-    panes = replace(empty, next_window=plan.first, stop=plan.stop)
+    panes: OpenPanes[pa.Table] = OpenPanes.empty(plan.windows, plan.first, plan.stop)
     closed = ClosedPanes.begun(panes)
     shown: EarlyAnswers[pa.Table] = EarlyAnswers()
     ahead: list[PaneRows] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
@@ -16,6 +15,7 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import Around, Component, Criterion, High, Low, Target
+from skypane.snapshots import as_read
 from skypane.types import ConfigError
 
 
@@ -32,7 +32,7 @@ def query_of(recorded: Mapping[str, Any], known: Query) -> Query:
         query = build(recorded, known)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ConfigError(f"the earlier query cannot be built from its record: {error}") from error
-    if json.loads(json.dumps(query.describe())) != recorded:
+    if as_read(query.describe()) != recorded:
         raise ConfigError(f"the earlier query, {recorded['query']!r}, was recorded by another version of skypane")
     return query
 

@@ -30,10 +30,11 @@ from skypane.runtime.spark.engine import shared_changes
 from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened, with_held
 from skypane.runtime.spark.engine.handover import RECORD, Handover
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.engine.query_definition import QueryDefinition, as_read
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.shared_plan import SharedPlan
+from skypane.snapshots import as_read
 from skypane.types import ConfigError, Micros
 from skypane.wording import counted, exact_stamp, stamp
 
@@ -107,7 +108,7 @@ def _of_one(
 
 def _check_earlier(manifest: Manifest | None, plan: Plan | SharedPlan, rows: pa.Schema) -> None:
     """Raise CheckpointError if an earlier query that still answers windows cannot run over these rows."""
-    if manifest is not None and RECORD in manifest.operator and not isinstance(plan, SharedPlan):
+    if manifest is not None and _answers_beside(manifest) and not isinstance(plan, SharedPlan):
         Handover.restored(manifest.operator[RECORD], plan, rows)
 
 

@@ -5,7 +5,6 @@ A query that continues from the state of another one records that one, too, unti
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
+from skypane.snapshots import as_read
 from skypane.types import CheckpointError
 
 DEFINITION = "definition.json"
@@ -122,12 +122,6 @@ def _read(root: DocumentStore) -> dict[str, Any] | None:
             f"use the version that wrote it, or start again with a new checkpoint"
         )
     return {"format": FORMAT, **parts}
-
-
-def as_read(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value after a round trip through JSON, which turns tuples into lists."""
-    read: dict[str, Any] = json.loads(json.dumps(value))
-    return read
 
 
 def _differences(path: str, saved: Any, wanted: Any) -> list[str]:

@@ -19,8 +19,10 @@ from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
+from skypane.operators.entry.pane_counts import PaneCount
 from skypane.operators.query import DivisibleQuery
 from skypane.plan import Plan
+from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
@@ -33,6 +35,7 @@ from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.machine.executors import workers_are_threads
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.types import Micros
 
 
 class WindowedProgram:
@@ -98,9 +101,10 @@ class WindowedProgram:
             empty = panes.empty_by(answered_to, due)
             still = panes.retire(answered_to)
             steps = PaneSteps(state.open, panes, still)
-            begun = self._early(level, step, state, steps, due)
+            entered = [pane.count for pane in level.panes]
+            begun = self._early(state, steps, entered, due, step.state)
             due, early = (due, []) if begun is None else (begun.due, begun.tasks)
-            amended = self._amendment(level, step, state, steps, due)
+            amended = self._amendment(state, steps, entered, due, step.state.punctuation)
             again = [] if amended is None else amended.tasks
             after = self._intake.after(level, step, state, [*again, *due], still)
             after = replace(after, early=None if begun is None else begun.early)
@@ -126,7 +130,7 @@ class WindowedProgram:
             )
             placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
-            late = {pane.count.pane for pane in level.panes} & _panes(again)
+            late = {count.pane for count in entered} & _panes(again)
             if late & (_panes(due) | still.panes.keys()):
                 self._window_worker = self._window_worker.anew()  # it may have merged panes that have changed
             windowed = (again, due, early)
@@ -174,34 +178,31 @@ class WindowedProgram:
 
     def _early(
         self,
-        level: LiftReports,
-        step: ProgressStep,
         state: WindowState,
         panes: PaneSteps[PartialReference],
+        entered: list[PaneCount],
         due: list[wlq.RefTask],
+        progress: ProgressState,
     ) -> EarlyStep[PartialReference] | None:
         """Return the open windows that a batch answers, and the versions of `due`; None without early answers."""
         rule = self._plan.early_rule
         if rule is None:
             return None
-        entered = [pane.count for pane in level.panes]
-        return early_step(rule, state.early or EarlyAnswers(), panes, entered, due, step.state)
+        return early_step(rule, state.early or EarlyAnswers(), panes, entered, due, progress)
 
     def _amendment(
         self,
-        level: LiftReports,
-        step: ProgressStep,
         state: WindowState,
         panes: PaneSteps[PartialReference],
+        entered: list[PaneCount],
         due: list[wlq.RefTask],
+        punctuation: Micros | None,
     ) -> Amendment[PartialReference] | None:
         """Return what the late rows of a batch amend; None if windows are answered once."""
         rule = self._plan.amend
         if rule is None or state.closed is None:
             return None
-        entered = [pane.count for pane in level.panes]
-        closed = state.closed.after_early(due)
-        return amendment(rule, closed, panes, entered, len(due), step.state.punctuation, size_of)
+        return amendment(rule, state.closed.after_early(due), panes, entered, len(due), punctuation, size_of)
 
     def _answer(
         self,

@@ -42,7 +42,7 @@ class WindowState:
 
     @classmethod
     def initial(cls, plan: Plan) -> Self:
-        panes = replace(OpenPanes[PartialReference].empty(plan.windows), next_window=plan.first, stop=plan.stop)
+        panes = OpenPanes[PartialReference].empty(plan.windows, plan.first, plan.stop)
         return cls(plan.progress.init(), panes, closed=None if plan.amend is None else KeptPanes.begun(panes))
 
     @classmethod
@@ -54,8 +54,7 @@ class WindowState:
             ahead = tuple(map(PartialReference.restored, operator["ahead"]))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"the open panes in the checkpoint cannot be read: {error!r}") from error
-        empty = OpenPanes[PartialReference].empty(plan.windows)
-        open_panes = replace(empty, panes=panes, next_window=next_window, stop=plan.stop)
+        open_panes = OpenPanes(plan.windows, panes, next_window, plan.stop)
         closed = None if plan.amend is None else _closed(open_panes, operator.get("closed"))
         state, saved = plan.progress.restore(progress), operator.get("account")
         # Earlier versions kept no account, so it begins here.
