@@ -204,17 +204,15 @@ def test_every_window_that_is_answered_without_amendments_has_a_first_version_wi
     assert set(dropped) <= set(first)
 
 
-@given(QUERIES, windows(), EVENTS, POLICIES, st.sampled_from([7, 1_000_000]))
-def test_changes_add_up_to_the_versions(
-    query: Query, w: Windows, events: list[local.Event], policy: ProgressPolicy, within: int
-):
-    """A row that is in both versions is in no change."""
-    whole = Plan(query, w, "time", policy, amend=AmendRule(within))
-    changing = replace(whole, amend=AmendRule(within, changes=True))
-    columns, current = query.output_schema(SCHEMA).names, defaultdict[int, Counter[str]](Counter)
+def assert_changes_add_up(whole: Plan, events: Sequence[local.Event]) -> None:
+    """The changes of each version turn the rows of the version before into its own, and none takes another back."""
+    assert whole.amend is not None
+    changing = replace(whole, amend=replace(whole.amend, changes=True))
+    columns = [*(["early"] if whole.early else []), *whole.query.output_schema(SCHEMA).names]
+    current = defaultdict[int, Counter[str]](Counter)
     for versions, changes in zip(local.run(whole, events), local.run(changing, events), strict=True):
         for version, change in zip(versions.answers, changes.answers, strict=True):
-            assert (change.window, change.version) == (version.window, version.version)
+            assert (change.window, change.version, change.early) == (version.window, version.version, version.early)
             assert set(change.rows["version"].to_pylist()) <= {version.version}
             added, removed = (
                 multiset(change.rows.filter(pc.field("action") == action).select(columns)) for action in ("ADD", "DEL")
@@ -224,6 +222,14 @@ def test_changes_add_up_to_the_versions(
             current[change.window] += added
             current[change.window] -= removed
             assert current[change.window] == multiset(version.rows.select(columns))
+
+
+@given(QUERIES, windows(), EVENTS, POLICIES, st.sampled_from([7, 1_000_000]))
+def test_changes_add_up_to_the_versions(
+    query: Query, w: Windows, events: list[local.Event], policy: ProgressPolicy, within: int
+):
+    """A row that is in both versions is in no change."""
+    assert_changes_add_up(Plan(query, w, "time", policy, amend=AmendRule(within)), events)
 
 
 def rows_of(plan: Plan, batches: Sequence[local.Event]) -> list[list[tuple[int, int, list[Any]]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.driver import CRASHES, Task, job_of
 from tests.runtime.streams import SECOND, finish, late_rows, write_batches
 from tests.runtime.test_amended import assert_as_defined
-from tests.runtime.test_recovery import Drivers, Stream
+from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_itself
 
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
@@ -36,9 +37,7 @@ def kill_at(
     finish(job_of(spark, task))
     write_batches(folder / "in", files[4:], first=4)
     for number, crash in enumerate(crashes, 1):
-        driver = drivers.take(Task(str(folder), crash, amend=WITHIN, share=share), left=len(crashes) - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+        kill_itself(drivers, replace(task, crash=crash), len(crashes) - number)
     finish(job_of(spark, task))
     assert_as_defined(folder, task.plan, stream.batches())
 
@@ -71,15 +70,7 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
 @pytest.mark.slow
 def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """Each driver takes a batch, and is killed while it drains; the next one finishes that first, and amends what it answered."""
-    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
-    files, events = late_rows(33, batches=len(crashes), rows=90), list[local.Event]()
-    for number, crash in enumerate(crashes):
-        write_batches(tmp_path / "in", [files[number]], first=number)
-        task = Task(str(tmp_path), crash, drain=True, amend=WITHIN)
-        driver = drivers.take(task, left=len(crashes) - 1 - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
-        events += [files[number], local.Drain()]
-    task = Task(str(tmp_path), amend=WITHIN)
+    task, crashes = Task(str(tmp_path), amend=WITHIN), in_a_drain(CRASHES)
+    events = kill_during_drains(drivers, task, crashes, late_rows(33, batches=len(crashes), rows=90))
     finish(job_of(spark, task))
     assert_as_defined(tmp_path, task.plan, events)

@@ -13,7 +13,7 @@ from tests.runtime import continuous_streams as streams
 from tests.runtime.continuous_driver import CRASHES, MODULE, job_of
 from tests.runtime.driver import SLEEPS, Task
 from tests.runtime.streams import finish, late_rows, parquet_rows, write_batches
-from tests.runtime.test_recovery import Drivers, Stream, kill_each
+from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_each, kill_itself
 
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
@@ -60,9 +60,7 @@ def kill_at(crashes: list[str], drivers: Drivers, spark: SparkSession, folder: P
     write_batches(folder / "in", files)
     stream = Stream(folder, files, write=False)
     for number, crash in enumerate(crashes, 1):
-        driver = drivers.take(Task(str(folder), crash), left=len(crashes) - number)
-        output = driver.end()
-        assert driver.was_killed, f"{crash}: {output}, {driver.errors()}"
+        kill_itself(drivers, Task(str(folder), crash), len(crashes) - number)
         assert_is_a_start(folder, stream)
     stream.note(finish(job_of(spark, Task(str(folder)))))
     assert_is_complete(folder, [*stream.batches()])
@@ -89,15 +87,9 @@ def test_thirty_kills_at_random_moments(drivers: Drivers, spark: SparkSession, t
 @pytest.mark.slow
 def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
-    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
-    files, events = late_rows(7, batches=len(crashes)), list[local.Event]()
-    for number, crash in enumerate(crashes):
-        write_batches(tmp_path / "in", [files[number]], first=number)
-        driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
-        output = driver.end()
-        assert driver.was_killed, f"{crash}: {output}, {driver.errors()}"
-        events += [files[number], local.Drain()]
-    finish(job_of(spark, Task(str(tmp_path))))
+    task, crashes = Task(str(tmp_path)), in_a_drain(CRASHES)
+    events = kill_during_drains(drivers, task, crashes, late_rows(7, batches=len(crashes)))
+    finish(job_of(spark, task))
     assert_is_complete(tmp_path, events)
 
 

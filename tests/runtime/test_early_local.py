@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, Bag, micros_of, multiset, table, windows
-from tests.runtime.test_amended_local import EVENTS, FOREVER, POLICIES, QUERIES
+from tests.runtime.test_amended_local import EVENTS, FOREVER, POLICIES, QUERIES, assert_changes_add_up
 
 from skypane.operators.amendments import AmendRule
 from skypane.operators.answer_changes import answers_of
@@ -134,20 +133,7 @@ def test_changes_add_up_to_the_versions(
     query: Query, w: Windows, events: list[local.Event], policy: ProgressPolicy, every: int, within: int
 ):
     """A row that is not early any more is removed and added, since it differs in that."""
-    whole = Plan(query, w, "time", policy, amend=AmendRule(within), early=every)
-    changing = replace(whole, amend=AmendRule(within, changes=True))
-    columns, current = ["early", *query.output_schema(SCHEMA).names], defaultdict[int, Counter[str]](Counter)
-    for versions, changes in zip(local.run(whole, events), local.run(changing, events), strict=True):
-        for version, change in zip(versions.answers, changes.answers, strict=True):
-            assert (change.window, change.version, change.early) == (version.window, version.version, version.early)
-            added, removed = (
-                multiset(change.rows.filter(pc.field("action") == action).select(columns)) for action in ("ADD", "DEL")
-            )
-            assert removed <= current[change.window]
-            assert not removed & added
-            current[change.window] += added
-            current[change.window] -= removed
-            assert current[change.window] == multiset(version.rows.select(columns))
+    assert_changes_add_up(Plan(query, w, "time", policy, amend=AmendRule(within), early=every), events)
 
 
 def rows_of(plan: Plan, events: Sequence[local.Event]) -> list[list[tuple[int, int, bool, list[Any]]]]:

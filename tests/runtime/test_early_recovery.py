@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.driver import CRASHES, Task, job_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, write_batches
 from tests.runtime.test_early import current, expected, last
-from tests.runtime.test_recovery import Drivers, Stream
+from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_itself
 
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
@@ -29,8 +29,8 @@ def drivers(spark: SparkSession, tmp_path: Path) -> Iterator[Drivers]:
     started.close()
 
 
-def task_in(folder: Path, crash: str | None = None, *, drain: bool = False) -> Task:
-    return Task(str(folder), crash, drain=drain, amend=WITHIN, early=EARLY)
+def task_in(folder: Path, crash: str | None = None) -> Task:
+    return Task(str(folder), crash, amend=WITHIN, early=EARLY)
 
 
 def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folder: Path) -> None:
@@ -40,9 +40,7 @@ def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folde
     finish(job_of(spark, task_in(folder)))
     write_batches(folder / "in", files[4:], first=4)
     for number, crash in enumerate(crashes, 1):
-        driver = drivers.take(task_in(folder, crash), left=len(crashes) - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+        kill_itself(drivers, task_in(folder, crash), len(crashes) - number)
     finish(job_of(spark, task_in(folder)))
     assert_added_up(spark, folder, stream.batches())
 
@@ -77,13 +75,7 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
 @pytest.mark.slow
 def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """Each driver takes a batch, answers early, and is killed while it drains; the next one finishes that first."""
-    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
-    files, events = late_rows(33, batches=len(crashes), rows=90), list[local.Event]()
-    for number, crash in enumerate(crashes):
-        write_batches(tmp_path / "in", [files[number]], first=number)
-        driver = drivers.take(task_in(tmp_path, crash, drain=True), left=len(crashes) - 1 - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
-        events += [files[number], local.Drain()]
-    finish(job_of(spark, task_in(tmp_path)))
+    task, crashes = task_in(tmp_path), in_a_drain(CRASHES)
+    events = kill_during_drains(drivers, task, crashes, late_rows(33, batches=len(crashes), rows=90))
+    finish(job_of(spark, task))
     assert_added_up(spark, tmp_path, events)

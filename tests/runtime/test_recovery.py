@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -225,6 +225,30 @@ def test_kills_at_random_moments_of_a_cluster(spark: SparkSession, tmp_path: Pat
         drivers.close()
 
 
+def kill_itself(drivers: Drivers, task: Task, left: int) -> None:
+    """Let a driver run a task, in which it dies; `left`: how many come after it."""
+    driver = drivers.take(task, left=left)
+    printed = driver.end()
+    assert driver.was_killed, f"{task.crash}: {printed}, {driver.errors()}"
+
+
+def in_a_drain(crashes: Iterable[str]) -> list[str]:
+    """Return the places at which a driver can die while it drains, which is none of Spark's batches."""
+    return [crash for crash in crashes if crash != "before Spark commits"]
+
+
+def kill_during_drains(
+    drivers: Drivers, task: Task, crashes: Sequence[str], files: Sequence[pa.Table]
+) -> list[local.Event]:
+    """Let each driver take a file, and die while it drains; return what the stream has received."""
+    events = list[local.Event]()
+    for number, (crash, file) in enumerate(zip(crashes, files, strict=True)):
+        write_batches(Path(task.folder) / "in", [file], first=number)
+        kill_itself(drivers, replace(task, crash=crash, drain=True), len(crashes) - 1 - number)
+        events += [file, local.Drain()]
+    return events
+
+
 def kill_each(drivers: Drivers, task: Task, kills: int, chance: random.Random, check: Callable[[], None]) -> None:
     """Let driver after driver run a task, and kill each at some moment; `check` what it has left behind."""
     killed: list[Driver] = []
@@ -326,9 +350,7 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
     finish(job_of(spark, task))
     write_batches(tmp_path / "in", files[4:], first=4)
     for number, crash in enumerate(CRASHES, 1):
-        driver = drivers.take(Task(str(tmp_path), crash), left=len(CRASHES) - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+        kill_itself(drivers, Task(str(tmp_path), crash), len(CRASHES) - number)
         stream.assert_is_a_start(task)
     finish(job_of(spark, task))
     stream.assert_is_complete(task)
@@ -361,9 +383,7 @@ def kill_while_rows_are_held(
         files.append(batch)
         if crash is not None:
             left -= 1
-            driver = drivers.take(replace(task, crash=crash), left=left)
-            printed = driver.end()
-            assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
+            kill_itself(drivers, replace(task, crash=crash), left)
         finish(job_of(spark, task))
         (last,) = Ledger(DocumentStore.at(f"{folder}/checkpoint").child("skypane")).history(1)
         assert last["batch_id"] == len(files) - 1
@@ -407,15 +427,9 @@ def reasons(rejected: pa.Table) -> Counter[tuple[int, str]]:
 def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
     """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
     drawn = late_rows(7, batches=3 * len(CRASHES))[::3]  # so that some rows come too late after a drain, not all
-    files = [ahead(batch, 500 * WEEK, slice(2)) for batch in drawn]  # and two clocks are wrong
-    task, events = Task(str(tmp_path)), list[local.Event]()
-    crashes = [crash for crash in CRASHES if crash != "before Spark commits"]  # a drain is none of Spark's
-    for number, crash in enumerate(crashes):
-        write_batches(tmp_path / "in", [files[number]], first=number)
-        driver = drivers.take(Task(str(tmp_path), crash, drain=True), left=len(crashes) - 1 - number)
-        printed = driver.end()
-        assert driver.was_killed, f"{crash}: {printed}, {driver.errors()}"
-        events += [files[number], local.Drain()]
+    task, crashes = Task(str(tmp_path)), in_a_drain(CRASHES)
+    files = [ahead(batch, 500 * WEEK, slice(2)) for batch in drawn[: len(crashes)]]  # and two clocks are wrong
+    events = kill_during_drains(drivers, task, crashes, files)
     finish(job_of(spark, task))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, events)
     late = [row for outcome in local.run(task.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
