@@ -21,11 +21,12 @@ from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
-from skypane.control.exchange import Exchange, SourceSpread
+from skypane.control.exchange import Exchange
 from skypane.control.measurements import BatchMeasurements, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, Place
+from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.control.splitting import (
     POLICIES,
     AdaptiveSplitting,
@@ -94,8 +95,22 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
     PidSplitting: (PidSplitting(recent=7), *SPLITTING),
     Exchange: (
         Exchange(),
-        [None, *(SourceSpread(rows, (0.1, busy), 10, 17, 0.3, 2) for rows in (0, 1_000, 10**7) for busy in (0.1, 9.0))],
-        [None],
+        [
+            None,
+            SourceSpread(7, (0.1,), (), 0, 0.0, 2),
+            *(
+                SourceSpread(2 * rows, (0.1, busy), (rows, rows), 3, 0.3, 2)
+                for rows in (1_000, 10**7)
+                for busy in (0.1, 9.0)
+            ),
+        ],
+        [
+            ExpectedBatch({}, 2),
+            ExpectedBatch({1: 1_000}, 2),
+            ExpectedBatch(
+                {1: 10**7}, 2, (SplittingOption("PB_RR", 10**7, (1,)), SplittingOption("TB_RR", 5 * 10**6, (2,)))
+            ),
+        ],
     ),
     CostLearning: (CostLearning(), BATCHES, [None]),
     Elastic: (

@@ -51,7 +51,7 @@ def test_before_any_batch_the_costs_are_those_calibrated():
 
 
 @pytest.mark.parametrize(("seconds", "exchange", "per_row"), [
-    (1.45, 1.0, 1e-6),  # 1.45 s less an equal share of 0.25 s and the overhead of 0.1 s: 1.1 s, 0.1 of it for the rows
+    (1.45, 1.0, 1e-6),  # 1.45 s less the longest task of 0.25 s and the overhead of 0.1 s: 1.1 s, 0.1 of it for the rows
     (0.55, 0.1, 1e-6),  # as calibrated: 0.2 s
     (0.40, 0.025, 0.25e-6),  # a quarter of it
     (0.30, 0.01, 0.1e-6),  # nothing at all: within the limits
@@ -62,6 +62,12 @@ def test_an_exchange_costs_what_a_stage_with_one_takes_longer(seconds: float, ex
     found = costs(after(READ, READ, moved, *[moved] * ENOUGH))
     assert (found.exchange, found.exchange_per_row) == pytest.approx((exchange, per_row))
     assert (found.job, found.window) == (BASE.job, BASE.window), "shown by too few batches, or by none"
+
+
+def test_an_uneven_exchange_costs_no_more_for_that():
+    """The exchange takes 0.2 s, as calibrated; that one task had all the work is for the splitting policy to answer for."""
+    uneven = lifted(0.8, 0.5, 0.0, exchanged=True)
+    assert costs(after(READ, READ, uneven, *[uneven] * ENOUGH)).exchange == pytest.approx(BASE.exchange)
 
 
 def test_an_exchange_of_a_batch_unlike_those_without_one_shows_nothing():

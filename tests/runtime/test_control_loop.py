@@ -25,10 +25,21 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.exchange import CONFIRM, ExchangeState, SourceSpread
-from skypane.control.measurements import BatchMeasurements, PaneWork, TaskWork
+from skypane.control.costs import DEFAULT_COSTS
+from skypane.control.exchange import AS_READ, CONFIRM, ExchangeState
+from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
 from skypane.control.parallelism import Workers
-from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Routing, Share, SplittingSample, splitting
+from skypane.control.predictions import ExpectedBatch, SourceSpread
+from skypane.control.splitting import (
+    POLICIES,
+    AdaptiveSplitting,
+    PidSplitting,
+    Routing,
+    Share,
+    SplittingSample,
+    UpcomingBatch,
+    splitting,
+)
 from skypane.control.splitting.pid import FALLBACK
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
@@ -59,9 +70,10 @@ def test_workers_are_whole_numbers_of_at_least_one(number: Any):
 def test_rows_stay_until_an_exchange_has_paid_several_times():
     state = CONTROL.init()
     for _ in range(CONFIRM):
-        assert CONTROL.decide(state)[1].routing is None
+        state, decided = CONTROL.decide(state)
+        assert decided.routing is None
         state = CONTROL.observe(state, lopsided())
-    _, decided = CONTROL.decide(state)
+    state, decided = CONTROL.decide(state)
     assert decided.routing == Routing(2)
     assert decided.exchange.value
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
@@ -69,7 +81,8 @@ def test_rows_stay_until_an_exchange_has_paid_several_times():
 
 def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
     """A fifth of what 64 partitions cost to merge is saved of a skyline in eight dimensions; of a top-k nearly all."""
-    spread = SourceSpread(100_000, (0.1, 0.1), panes=10, partials=640, merge_seconds=1.008, workers=2)
+    panes = dict.fromkeys(range(10), 10_000)
+    spread = SourceSpread(100_000, (0.1, 0.1), tuple(panes.values()), 640, merge_seconds=1.008, workers=2)
     saved = {}
     for query in (
         Skyline(sp.from_sense([f"c{at}" for at in range(8)], ["min"] * 8)),
@@ -77,7 +90,9 @@ def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
         CountBySensor(),
     ):
         setting = JobSettings(Plan(query, Windows.of("10 s"), "ts"), None, "", None, splitting("PB_RR"))  # type: ignore[arg-type]
-        saved[type(query).__name__] = ControlLoop.of(setting, Workers(2, 2)).exchange.figures(spread)["whole_panes"]
+        exchange = ControlLoop.of(setting, Workers(2, 2)).exchange
+        _, decision = exchange.decide(exchange.observe(exchange.init(), spread), ExpectedBatch(panes, 2))
+        saved[type(query).__name__] = decision.figures["saving"]
     assert saved == {
         "Skyline": pytest.approx(1 - 64**-0.24),
         "TopK": pytest.approx(1 - 1 / 64),
@@ -101,20 +116,22 @@ def test_a_job_with_other_numbers_of_workers_starts_with_them():
 def test_a_splitting_policy_gets_its_state_back_and_another_starts_without():
     control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
-    assert state.splitting.rho is not None, "the policy has seen how hard the tasks worked"
+    assert state.splitting["AS_PID"].rho is not None, "the policy has seen how hard the tasks worked"
     assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
-    assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.splitting.init()
+    assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.init().splitting
 
 
 def test_a_checkpoint_with_the_old_key_law_for_a_policy_is_read():
-    """Those of version 0.2."""
+    """Those of version 0.2, which have the state of one splitting policy."""
     control = ControlLoop(PidSplitting(), Workers(2, 2), elastic=sp.Fuzzy(max_workers=8).scaling(Workers(2, 2)))
     state = control.observe(control.init(), lopsided(exchanged=True))
     snapshot = control.snapshot(state)
-    for part in ("splitting", "elastic"):
-        snapshot[part]["law"] = snapshot[part].pop("policy")
+    snapshot["splitting"] = {"law": "AS_PID", "state": snapshot["splitting"]["AS_PID"]}
+    snapshot["elastic"]["law"] = snapshot["elastic"].pop("policy")
     snapshot["asked"] = snapshot.pop("requested")
     assert control.restore(snapshot) == state
+    chosen = replace(control, splitting=None).restore(snapshot)
+    assert chosen.splitting["AS_PID"] == state.splitting["AS_PID"], "the choice continues with it"
     with pytest.raises(CheckpointError, match="the control state in the checkpoint cannot be read"):
         control.restore({**snapshot, "splitting": {"state": None}})
 
@@ -139,7 +156,8 @@ def test_a_batch_is_split_as_the_last_one_would_have_been():
     state = replace(control.init(), exchange=ExchangeState(needed=True))
     for tasks in (even, sizes):
         state = control.observe(state, BatchMeasurements((tasks,), merge_seconds=0.0, interval=4.0, exchanged=True))
-    state = replace(state, splitting=control.splitting.observe(state.splitting, SplittingSample(None, (100,) * 20)))
+    known = control.policies["AS"].observe(state.splitting["AS"], SplittingSample(None, (100,) * 20))
+    state = replace(state, splitting={"AS": known})
     _, decided = control.decide(state)
     assert decided.routing is not None
     assert decided.routing.owners(6) == (0,)
@@ -165,22 +183,23 @@ def test_a_clock_that_runs_backwards_measures_nothing_and_moves_nothing():
     state = control.observe(control.init(), lopsided(exchanged=True))
     after = control.observe(state, replace(lopsided(exchanged=True), interval=-4.0))
     assert period_of(replace(lopsided(), interval=-4.0)) is None
-    assert (after.splitting.pid, after.splitting.rho) == (state.splitting.pid, state.splitting.rho)
+    before, now = state.splitting["AS_PID"], after.splitting["AS_PID"]
+    assert (now.pid, now.rho) == (before.pid, before.rho)
 
 
 def test_a_batch_longer_than_its_interval_lowers_alpha():
     """Rows of two seconds that took three: the stage is overloaded, and panes are split more from now on."""
     control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
-    assert state.splitting.rho > 1
-    assert state.splitting.pid.alpha < 1
+    assert state.splitting["AS_PID"].rho > 1
+    assert state.splitting["AS_PID"].pid.alpha < 1
 
 
 def test_a_restart_continues_with_the_same_alpha():
     control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
     state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
     restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
-    assert restored.splitting.pid.alpha == state.splitting.pid.alpha != 1
+    assert restored.splitting["AS_PID"].pid.alpha == state.splitting["AS_PID"].pid.alpha != 1
     again = replace(lopsided(exchanged=True), interval=2.0)
     assert control.observe(restored, again) == control.observe(state, again)
 
@@ -206,7 +225,7 @@ def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None
     manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST
-    state = manifest.control["splitting"]["state"]
+    state = manifest.control["splitting"]["AS_PID"]
     assert state["pid"]["alpha"] != 1.0
     assert state["relay"]["samples"] > 0, "in the midst of the relay's experiment"
     seen = finish(splitting_job(spark, folder))
@@ -216,6 +235,139 @@ def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None
     assert decided.value == "AS_PID"
     assert decided.figures["alpha"] == state["pid"]["alpha"]
     assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
+
+
+def one_pane(number: int, loads: tuple[int, ...], *, exchanged: bool) -> BatchMeasurements:
+    """Return what a batch of one pane shows whose rows were lifted so, at 1.2 us a row."""
+    tasks = tuple(TaskWork(rows, rows * 1.2e-6, (PaneWork(number, rows, rows * 1.2e-6),)) for rows in loads if rows)
+    cost = DEFAULT_COSTS.exchanging(sum(loads)) if exchanged else 0.0
+    lift = max(loads) * 1.2e-6 + cost
+    return BatchMeasurements(tasks, 0.02, 10.0, exchanged, (RunWork(1, 0.02),), lift)
+
+
+def seconds_of_one_pane(name: str | None, batches: int = 60) -> list[tuple[str, float]]:
+    """Return the way of each batch of a stream, and its seconds: one source partition, one pane of a million rows a batch."""
+    control = ControlLoop(None if name is None else splitting(name), Workers(16, 16))
+    state, ways = control.init(), list[tuple[str, float]]()
+    for number in range(batches):
+        state, decided = control.decide(state)
+        routing = decided.routing
+        loads = (1_000_000,) if routing is None else routing.rows_by_worker({number: 1_000_000})
+        measured = one_pane(number, loads, exchanged=routing is not None)
+        ways.append((decided.splitting.value if routing else AS_READ, measured.lift_seconds))
+        state = control.observe(state, measured)
+    return ways
+
+
+@pytest.mark.parametrize("name", ["PB_RR", "AS", "AS_PID"])
+def test_a_policy_that_leaves_a_batch_to_one_worker_does_not_route_it(name: str):
+    """Each pane has one owner, so an exchange balances nothing: 1.2 s as read, 1.61 s routed."""
+    assert seconds_of_one_pane(name) == [(AS_READ, pytest.approx(1.2))] * 60
+
+
+def test_a_single_pane_is_routed_row_by_row_whether_that_is_set_or_chosen():
+    """0.075 s on each of 16 workers, and 0.41 s for the exchange; all but the batches that measure the source."""
+    for name in ("TB_RR", None):
+        ways = seconds_of_one_pane(name)
+        assert {way for way, _ in ways} == {AS_READ, "TB_RR"}
+        assert [way for way, _ in ways].count(AS_READ) == CONFIRM + 1
+        assert all(seconds == pytest.approx(0.485) for way, seconds in ways if way == "TB_RR")
+
+
+def test_many_panes_that_a_source_cuts_are_kept_whole():
+    """Of 64 even partitions, each with all of 32 panes: balance saves nothing, whole panes nearly all of the merges."""
+    control = ControlLoop(None, Workers(16, 16), growth=0.0)
+    state = control.init()
+    task = TaskWork(3_200, 0.01, tuple(PaneWork(pane, 100, 0.0003) for pane in range(32)))
+    for _ in range(CONFIRM):
+        state = control.observe(
+            control.decide(state)[0], BatchMeasurements((task,) * 64, 4.0, 10.0, exchanged=False, lift_seconds=0.05)
+        )
+    _, decided = control.decide(state)
+    assert (decided.exchange.value, decided.splitting.value, decided.routing) == (True, "PB_RR", Routing(16))
+    assert decided.exchange.because.startswith("PB_RR for fewer merges")
+
+
+def test_a_large_pane_among_small_ones_is_split_where_merges_are_dear():
+    """TB_RR would split all panes, PB_RR none: AS splits the one of 800,000 rows, as its workers cost more than its merges."""
+    control = ControlLoop(None, Workers(8, 8), growth=0.5)
+    state = control.init()
+    panes = (*(PaneWork(pane, 10_000, 0.01) for pane in range(20)), PaneWork(20, 800_000, 0.8))
+    for _ in range(CONFIRM):
+        state = control.observe(
+            control.decide(state)[0],
+            BatchMeasurements((TaskWork(1_000_000, 2.0, panes),), 1.0, 10.0, exchanged=False, lift_seconds=2.1),
+        )
+    _, decided = control.decide(state)
+    assert decided.splitting.value == "AS"
+    figures = decided.exchange.figures
+    assert figures["AS"] < min(figures[name] for name in ("as read", "PB_RR", "TB_RR"))
+    assert decided.splitting.figures["sigma"] > 1
+
+
+def test_a_choice_among_very_many_panes_is_made_without_a_division_of_each():
+    control = ControlLoop(None, Workers(16, 16))
+    task = TaskWork(2_000_000, 2.0, tuple(PaneWork(pane, 1_000, 0.001) for pane in range(2_000)))
+    state = control.observe(control.init(), BatchMeasurements((task,), 1.0, 10.0, exchanged=False))
+    figures = control.decide(state)[1].exchange.figures
+    assert {"PB_RR", "TB_RR"} <= set(figures)
+    assert not {"AS", "AS_PID"} & set(figures)
+
+
+def test_a_policy_learns_the_sizes_of_its_own_partitions_and_of_whole_panes_else():
+    control = ControlLoop(None, Workers(2, 2))
+    half = TaskWork(500, 1.0, (PaneWork(0, 500, 1.0),))
+    cut = BatchMeasurements((half, half), 0.0, 4.0, exchanged=True)
+    for name, sizes in (("AS", (500, 500)), ("TB_RR", (1_000,))):
+        state = control.observe(replace(control.init(), routed_by=name), cut)
+        assert state.splitting["AS"].sizes == sizes
+        assert state.splitting["AS_PID"].rho is not None, "how hard the workers worked is the same for all"
+        assert state.routed_by is None
+
+
+def test_the_state_of_a_choice_comes_back_from_the_ledger_and_decides_alike():
+    control = ControlLoop(None, Workers(2, 2))
+    state = control.init()
+    for number in range(CONFIRM + 2):
+        state, decided = control.decide(state)
+        loads = (10**7,) if decided.routing is None else decided.routing.rows_by_worker({number: 10**7})
+        state = control.observe(state, one_pane(number, loads, exchanged=decided.routing is not None))
+    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
+    assert restored == state
+    assert control.decide(restored) == control.decide(state)
+    assert control.decide(restored)[1].splitting.value == "TB_RR"
+    assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.init().splitting, "one that is set now"
+
+
+def test_a_checkpoint_of_one_policy_goes_on_by_choice():
+    """A checkpoint of version 0.2, in which rows were exchanged; its source is measured again in time."""
+    control = ControlLoop(None, Workers(2, 2))
+    snapshot = control.snapshot(control.init())
+    snapshot["splitting"] = {"policy": "PB_RR", "state": {}}
+    snapshot["exchange"] = {"needed": True, "because": "it paid", "age": 7, "confirmed": CONFIRM}
+    _, decided = control.decide(control.restore(snapshot))
+    assert (decided.routing, decided.splitting.value, decided.exchange.because) == (Routing(2), "PB_RR", "it paid")
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_predicted_loads_are_those_of_the_routed_rows(name: str, spark: SparkSession):
+    """Panes of unequal size on three workers, the large one split; a hash meets shares to within a slot of 64."""
+    control = ControlLoop(splitting(name), Workers(3, 1))
+    panes = {0: 4_000, 1: 200, 2: 600, 3: 200}
+    policy = control.policies[name]
+    state = policy.observe(policy.init(), SplittingSample(None, (500, 500)))
+    routing = policy.decide(state, UpcomingBatch(panes, 3, open_from=4))[1].value
+    plan = Plan(Skyline(sp.low("price")), Windows.of("10 s"), "ts")
+    bounds = [sum(list(panes.values())[: at + 1]) for at in range(len(panes))]
+    pane = "case " + " ".join(f"when id < {bound} then {at}" for at, bound in enumerate(bounds)) + " end"
+    rows = spark.range(sum(panes.values())).selectExpr(
+        f"timestamp_seconds(10 * ({pane})) as ts", "cast(id as double) as price"
+    )
+    moved = routed(rows, plan.gate, routing).selectExpr("spark_partition_id() as task").groupBy("task").count()
+    found = {row.task: row["count"] for row in moved.collect()}
+    assert sum(found.values()) == sum(panes.values())
+    for worker, load in enumerate(routing.rows_by_worker(panes)):
+        assert found.get(worker, 0) == pytest.approx(load, abs=sum(panes.values()) / 20 if routing.shares else 3)
 
 
 def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
@@ -250,6 +402,7 @@ def test_rows_of_any_time_have_an_owner_however_far_they_are_from_panes_with_sha
 
 @pytest.mark.parametrize("damage", [
     {"workers": {"plq": 0, "wlq": 1}}, {"requested": None}, {"exchange": {"speed": 1}}, {"workers": {"plq": 1}},
+    {"splitting": None}, {"splitting": {"PB_RR": {"alpha": 1}}},
 ])  # fmt: skip
 def test_a_state_that_control_cannot_have_written_is_refused(damage: dict[str, Any]):
     with pytest.raises(CheckpointError, match="in the checkpoint"):

@@ -234,13 +234,14 @@ def test_splitting_keeps_its_alpha_when_workers_change():
     control = replace(controlled(sp.Fuzzy(max_workers=16, every=3, **PAPER)), splitting=PidSplitting())
     state = replace(control.init(), exchange=ExchangeState(needed=True))
     state = after(control, state, *[batch(18.0, exchanged=True)] * 3)
-    before = control.splitting.alpha(state.splitting)  # type: ignore[attr-defined]
+    policy = control.policies["AS_PID"]
+    before = policy.alpha(state.splitting["AS_PID"])  # type: ignore[attr-defined]
     assert before < 1, "more splitting: panes are too much for one worker"
     state, steering = control.decide(state)
     assert steering.routing is not None
     assert steering.routing.workers == steering.workers.plq == 5
     assert all(share.worker < 5 for shares in steering.routing.shares.values() for share in shares)
-    assert control.splitting.alpha(state.splitting) == before  # type: ignore[attr-defined]
+    assert policy.alpha(state.splitting["AS_PID"]) == before  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("option", [

@@ -2,8 +2,7 @@
 
 Samples of a cost that a batch gives, as factors of the calibrated one:
 
-    exchange   a pane-level stage with an exchange: the seconds beyond an equal share of its tasks' busy seconds, less
-               the seconds beyond the longest task in stages without one
+    exchange   a pane-level stage with an exchange: the seconds beyond its longest task, less those in stages without one
     job        a window-level job: the seconds beyond its longest task; never more than a pane-level stage has beyond its
                own
     threads    the seconds for windows in threads beyond those of their work, by the costs learned so far
@@ -141,7 +140,7 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
         state = replace(state, exchanged=state.exchanged + 1)
         if not before or state.exchanged == 1:  # Spark compiles the plan of the first one
             return state
-        cost = measured.lift_seconds - sum(busy) / len(busy) - median_low(before)
+        cost = measured.lift_seconds - max(busy) - median_low(before)
         base = self.calibrated
         return state.sampled("exchange", _factor(cost, base.exchange, base.exchange_per_row * rows))
 

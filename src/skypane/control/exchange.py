@@ -1,7 +1,8 @@
-"""Decide whether rows are exchanged between tasks before they are lifted; an exchange costs a third of a batch.
+"""Decide whether rows are exchanged between tasks before they are lifted, and by which splitting policy.
 
-Without an exchange, every source partition is lifted where it is read. That is as good as routing if the partitions are
-balanced and do not divide panes among many tasks; both are measured on the last batch without an exchange.
+Without an exchange, every source partition is lifted where it is read. An exchange balances the workers, or keeps panes
+whole, or both in part; which of it pays for the exchange depends on the policy, so the seconds of the next batch are
+predicted for each of them (predictions.py), and for rows that stay.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.kernels.elementary import power
+from skypane.control.predictions import ExpectedBatch, Forecast, SourceFigures, SourceSpread, forecast
 from skypane.policy import Decision, Policy
 from skypane.snapshots import ADDED, JsonState
 from skypane.types import ConfigError
+
+AS_READ: Final = "as read"
+"""The name of the way of rows that are not exchanged."""
 
 PROBE_EVERY = 50
 """Exchanged batches after which one runs without an exchange, to measure the source's partitions again."""
@@ -35,33 +39,16 @@ slow for other reasons, such as workers that load their kernels."""
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSpread:
-    """Distribution of the rows of one batch without an exchange over the source's partitions.
-
-    busy            lifting seconds of each task
-    panes           distinct panes
-    partials        (pane, task) pairs: equal to panes if no pane is divided
-    merge_seconds   duration of the window-level query
-    workers         tasks that would share the work after an exchange
-    """
-
-    row_count: int
-    busy: tuple[float, ...]
-    panes: int
-    partials: int
-    merge_seconds: float
-    workers: int
-
-
-@dataclass(frozen=True, slots=True)
 class ExchangeState(JsonState):
-    """Decision for the next batch, from measurements of the batch `age` batches ago.
+    """Whether rows are exchanged, from measurements of the last batch without an exchange, `age` batches ago.
 
     confirmed   consecutive batches in which an exchange would have paid
-    saving      seconds that an exchange would have saved, whatever it costs; None if not measured
-    row_count   rows of that batch
+    saving      seconds that an exchange would save in the next batch, whatever it costs; None if nothing is predicted
+    row_count   rows of the last batch without an exchange
     waited      batches since the last trial in which an exchange was worth one
     patience    number of such batches after which one is made; it doubles with each trial in vain
+    source      what the last batch without an exchange showed; None before the first, and in earlier checkpoints
+    measured    whether the last batch has shown it, so that it is to be judged
     """
 
     needed: bool = False
@@ -72,22 +59,22 @@ class ExchangeState(JsonState):
     row_count: int = field(default=0, metadata=ADDED)
     waited: int = field(default=0, metadata=ADDED)
     patience: int = field(default=PROBE_EVERY, metadata=ADDED)
+    source: SourceFigures | None = field(default=None, metadata=ADDED)
+    measured: bool = field(default=False, metadata=ADDED)
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange(Policy[ExchangeState, SourceSpread | None, None, bool]):
-    """Exchange rows if balance and undivided panes would have saved more than an exchange costs.
+class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | None]):
+    """Exchange rows by the policy that is predicted to be the fastest, if it is faster than rows that stay.
 
-    The policy observes None after a batch with an exchange, which shows nothing of the source's partitions. It knows
-    nothing (None) of a batch in advance. Its costs may differ from call to call, as batches show them: rows are no
-    longer exchanged once that costs more than it saves. Only exchanged batches show the cost, so if it is assumed to be
-    too high, but not by far, some are exchanged to measure it.
+    The value of a decision is the name of the splitting policy, or None: rows stay where they are read. A policy is
+    chosen for every batch, but rows are first exchanged after several batches in a row in which that would have paid.
+
+    The policy observes None after a batch with an exchange, which shows nothing of the source's partitions. Its costs may
+    differ from call to call, as batches show them: rows are no longer exchanged once that costs more than it saves. Only
+    exchanged batches show the cost, so if it is assumed to be too high, but not by far, some are exchanged to measure it.
 
     growth   exponent of the partial's size: n rows leave n^growth; the default is for queries that do not declare it
-
-    For a pane in c partitions, undivided panes leave c^(growth - 1) of the rows to merge, rather than 1 / c; and the
-    fixed cost of a window is not saved. Without these two corrections, small panes were exchanged at 1.7 times the cost
-    of leaving them (docs/reproductions.md, own-routing).
     """
 
     State = ExchangeState
@@ -103,55 +90,82 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, None, bool]):
 
     def observe(self, state: ExchangeState, measured: SourceSpread | None) -> ExchangeState:
         if measured is None:
-            return self._after_exchange(replace(state, age=state.age + 1))
-        if not measured.row_count:
-            return replace(state, age=0)
-        figures = self.figures(measured)
-        saving, because = figures["balance"] + figures["whole_panes"], _in_words(figures)
-        seen = replace(state, needed=False, because=because, age=0, saving=saving, row_count=measured.row_count)
-        if self._pays(seen):
-            confirmed = min(state.confirmed + 1, CONFIRM)
-            return replace(seen, needed=confirmed >= CONFIRM, confirmed=confirmed, waited=0, patience=PROBE_EVERY)
-        waited = state.waited + (saving > WORTH_A_TRIAL * figures["exchange"])
-        if waited >= state.patience:
-            because += f": {TRIAL} batches are exchanged to measure that"
-            return replace(seen, needed=True, because=because, confirmed=0, waited=0)
-        return replace(seen, confirmed=0, waited=waited)
+            return replace(state, age=state.age + 1, measured=False)
+        if not sum(measured.pane_rows):
+            return replace(state, age=0, measured=False)
+        source = SourceFigures.of(measured, self.costs, self.growth)
+        return replace(state, needed=False, age=0, row_count=measured.row_count, source=source, measured=True)
 
-    def _after_exchange(self, state: ExchangeState) -> ExchangeState:
+    def worth_routing(self, state: ExchangeState, batch: ExpectedBatch) -> bool:
+        """Return whether options are needed to decide: False if no policy, however good, could be chosen."""
+        expected = self._forecast(state, replace(batch, options=()))
+        return state.needed or (expected is not None and (expected.pays or self._worth_a_trial(expected)))
+
+    def decide(self, state: ExchangeState, known: ExpectedBatch) -> tuple[ExchangeState, Decision[str | None]]:
+        """Return the state after the decision, and the policy by which the next batch is exchanged, None for no exchange.
+
+        The options of `known` may be left out if they are not worth_routing().
+        """
+        expected = self._forecast(state, known)
+        if expected is not None:
+            state = replace(state, saving=expected.saving)
+        if state.needed:
+            state = self._exchanging(state, expected)
+        elif state.measured and expected is not None:
+            state = self._reading(replace(state, measured=False), expected)
+        name = None
+        if state.needed and known.options:
+            name = known.options[0].name if expected is None else expected.fastest
+        return state, Decision("exchange", name, state.because, {} if expected is None else _figures(expected))
+
+    def _forecast(self, state: ExchangeState, batch: ExpectedBatch) -> Forecast | None:
+        """Return the predicted seconds; None without a measurement, or without an expected row."""
+        if state.source is None or not sum(batch.rows.values()):
+            return None
+        return forecast(state.source, batch, self.costs, self.growth)
+
+    def _reading(self, state: ExchangeState, expected: Forecast) -> ExchangeState:
+        """Return the state before the batch after one without an exchange."""
+        state, because = replace(state, because=_in_words(expected)), _in_words(expected)
+        if expected.routed and expected.pays:
+            confirmed = min(state.confirmed + 1, CONFIRM)
+            return replace(state, needed=confirmed >= CONFIRM, confirmed=confirmed, waited=0, patience=PROBE_EVERY)
+        waited = state.waited + self._worth_a_trial(expected)
+        if waited >= state.patience and expected.routed:
+            because += f": {TRIAL} batches are exchanged to measure that"
+            return replace(state, needed=True, because=because, confirmed=0, waited=0)
+        return replace(state, confirmed=0, waited=waited)
+
+    def _exchanging(self, state: ExchangeState, expected: Forecast | None) -> ExchangeState:
+        """Return the state before the batch after one with an exchange."""
         if state.age >= PROBE_EVERY:
             # One more batch in which an exchange pays is enough to resume it.
             because = f"measuring the source again after {PROBE_EVERY} batches"
             return replace(state, needed=False, because=because, age=0, confirmed=CONFIRM - 1)
-        if state.age < TRIAL or self._pays(state):
+        if expected is None or not expected.routed or state.age < TRIAL:
             return state
-        cost = self.costs.exchanging(state.row_count)
-        because = f"an exchange would save {(state.saving or 0.0) * 1e3:.0f} ms, but has cost {cost * 1e3:.0f} ms"
+        because = _in_words(expected)
+        if expected.pays:
+            return replace(state, because=because)
         patience = min(2 * state.patience, LONGEST_WAIT)
         return replace(state, needed=False, because=because, age=0, confirmed=0, waited=0, patience=patience)
 
-    def _pays(self, state: ExchangeState) -> bool:
-        return state.saving is None or state.saving > self.costs.exchanging(state.row_count)
-
-    def decide(self, state: ExchangeState, known: None = None) -> tuple[ExchangeState, Decision[bool]]:  # noqa: ARG002
-        cost = self.costs.exchanging(state.row_count)
-        figures = {} if state.saving is None else {"saving": state.saving, "exchange": cost}
-        return state, Decision("exchange", state.needed, state.because, figures)
-
-    def figures(self, spread: SourceSpread) -> dict[str, float]:
-        """Return the seconds saved by balance and undivided panes, the cost of an exchange, and partitions per pane."""
-        partitions = spread.partials / spread.panes if spread.panes else 1.0
-        merging = max(0.0, spread.merge_seconds - spread.panes * self.costs.window)
-        return {
-            "balance": max(spread.busy, default=0.0) - sum(spread.busy) / max(spread.workers, 1),
-            "whole_panes": merging * (1 - float(power(partitions, self.growth - 1))),
-            "exchange": self.costs.exchanging(spread.row_count),
-            "partitions": partitions,
-        }
+    def _worth_a_trial(self, expected: Forecast) -> bool:
+        return expected.saving > WORTH_A_TRIAL * expected.seconds.exchange
 
 
-def _in_words(figures: Mapping[str, float]) -> str:
-    return (
-        f"balance would save {figures['balance'] * 1e3:.0f} ms, whole panes {figures['whole_panes'] * 1e3:.0f} ms "
-        f"({figures['partitions']:.2f} partitions a pane), an exchange costs {figures['exchange'] * 1e3:.0f} ms"
-    )
+def _figures(expected: Forecast) -> Mapping[str, float]:
+    """Return the predicted seconds of each way, the exchange's part of them, and what it would save if it were free."""
+    ways = {name: seconds.total for name, seconds in expected.routed.items()}
+    exchange = expected.best_case.exchange
+    return {AS_READ: expected.as_read.total, **ways, "exchange": exchange, "saving": expected.saving}
+
+
+def _in_words(expected: Forecast) -> str:
+    read, routed = expected.as_read, expected.seconds
+    if not expected.routed:
+        return f"as read {read}: an exchange takes at least {routed}"
+    if not expected.pays:
+        return f"as read {read}: {expected.fastest}, the fastest exchange, takes {routed}"
+    reason = "balance" if read.lift - routed.lift >= read.merge - routed.merge else "fewer merges"
+    return f"{expected.fastest} for {reason}: {routed}, as read {read}"

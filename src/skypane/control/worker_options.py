@@ -22,20 +22,21 @@ class WorkerOptions:
     wlq_workers  maximum number of tasks that combine, or of shards of a continuous skyline's front, which stays whole
                  in the driver while comparing its rows there is faster; defaults to the default parallelism
     splitting    how rows are exchanged, if they are: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in
-                 turn), "AS" (splits panes larger than usual), "AS_PID" (splits as few of them as it takes to keep up)
+                 turn), "AS" (splits panes larger than usual), "AS_PID" (splits as few of them as it takes to keep up);
+                 None: for each batch, the way that is predicted to be the fastest
     elastic      policy that changes both numbers while the query runs: Fuzzy(), Model(latency="2 s"), Threshold();
                  None keeps them
     """
 
     plq_workers: int | None = None
     wlq_workers: int | None = None
-    splitting: str | Splitting = "PB_RR"
+    splitting: str | Splitting | None = None
     elastic: Elasticity | None = None
 
     def __post_init__(self) -> None:
         # Both raise ConfigError on invalid values.
         self._numbers(1)
-        splitting(self.splitting)
+        self.splitting_policy()
         if not isinstance(self.elastic, Elasticity | None):
             raise ConfigError(
                 f"elastic must be {' or '.join(f'{name}()' for name in Registered(registry))}, with max_workers=, or "
@@ -60,6 +61,10 @@ class WorkerOptions:
                     f"widen max_workers, least_{stage}, most_{stage}"
                 )
         return first, policy
+
+    def splitting_policy(self) -> Splitting | None:
+        """Return the policy that is set, if one is; raise ConfigError if none has its name."""
+        return None if self.splitting is None else splitting(self.splitting)
 
     def _numbers(self, default: int) -> Workers:
         plq, wlq = self.plq_workers, self.wlq_workers

@@ -64,7 +64,8 @@ class SourceSection(Section):
 class WorkersSection(Section):
     """The splitting of panes and the numbers of workers."""
 
-    splitting: Splitting = "PB_RR"
+    #: by default the fastest way, for each batch
+    splitting: Splitting | None = None
     plq_workers: PositiveInt | None = None
     wlq_workers: PositiveInt | None = None
     #: policy that changes them while a stream runs; by default they are fixed

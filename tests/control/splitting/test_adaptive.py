@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.control.splitting.loop import rows_by_worker, run
+from tests.control.splitting.loop import run
 
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Share, SplittingSample, UpcomingBatch
@@ -95,7 +95,7 @@ def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
     state = policy.observe(policy.init(), SplittingSample(None, (theta,)))
     _, decision = policy.decide(state, UpcomingBatch(rows, len(loads), tuple(loads)))
     assert {pane: sum(share.rows for share in shares) for pane, shares in decision.value.shares.items()} == rows
-    assert sum(rows_by_worker(decision.value, rows)) == sum(rows.values())
+    assert sum(decision.value.rows_by_worker(rows)) == sum(rows.values())
 
 
 @pytest.mark.long

@@ -6,7 +6,6 @@ from typing import ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.control.splitting.loop import rows_by_worker
 
 from skypane.control.splitting import (
     POLICIES,
@@ -84,7 +83,7 @@ def test_one_wrong_share_among_others_is_refused():
 
 def test_rows_of_a_batch_that_go_to_everyone_by_hand():
     """From worker 1 on: four rows to 1, 2, 0, 1, and the one of the next pane to 2."""
-    assert rows_by_worker(Routing(3, everywhere=True, turn=1), {0: 4, 1: 1}) == [1, 2, 2]
+    assert Routing(3, everywhere=True, turn=1).rows_by_worker({0: 4, 1: 1}) == (1, 2, 2)
 
 
 def test_routing_needs_a_worker():
@@ -104,8 +103,11 @@ def test_rows_by_worker_are_those_of_row_by_row(workers, everywhere, rows, data)
     routing = Routing(workers, shares, everywhere=everywhere, turn=data.draw(st.integers(0, workers - 1)))
     expected, sent = [0] * workers, 0
     for pane, count in rows.items():
+        owners = set()
         for row in range(count):
             in_turn = everywhere and pane not in shares
-            expected[routing.owner(pane, sent if in_turn else row)] += 1
+            owners.add(worker := routing.owner(pane, sent if in_turn else row))
+            expected[worker] += 1
             sent += in_turn
-    assert rows_by_worker(routing, rows) == expected
+        assert routing.partitions(pane, count) == len(owners)
+    assert routing.rows_by_worker(rows) == tuple(expected)

@@ -16,13 +16,16 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from skypane.control.splitting.adaptive import AdaptiveSplitting, PidSplitting
+from skypane.control.splitting.pid import FALLBACK
 from skypane.control.splitting.routing import Routing, Share
 from skypane.control.splitting.splitting_policy import SplittingPolicy, SplittingSample, UpcomingBatch
 from skypane.control.splitting.static import PaneRoundRobin, TupleRoundRobin
 from skypane.types import ConfigError
 
 __all__ = [
+    "CHOICE",
     "POLICIES",
+    "STATIC",
     "AdaptiveSplitting",
     "PaneRoundRobin",
     "PidSplitting",
@@ -41,6 +44,13 @@ Splitting: TypeAlias = SplittingPolicy[Any]
 POLICIES: dict[str, Splitting] = {
     policy.name: policy for policy in (PaneRoundRobin(), TupleRoundRobin(), AdaptiveSplitting(), PidSplitting())
 }
+
+STATIC: tuple[Splitting, ...] = (PaneRoundRobin(), TupleRoundRobin())
+"""The policies that decide at once, however many panes there are."""
+
+CHOICE: tuple[Splitting, ...] = (*STATIC, AdaptiveSplitting(), PidSplitting(gains=FALLBACK))
+"""The policies among which a stream chooses for each batch. AS_PID has gains from the start: it is chosen now and then,
+so that an experiment that finds them would hardly show how its own alpha works."""
 
 
 def splitting(policy: str | Splitting) -> Splitting:

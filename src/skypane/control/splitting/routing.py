@@ -62,6 +62,41 @@ class Routing:
                 row -= share.rows
         return (self.turn + row) % self.workers if self.everywhere else pane % self.workers
 
+    def partitions(self, pane: int, rows: int) -> int:
+        """Return the number of workers that get any of a pane's `rows` rows."""
+        if pane in self.shares:
+            divided = zip(self.shares[pane], self._divided(pane, rows), strict=True)
+            return len({share.worker for share, part in divided if part})
+        return min(rows, self.workers if self.everywhere else 1)
+
+    def rows_by_worker(self, rows: Mapping[int, int]) -> tuple[int, ...]:
+        """Return how many of these rows, given by pane, each worker gets: as many as owner() sends it one by one.
+
+        A runtime that knows only the proportions of a pane's shares meets them to within one slot.
+        """
+        loads = [0] * self.workers
+        in_turn = 0
+        for pane, count in rows.items():
+            if pane in self.shares:
+                for share, part in zip(self.shares[pane], self._divided(pane, count), strict=True):
+                    loads[share.worker] += part
+            elif self.everywhere:
+                in_turn += count
+            else:
+                loads[pane % self.workers] += count
+        each, rest = divmod(in_turn, self.workers)
+        return tuple(load + each + ((at - self.turn) % self.workers < rest) for at, load in enumerate(loads))
+
+    def _divided(self, pane: int, rows: int) -> list[int]:
+        """Return the rows of each share of a pane, which get them cyclically."""
+        shares = self.shares[pane]
+        cycles, rest = divmod(rows, sum(share.rows for share in shares))
+        parts = []
+        for share in shares:
+            parts.append(cycles * share.rows + min(rest, share.rows))
+            rest -= min(rest, share.rows)
+        return parts
+
     def slots(self, pane: int, count: int) -> list[int]:
         """Return the workers of `count` equally likely slots for the pane's rows, in proportion to its shares.
 

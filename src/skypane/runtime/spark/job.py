@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame
 
 from skypane import kernels, notebook
 from skypane.control.parallelism import Workers
-from skypane.control.splitting import splitting
 from skypane.control.worker_options import WorkerOptions
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
@@ -86,7 +85,7 @@ class Job:
             # Absolute, because Java resolves a relative path against the folder in which it was started.
             checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
             sinks=sinks,
-            splitting=splitting(workers.splitting),
+            splitting=workers.splitting_policy(),
             costs=costs_of(rows.sparkSession),
             elastic=elastic,
             limits=workers.plq_workers is not None,

@@ -10,10 +10,11 @@ from typing import Any, Self
 from skypane.control.cost_learning import CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
-from skypane.control.exchange import DEFAULT_GROWTH, Exchange, ExchangeState, SourceSpread
+from skypane.control.exchange import AS_READ, DEFAULT_GROWTH, Exchange, ExchangeState
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
-from skypane.control.splitting import Routing, Splitting, SplittingSample, UpcomingBatch
+from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
+from skypane.control.splitting import CHOICE, STATIC, Routing, Splitting, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
 from skypane.operators.query import GrowingQuery
 from skypane.policy import Decision
@@ -22,6 +23,10 @@ from skypane.runtime.spark.engine.utilization import panes_of, period_of, stages
 from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError, ConfigError
 
+_MOST_OWNERS = 1 << 14
+"""Panes times workers up to which AS and AS_PID are among the policies of the choice. With so many panes, panes in turn are
+balanced, or rows in turn are as good; and the driver would take longer to divide each pane than that saves."""
+
 
 @dataclass(frozen=True, slots=True)
 class ControlState:
@@ -29,21 +34,23 @@ class ControlState:
 
     requested  the numbers that the job requests
     workers    the numbers in force: the job's, or those set since by scale() or the elastic policy
-    splitting  state of the splitting policy
+    splitting  states of the splitting policies, by name
     expected   the panes expected in the next batch
     elastic    state of the elastic policy, if there is one
     sized      whether the source has reported that it sets the readers of each batch; not saved, as it reports it again
     costs      what the batches have shown of the costs
+    routed_by  name of the policy that routes the current batch; not saved, as it is decided before each batch
     """
 
     requested: Workers
     workers: Workers
     exchange: ExchangeState
     costs: LearnedState
-    splitting: Any
+    splitting: Mapping[str, Any]
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
     elastic: ElasticState | None = None
     sized: bool = False
+    routed_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,8 @@ class BatchDecisions:
     """The decisions for one batch.
 
     routing    the worker of each pane; None: rows stay where they are read
-    splitting  name of the splitting policy, with the reason for the panes' owners
+    splitting  name of the splitting policy, with the reason for the panes' owners; "as read" if the stream chooses it,
+               and rows stay where they are read
     tasks      maximum number of tasks that read rows without a routing; None: one per partition of the source
     elastic    decision of the elastic policy, if a control interval has ended
     """
@@ -69,12 +77,13 @@ class BatchDecisions:
 class ControlLoop:
     """The policies of one query, and the workers that its job requests.
 
+    splitting  the policy that routes rows if they are exchanged; None: the fastest one of CHOICE, for each batch
     costs    calibrated costs, which those that the batches show replace
     limits   whether the job sets the number of tasks that lift, which is then their maximum
     growth   exponent with which the query's partials grow with their rows
     """
 
-    splitting: Splitting
+    splitting: Splitting | None
     requested: Workers
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
@@ -90,6 +99,11 @@ class ControlLoop:
         return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth)
 
     @property
+    def policies(self) -> Mapping[str, Splitting]:
+        """The splitting policies that may route a batch, by name."""
+        return {policy.name: policy for policy in (CHOICE if self.splitting is None else (self.splitting,))}
+
+    @property
     def exchange(self) -> Exchange:
         return Exchange(self.costs, self.growth)
 
@@ -99,7 +113,8 @@ class ControlLoop:
 
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
-        exchange, costs, splitting = self.exchange.init(), self.learning.init(), self.splitting.init()
+        exchange, costs = self.exchange.init(), self.learning.init()
+        splitting = {name: policy.init() for name, policy in self.policies.items()}
         return ControlState(self.requested, self.requested, exchange, costs, splitting, elastic=elastic)
 
     def snapshot(self, state: ControlState) -> dict[str, Any]:
@@ -109,7 +124,7 @@ class ControlLoop:
             "workers": asdict(state.workers),
             "exchange": self.exchange.snapshot(state.exchange),
             "costs": self.learning.snapshot(state.costs),
-            "splitting": {"policy": self.splitting.name, "state": self.splitting.snapshot(state.splitting)},
+            "splitting": {name: policy.snapshot(state.splitting[name]) for name, policy in self.policies.items()},
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
         }
@@ -132,7 +147,11 @@ class ControlLoop:
             )
             exchange = self.exchange.restore(snapshot["exchange"])
             costs = self.learning.restore(snapshot["costs"]) if "costs" in snapshot else self.learning.init()
-            splitting_name, splitting = _named(snapshot["splitting"])
+            saved = _by_name(snapshot["splitting"])
+            splitting = {
+                name: policy.restore(saved[name]) if name in saved else policy.init()
+                for name, policy in self.policies.items()
+            }
             elastic_name, elastic = _named(snapshot.get("elastic") or {"policy": None, "state": None})
         except (KeyError, TypeError, ConfigError) as error:
             raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
@@ -142,7 +161,7 @@ class ControlLoop:
             workers if requested == self.requested and not dropped else self.requested,
             exchange,
             costs,
-            self.splitting.restore(splitting) if splitting_name == self.splitting.name else self.splitting.init(),
+            splitting,
             from_json(ExpectedPanes, snapshot.get("expected")),
         )
         if self.elastic is None:
@@ -167,20 +186,36 @@ class ControlLoop:
         """Return the state after the decisions for the next batch, and the decisions, based on the expected panes."""
         state, elastic = self._elastic_decision(state)
         learned, costs = self.learning.decide(state.costs)
-        exchange_state, exchange = replace(self.exchange, costs=costs.value).decide(state.exchange)
-        state = replace(state, exchange=exchange_state, costs=learned)
-        if not exchange.value:
-            split = Decision("splitting", self.splitting.name, "rows stay where they are read")
+        batch, policy = (
+            ExpectedBatch(state.expected.next(), state.workers.plq),
+            replace(self.exchange, costs=costs.value),
+        )
+        routings = self._routings(state, batch) if policy.worth_routing(state.exchange, batch) else {}
+        options = (SplittingOption.of(name, routing.value, batch.rows) for name, (_, routing) in routings.items())
+        exchange_state, chosen = policy.decide(state.exchange, replace(batch, options=tuple(options)))
+        state = replace(state, exchange=exchange_state, costs=learned, routed_by=chosen.value)
+        exchange = Decision(chosen.what, chosen.value is not None, chosen.because, chosen.figures)
+        if chosen.value is None:
+            name = AS_READ if self.splitting is None else self.splitting.name
+            split = Decision("splitting", name, "rows stay where they are read")
             tasks = state.workers.plq if self._limited(state) else None
             return state, BatchDecisions(state.workers, costs, exchange, None, split, tasks, elastic)
-        expected = state.expected.next()
-        # The partitions of a task end with its batch, so no pane of an earlier batch is still being filled.
-        panes = UpcomingBatch(expected, state.workers.plq, open_from=max(expected, default=0) + 1)
-        splitting, routing = self.splitting.decide(state.splitting, panes)
-        split = Decision(routing.what, self.splitting.name, routing.because, routing.figures)
-        return replace(state, splitting=splitting), BatchDecisions(
+        after, routing = routings[chosen.value]
+        split = Decision(routing.what, chosen.value, routing.because, routing.figures)
+        return replace(state, splitting={**state.splitting, chosen.value: after}), BatchDecisions(
             state.workers, costs, exchange, routing.value, split, elastic=elastic
         )
+
+    def _routings(self, state: ControlState, batch: ExpectedBatch) -> dict[str, tuple[Any, Decision[Routing]]]:
+        """Return how each policy would route a batch, with its state after that."""
+        # The partitions of a task end with its batch, so no pane of an earlier batch is still being filled.
+        panes = UpcomingBatch(batch.rows, batch.workers, open_from=max(batch.rows, default=0) + 1)
+        few = self.splitting is not None or len(batch.rows) * batch.workers <= _MOST_OWNERS
+        return {
+            name: policy.decide(state.splitting[name], panes)
+            for name, policy in self.policies.items()
+            if few or policy in STATIC
+        }
 
     def _limited(self, state: ControlState) -> bool:
         """Return whether the number of workers limits the tasks that read a batch without an exchange.
@@ -214,20 +249,32 @@ class ControlLoop:
         row_counts: Counter[int] = Counter()
         for work in partitions:
             row_counts[work.pane] += work.rows
-        spread = None if measured.exchanged else _spread(measured, len(row_counts), len(partitions), state.workers.plq)
-        # Without an exchange the source has split the panes, so the splitting policy learns the sizes of whole panes.
-        sizes = (work.rows for work in partitions) if measured.exchanged else row_counts.values()
-        sample = SplittingSample(period_of(measured) if measured.exchanged else None, tuple(sizes))
+        spread = None if measured.exchanged else _spread(measured, tuple(row_counts.values()), state.workers.plq)
         costs, decided = self.learning.decide(self.learning.observe(state.costs, measured))
         return replace(
             state,
             exchange=replace(self.exchange, costs=decided.value).observe(state.exchange, spread),
             costs=costs,
-            splitting=self.splitting.observe(state.splitting, sample),
+            splitting=self._split(state, measured, row_counts),
             expected=state.expected.observe(row_counts),
             elastic=self._elastic_after(state.elastic, measured),
             sized=state.sized or measured.sized,
+            routed_by=None,
         )
+
+    def _split(self, state: ControlState, measured: BatchMeasurements, panes: Mapping[int, int]) -> dict[str, Any]:
+        """Return the states of the splitting policies after a batch.
+
+        A policy learns the sizes of its own partitions, or those of whole panes if the source or another policy has
+        split them. The workers' utilisation says the same to all: whether panes must be split more.
+        """
+        period = period_of(measured) if measured.exchanged else None
+        whole = SplittingSample(period, tuple(panes.values()))
+        own = SplittingSample(period, tuple(work.rows for work in panes_of(measured))) if measured.exchanged else whole
+        return {
+            name: policy.observe(state.splitting[name], own if state.routed_by in {None, name} else whole)
+            for name, policy in self.policies.items()
+        }
 
     def _elastic_after(self, elastic: ElasticState | None, measured: BatchMeasurements) -> ElasticState | None:
         if self.elastic is None or elastic is None:
@@ -245,12 +292,17 @@ def _either(saved: Mapping[str, Any], key: str, before: str) -> Any:
     return saved[key] if key in saved else saved[before]
 
 
-def _spread(measured: BatchMeasurements, panes: int, partials: int, workers: int) -> SourceSpread:
+def _by_name(saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the snapshots of splitting policies by name; version 0.2 wrote that of one policy."""
+    return dict([_named(saved)]) if "state" in saved else saved
+
+
+def _spread(measured: BatchMeasurements, pane_rows: tuple[int, ...], workers: int) -> SourceSpread:
     return SourceSpread(
         row_count=sum(task.rows for task in measured.tasks),
         busy=tuple(task.busy for task in measured.tasks),
-        panes=panes,
-        partials=partials,
+        pane_rows=pane_rows,
+        partials=len(panes_of(measured)),
         merge_seconds=measured.merge_seconds,
         workers=workers,
     )

@@ -19,17 +19,18 @@ from skypane.shared_plan import SharedPlan
 class JobSettings:
     """A plan, of one query or of several that share the stream, and everything needed to run it on Spark.
 
-    schema    schema of the rows
-    elastic   policy that changes the numbers of workers; None: only scale() changes them
-    limits    whether the job sets the number of tasks that lift, which is then their maximum
-    columns   schema of the rows with the columns that nobody reads, too; an earlier query may read more than the plan
+    schema     schema of the rows
+    splitting  policy that routes rows if they are exchanged; None: the fastest one, for each batch
+    elastic    policy that changes the numbers of workers; None: only scale() changes them
+    limits     whether the job sets the number of tasks that lift, which is then their maximum
+    columns    schema of the rows with the columns that nobody reads, too; an earlier query may read more than the plan
     """
 
     plan: Plan | SharedPlan
     schema: pa.Schema
     checkpoint: str
     sinks: Sinks | SharedSinks
-    splitting: Splitting
+    splitting: Splitting | None
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
