@@ -5,8 +5,8 @@
 Each micro-batch is a second of a bursty stream (I = 1, 1K, 6K) with eight criteria, in as many files as the source has
 partitions. The policies run in turn, repeatedly, so that other load on the machine affects all alike. Figures are
 medians over the batches after an exchange is confirmed, and ratios are of the same batches in the same round. "default"
-decides by the costs of the machine. The splitting policies are made to route by an exchange without cost; "as read" is
-kept from it by an exchange that never pays.
+decides by the costs of the machine. The splitting policies are made to route from the first batch on; "as read" is kept
+from it by an exchange that never pays.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -28,22 +30,16 @@ from pyspark.sql import DataFrame, SparkSession
 import skypane as sp
 from measure.tables import markdown_table, replace_between
 from skypane.control.costs import Costs
-from skypane.control.exchange import CONFIRM
+from skypane.control.exchange import AS_READ, CONFIRM, PROBE_EVERY, Exchange, ExchangeState
 from skypane_papers.streams import disordered, event_times
 
 BURSTS = (1, 1_000, 6_000)
 CRITERIA = [f"c{index}" for index in range(8)]
-FREE, NEVER = Costs(exchange=0, exchange_per_row=0), Costs(exchange=1e9)
-WAYS: dict[str, tuple[str, Costs | None]] = {
-    "PB_RR": ("PB_RR", FREE),
-    "TB_RR": ("TB_RR", FREE),
-    "AS": ("AS", FREE),
-    "AS_PID": ("AS_PID", FREE),
-    "as read": ("PB_RR", NEVER),
-    "default": ("PB_RR", None),
-}
-"""Name -> splitting policy and costs; None: those of the machine."""
-BASE = "as read"
+NEVER = Costs(exchange=1e9)
+ROUTED = ("PB_RR", "TB_RR", "AS", "AS_PID")
+CHOSEN = "default"
+WAYS = (*ROUTED, AS_READ, CHOSEN)
+BASE = AS_READ
 
 
 class Cell(NamedTuple):
@@ -76,23 +72,33 @@ def source(spark: SparkSession, folder: Path, partitions: int) -> DataFrame:
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", partitions).parquet(str(folder))
 
 
-def run(rows: DataFrame, way: str, scratch: Path, workers: int) -> list[sp.BatchMetrics]:
+def forced(way: str) -> AbstractContextManager[Any]:
+    """Make streams that start meanwhile route their rows from the first batch on, if the way is that of a policy."""
+    if way not in ROUTED:
+        return nullcontext()
+    begun = ExchangeState(needed=True, because="made to route")
+    return patch.object(Exchange, "init", lambda _: begun)
+
+
+def run(
+    rows: DataFrame, way: str, scratch: Path, workers: int, criteria: Sequence[str] = CRITERIA
+) -> list[sp.BatchMetrics]:
     """Run a way over the stream; return what its batches told."""
-    policy, costs = WAYS[way]
     job = sp.stream(
         rows,
-        sp.Skyline(sp.from_sense(CRITERIA, ["min"] * len(CRITERIA))),
+        sp.Skyline(sp.from_sense(criteria, ["min"] * len(criteria))),
         time="time",
         window="1 second",
         slide="200 milliseconds",
-        workers=sp.WorkerOptions(plq_workers=workers, wlq_workers=workers, splitting=policy),
+        workers=sp.WorkerOptions(plq_workers=workers, wlq_workers=workers, splitting=way if way in ROUTED else None),
         checkpoint=scratch / "checkpoint",
         output=scratch / "out",
     )
-    if costs is not None:
-        job = replace(job, settings=replace(job.settings, costs=costs))
+    if way == AS_READ:
+        job = replace(job, settings=replace(job.settings, costs=NEVER))
     told: list[sp.BatchMetrics] = []
-    job.start(trigger="available now", on_batch=told.append).await_termination()
+    with forced(way):
+        job.start(trigger="available now", on_batch=told.append).await_termination()
     return told
 
 
@@ -154,6 +160,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.batches <= CONFIRM + 1:
         parser.error(f"need more than {CONFIRM + 1} batches: so many pass until an exchange is confirmed")
+    if arguments.batches > PROBE_EVERY:
+        parser.error(f"need at most {PROBE_EVERY} batches: the next one measures the source, and is not routed")
     # Each file is a partition of its own, even if it is small.
     spark = sp.session(arguments.master, "skypane-bursty", {"spark.sql.files.openCostInBytes": str(128 << 20)})
     lines = []

@@ -134,6 +134,7 @@ class BatchMetrics:
     latest_window: dict[str, int] | None
     #: whether rows were exchanged between tasks
     exchange: bool
+    #: the splitting policy; "as read" if the stream chooses it, and rows were not exchanged
     splitting: str
     plq_workers: int
     wlq_workers: int

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.choosing_driver import choosing_job
 from tests.runtime.driver import Task, assert_killed
 from tests.runtime.splitting_driver import LAST, splitting_job
 from tests.runtime.streams import (
@@ -234,6 +235,39 @@ def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None
     assert decided is not None
     assert decided.value == "AS_PID"
     assert decided.figures["alpha"] == state["pid"]["alpha"]
+    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
+
+
+def test_a_choice_holds_on_spark_and_over_a_restart(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(14, batches=8)
+    write_batches(tmp_path / "in", batches[: LAST + 1])
+    ways = [(metrics.exchange, metrics.splitting) for metrics in finish(choosing_job(spark, tmp_path))]
+    assert ways == [(False, AS_READ)] * CONFIRM + [(True, "TB_RR")] * (LAST + 1 - CONFIRM)
+    write_batches(tmp_path / "in", batches[LAST + 1 :], first=LAST + 1)
+    _chooses_on(spark, tmp_path, batches)
+
+
+@pytest.mark.slow
+def test_a_kill_keeps_the_choice(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(14, batches=8)
+    write_batches(tmp_path / "in", batches)
+    assert_killed("tests.runtime.choosing_driver", tmp_path)
+    _chooses_on(spark, tmp_path, batches)
+
+
+def _chooses_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
+    """Start again; rows are exchanged from the first batch on, by what the ledger has of the source."""
+    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    assert manifest.batch_id == LAST
+    assert manifest.control["exchange"]["source"]["partitions"] == 1
+    seen = finish(choosing_job(spark, folder))
+    assert [(batch.batch_id, batch.splitting) for batch in seen] == [(LAST + 1, "TB_RR"), (LAST + 2, "TB_RR")]
+    decided = seen[0].decision("exchange")
+    assert decided is not None
+    assert decided.value is True
+    assert decided.because.startswith("TB_RR for balance")
+    assert decided.figures["TB_RR"] < decided.figures["as read"]
     assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
 
 

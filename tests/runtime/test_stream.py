@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,16 @@ from tests.runtime.streams import (
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.control.exchange import Exchange, ExchangeState
+from skypane.control.exchange import AS_READ, Exchange, ExchangeState
 from skypane.control.placement import place_windows
+from skypane.control.predictions import ExpectedBatch
+from skypane.control.splitting import POLICIES
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
@@ -177,6 +180,32 @@ def test_answers_do_not_depend_on_workers(splitting: str, spark: SparkSession, t
     assert all(batch.sigma is not None and 1 <= batch.sigma <= batch.plq_workers for batch in seen)
     assert [batch.rho is not None and batch.rho > 0 for batch in seen] == [False, *[True] * 5]
     assert {(batch.wlq_where, batch.wlq_workers > 1) for batch in seen if batch.windows > 1} == {("spark", True)}
+    answered = windows_of(parquet_rows(tmp_path / "out"))
+    assert answered == expected(case.plan, batches)
+    assert_once_and_in_order(answered)
+
+
+@pytest.mark.usefixtures("answered_by_workers")
+def test_the_splitting_may_change_in_every_batch_and_over_a_restart(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Partials of whole panes, of split ones, and of the source's partitions merge alike in one window."""
+    case, ways = Case(SKYLINE, 50, 20), cycle([AS_READ, *POLICIES])
+
+    def in_turn(_: Exchange, state: ExchangeState, __: ExpectedBatch) -> tuple[ExchangeState, Decision[str | None]]:
+        way = next(ways)
+        return state, Decision("exchange", None if way == AS_READ else way, "it is its turn")
+
+    monkeypatch.setattr(Exchange, "worth_routing", lambda *_: True)
+    monkeypatch.setattr(Exchange, "decide", in_turn)
+    batches = late_rows(12, start=-100 * SECOND, rows=80, batches=8)
+    workers = sp.WorkerOptions(plq_workers=3, wlq_workers=2)
+    job = job_of(spark, case, tmp_path, batches[:4], output=str(tmp_path / "out"), workers=workers)
+    seen = finish(job)
+    write_batches(tmp_path / "in", batches[4:], files=case.files, first=4)
+    seen += finish(job)
+    order = [AS_READ, *POLICIES]
+    assert [batch.splitting for batch in seen] == [order[at % len(order)] for at in range(8)]
     answered = windows_of(parquet_rows(tmp_path / "out"))
     assert answered == expected(case.plan, batches)
     assert_once_and_in_order(answered)

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from skypane.control.costs import DEFAULT_COSTS
-from skypane.control.exchange import CONFIRM, Exchange, SourceSpread
+from skypane.control.exchange import CONFIRM, Exchange
+from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import from_sense
@@ -64,17 +65,22 @@ class Batch(NamedTuple):
 
     def seconds(self, policy: Exchange) -> float:
         """Return the seconds of the side that the policy takes, once it has seen some batches like this one."""
+        known = ExpectedBatch(
+            dict.fromkeys(range(self.panes), self.rows // self.panes),
+            WORKERS,
+            (SplittingOption("PB_RR", self.rows // WORKERS, (1,) * self.panes),),
+        )
         state = policy.init()
         for _ in range(CONFIRM):
-            state = policy.observe(state, self.spread())
-        return self.routed if policy.decide(state)[1].value else self.as_read
+            state, decision = policy.decide(policy.observe(state, self.spread()), known)
+        return self.as_read if decision.value is None else self.routed
 
     def spread(self) -> SourceSpread:
         """Return the engine's measurements of the batch whose rows stay."""
         return SourceSpread(
             row_count=self.rows,
             busy=(KERNELS.tuple_base * self.rows / self.sources,) * self.sources,
-            panes=self.panes,
+            pane_rows=(self.rows // self.panes,) * self.panes,
             partials=round(self.panes * self.partitions),
             merge_seconds=self.merge_seconds(self.partitions),
             workers=WORKERS,
