@@ -26,10 +26,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from measure.bursty import AS_READ, CHOSEN, ROUTED, WAYS, run, source
+from measure.bursty import CHOSEN, ROUTED, WAYS, run, source
 from measure.tables import markdown_table, replace_between
 from skypane.control.costs import DEFAULT_COSTS
-from skypane.control.exchange import CONFIRM, PROBE_EVERY
+from skypane.control.exchange import AS_READ, CONFIRM, PROBE_EVERY
 from skypane.control.measurements import BatchMeasurements, PaneWork, TaskWork
 from skypane.control.parallelism import Workers
 from skypane.runtime.sim.cost_models import INDEPENDENT_8D

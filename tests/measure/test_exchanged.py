@@ -7,9 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from measure import exchanged
-from measure.bursty import AS_READ, CHOSEN, WAYS
+from measure.bursty import CHOSEN, WAYS, run
 from measure.exchanged import PANE, SECOND, Stream, decided, model
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+
+import skypane as sp
+from skypane.control.exchange import AS_READ
 
 
 def test_the_model_leaves_rows_where_an_even_source_keeps_all_workers_busy():
@@ -47,12 +50,11 @@ def test_each_way_is_taken_and_compared(spark: SparkSession, monkeypatch: pytest
     """At small size nothing pays: what is chosen is to leave rows where they are read."""
     taken: dict[str, set[bool]] = {}
 
-    def noted(rows, way, scratch, workers, criteria):
+    def noted(rows: DataFrame, way: str, scratch: Path, workers: int, criteria: list[str]) -> list[sp.BatchMetrics]:
         told = run(rows, way, scratch, workers, criteria)
         taken[way] = {batch.exchange for batch in told}
         return told
 
-    run = exchanged.run
     monkeypatch.setattr(exchanged, "run", noted)
     line = exchanged.measured(spark, Stream(2, 1, 2, 200, 6), 1)
     assert taken == {way: {way not in {AS_READ, CHOSEN}} for way in WAYS}

@@ -29,7 +29,7 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class SetUp:
-    """A set-up on which a stream runs, whose source has one partition.
+    """A set-up on which a stream runs, whose source has one partition, and whose batches have two panes.
 
     busy      seconds to lift a batch, for one task
     exchange  seconds of an exchange
@@ -65,7 +65,8 @@ class SetUp:
         moved = decided.exchange.value
         shares = (0.5, 0.5) if moved else (1.0, 0.0)
         rows = [round(ROWS * share) for share in shares]
-        panes = [(PaneWork(0, count, 0.0),) if count else () for count in rows]
+        both = tuple(PaneWork(pane, ROWS // 2, 0.0) for pane in range(2))
+        panes = [both[:1], both[1:]] if moved else [both, ()]
         tasks = tuple(map(TaskWork, rows, (self.busy * share for share in shares), panes))
         lift = self.job + max(task.busy for task in tasks) + moved * self.exchange
         lift += self.cold * (first or (moved and not compiled))
