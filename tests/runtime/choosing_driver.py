@@ -21,7 +21,7 @@ def choosing_job(spark: SparkSession, folder: Path) -> sp.Job:
     A batch is read by one task. Its panes are uneven, so rows in turn are the fastest way.
     """
     job = job_of(spark, Task(str(folder), late=False), workers=sp.WorkerOptions(plq_workers=2, wlq_workers=1))
-    costs = Costs(exchange=0.0, exchange_per_row=0.0, window=1.0, job=100.0, threads=100.0)
+    costs = Costs(exchange=0.0, exchange_per_row=0.0, window=1.0)
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
