@@ -32,7 +32,7 @@ def spread(
 
 
 def batch(rows: int = MILLION) -> ExpectedBatch:
-    """The batch that is expected after such a one: PB_RR keeps panes whole and is even, TB_RR splits them all."""
+    """The expected batch: PB_RR keeps panes whole and is even, TB_RR splits them all."""
     panes = dict.fromkeys(range(100), rows // 100)
     whole, everywhere = SplittingOption("PB_RR", rows // 2, (1,) * 100), SplittingOption("TB_RR", rows // 2, (2,) * 100)
     return ExpectedBatch(panes, 2, (whole, everywhere))
@@ -104,7 +104,7 @@ def test_a_decision_states_its_reason_with_figures():
     )
 
 
-def test_policies_are_not_asked_where_even_the_best_case_does_not_pay():
+def test_policies_are_not_needed_where_even_the_best_case_does_not_pay():
     even = EXCHANGE.observe(EXCHANGE.init(), spread((0.51, 0.49)))
     assert not EXCHANGE.worth_routing(even, batch())
     _, decision = EXCHANGE.decide(even, replace(batch(), options=()))

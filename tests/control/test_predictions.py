@@ -62,7 +62,7 @@ def test_options_are_what_becomes_of_the_rows_one_by_one(rows, workers, sizes):
 
 @given(panes, st.integers(1, 6), figures, st.floats(0, 1), st.lists(st.integers(1, 200), max_size=5).map(tuple))
 def test_no_policy_is_faster_than_the_best_case(rows, workers, source, growth, sizes):
-    """So policies need not be asked where the best case does not pay."""
+    """So policies are not needed where the best case does not pay."""
     found = forecast(source, ExpectedBatch(rows, workers, options(rows, workers, sizes)), COSTS, growth)
     for seconds in found.routed.values():
         assert seconds.total >= found.best_case.total * (1 - 1e-12)

@@ -34,7 +34,7 @@ def test_the_map_has_a_line_for_each_source():
 
 
 @pytest.mark.parametrize(("panes", "span"), [(1, PANE), (5, SECOND)])
-def test_streams_have_the_panes_that_they_say(panes: int, span: int, tmp_path: Path):
+def test_streams_have_the_panes_of_their_shape(panes: int, span: int, tmp_path: Path):
     stream = Stream(2, panes, 3, 1_000, 3)
     stream.write(tmp_path / "in")
     files = sorted((tmp_path / "in").iterdir())

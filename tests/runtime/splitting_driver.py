@@ -20,7 +20,7 @@ LAST = 5
 def splitting_job(spark: SparkSession, folder: Path) -> sp.Job:
     """Return a job whose rows are exchanged as soon as that may be, since only balance counts.
 
-    An exchange costs nothing, and windows are said to take so long that nothing seems left for merges.
+    An exchange costs nothing, and windows are set to cost so much that nothing is left for merges.
     """
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=1, splitting="AS_PID")
     job = job_of(spark, Task(str(folder), late=False), workers=workers)

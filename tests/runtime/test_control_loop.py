@@ -348,7 +348,7 @@ def test_a_choice_among_very_many_panes_is_made_without_a_division_of_each():
     assert not {"AS", "AS_PID"} & set(figures)
 
 
-def test_a_policy_learns_the_sizes_of_its_own_partitions_and_of_whole_panes_else():
+def test_a_policy_learns_the_sizes_of_partitions_that_it_made_and_of_whole_panes_else():
     control = ControlLoop(None, Workers(2, 2))
     half = TaskWork(500, 1.0, (PaneWork(0, 500, 1.0),))
     cut = BatchMeasurements((half, half), 0.0, 4.0, exchanged=True)
@@ -373,7 +373,7 @@ def test_the_state_of_a_choice_comes_back_from_the_ledger_and_decides_alike():
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.init().splitting, "one that is set now"
 
 
-def test_a_checkpoint_of_one_policy_goes_on_by_choice():
+def test_a_checkpoint_of_one_policy_continues_by_choice():
     """A checkpoint of version 0.2, in which rows were exchanged; its source is measured again in time."""
     control = ControlLoop(None, Workers(2, 2))
     snapshot = control.snapshot(control.init())

@@ -53,7 +53,7 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], name: s
         checkpoint=folder / "checkpoint",
         output=sp.Memory(),
     )
-    # Only balance counts: an exchange is free, and windows are said to take so long that nothing seems left for merges.
+    # Only balance counts: an exchange is free, and windows cost so much that nothing is left for merges.
     free = Costs(exchange=0.0, exchange_per_row=0.0, window=1.0, job=100.0, threads=100.0)
     return finish(replace(job, settings=replace(job.settings, costs=free)))[SETTLED:]
 

@@ -48,7 +48,7 @@ class SourceSpread:
 
 @dataclass(frozen=True, slots=True)
 class SourceFigures(JsonState):
-    """What a batch without an exchange showed of the source, and of what its rows cost.
+    """Figures of the source and of the cost of its rows, from a batch without an exchange.
 
     read         rows read for each row of a pane: more than one if rows are rejected
     row_seconds  seconds to lift a row of a pane
