@@ -16,8 +16,8 @@ from skypane.control.predictions import (
     SourceSpread,
     SplittingOption,
     finished,
-    forecast,
     left,
+    predict,
 )
 from skypane.control.splitting import CHOICE, SplittingSample, UpcomingBatch
 
@@ -63,7 +63,7 @@ def test_options_are_what_becomes_of_the_rows_one_by_one(rows, workers, sizes):
 @given(panes, st.integers(1, 6), figures, st.floats(0, 1), st.lists(st.integers(1, 200), max_size=5).map(tuple))
 def test_no_policy_is_faster_than_the_best_case(rows, workers, source, growth, sizes):
     """So policies are not needed where the best case does not pay."""
-    found = forecast(source, ExpectedBatch(rows, workers, options(rows, workers, sizes)), COSTS, growth)
+    found = predict(source, ExpectedBatch(rows, workers, options(rows, workers, sizes)), COSTS, growth)
     for seconds in found.routed.values():
         assert seconds.total >= found.best_case.total * (1 - 1e-12)
     assert found.seconds.total == min(seconds.total for seconds in found.routed.values())
@@ -82,7 +82,7 @@ def test_the_batch_that_was_measured_is_predicted_as_it_was(busy, pane_rows, par
         sum(pane_rows), busy, pane_rows, partitions * len(pane_rows), merging + COSTS.window * len(pane_rows), workers
     )
     source = SourceFigures.of(spread, COSTS, growth)
-    found = forecast(source, ExpectedBatch(dict(enumerate(pane_rows)), workers), COSTS, growth)
+    found = predict(source, ExpectedBatch(dict(enumerate(pane_rows)), workers), COSTS, growth)
     assert found.as_read.lift == pytest.approx(finished(busy, workers), abs=1e-12)
     if min(pane_rows) >= partitions:
         assert found.as_read.merge == pytest.approx(merging, abs=1e-9)
@@ -106,6 +106,6 @@ def test_tasks_begin_on_the_first_free_worker():
 def test_rejected_rows_are_exchanged_too():
     """A batch of which every second row is late: its panes' rows take all of the seconds, and all rows are moved."""
     source = SourceFigures.of(SourceSpread(2_000, (1.0,), (1_000,), 1, 0.0, 2), COSTS, 0.5)
-    found = forecast(source, ExpectedBatch({7: 3_000}, 2), COSTS, 0.5)
+    found = predict(source, ExpectedBatch({7: 3_000}, 2), COSTS, 0.5)
     assert found.as_read.lift == pytest.approx(3.0)
     assert found.best_case.exchange == pytest.approx(COSTS.exchanging(6_000))

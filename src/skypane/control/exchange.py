@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.predictions import ExpectedBatch, Forecast, SourceFigures, SourceSpread, forecast
+from skypane.control.predictions import ExpectedBatch, Prediction, SourceFigures, SourceSpread, predict
 from skypane.policy import Decision, Policy
 from skypane.snapshots import ADDED, JsonState
 from skypane.types import ConfigError
@@ -98,7 +98,7 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
 
     def worth_routing(self, state: ExchangeState, batch: ExpectedBatch) -> bool:
         """Return whether options are needed to decide: False if no policy, however good, could be chosen."""
-        expected = self._forecast(state, replace(batch, options=()))
+        expected = self._predicted(state, replace(batch, options=()))
         return state.needed or (expected is not None and (expected.pays or self._worth_a_trial(expected)))
 
     def decide(self, state: ExchangeState, known: ExpectedBatch) -> tuple[ExchangeState, Decision[str | None]]:
@@ -106,7 +106,7 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
 
         The options of `known` may be left out if they are not worth_routing().
         """
-        expected = self._forecast(state, known)
+        expected = self._predicted(state, known)
         if expected is not None:
             state = replace(state, saving=expected.saving)
         if state.needed:
@@ -118,13 +118,13 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
             name = known.options[0].name if expected is None else expected.fastest
         return state, Decision("exchange", name, state.because, {} if expected is None else _figures(expected))
 
-    def _forecast(self, state: ExchangeState, batch: ExpectedBatch) -> Forecast | None:
+    def _predicted(self, state: ExchangeState, batch: ExpectedBatch) -> Prediction | None:
         """Return the predicted seconds; None without a measurement, or without an expected row."""
         if state.source is None or not sum(batch.rows.values()):
             return None
-        return forecast(state.source, batch, self.costs, self.growth)
+        return predict(state.source, batch, self.costs, self.growth)
 
-    def _reading(self, state: ExchangeState, expected: Forecast) -> ExchangeState:
+    def _reading(self, state: ExchangeState, expected: Prediction) -> ExchangeState:
         """Return the state before the batch after one without an exchange."""
         state, because = replace(state, because=_in_words(expected)), _in_words(expected)
         if expected.routed and expected.pays:
@@ -136,7 +136,7 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
             return replace(state, needed=True, because=because, confirmed=0, waited=0)
         return replace(state, confirmed=0, waited=waited)
 
-    def _exchanging(self, state: ExchangeState, expected: Forecast | None) -> ExchangeState:
+    def _exchanging(self, state: ExchangeState, expected: Prediction | None) -> ExchangeState:
         """Return the state before the batch after one with an exchange."""
         if state.age >= PROBE_EVERY:
             # One more batch in which an exchange pays is enough to resume it.
@@ -150,18 +150,18 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
         patience = min(2 * state.patience, LONGEST_WAIT)
         return replace(state, needed=False, because=because, age=0, confirmed=0, waited=0, patience=patience)
 
-    def _worth_a_trial(self, expected: Forecast) -> bool:
+    def _worth_a_trial(self, expected: Prediction) -> bool:
         return expected.saving > WORTH_A_TRIAL * expected.seconds.exchange
 
 
-def _figures(expected: Forecast) -> Mapping[str, float]:
+def _figures(expected: Prediction) -> Mapping[str, float]:
     """Return the predicted seconds of each way, the exchange's part of them, and what it would save if it were free."""
     ways = {name: seconds.total for name, seconds in expected.routed.items()}
     exchange = expected.best_case.exchange
     return {AS_READ: expected.as_read.total, **ways, "exchange": exchange, "saving": expected.saving}
 
 
-def _in_words(expected: Forecast) -> str:
+def _in_words(expected: Prediction) -> str:
     read, routed = expected.as_read, expected.seconds
     if not expected.routed:
         return f"as read {read}: an exchange takes at least {routed}"

@@ -124,7 +124,7 @@ class BatchSeconds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Prediction:
     """The seconds of the next batch, for each way that its rows may take.
 
     as_read    rows stay where they are read
@@ -156,7 +156,7 @@ class Forecast:
         return self.as_read.total - (self.seconds.total - self.seconds.exchange)
 
 
-def forecast(source: SourceFigures, batch: ExpectedBatch, costs: Costs, growth: float) -> Forecast:
+def predict(source: SourceFigures, batch: ExpectedBatch, costs: Costs, growth: float) -> Prediction:
     """Return the predicted seconds of the expected batch."""
     counts = list(batch.rows.values())
     total = sum(counts)
@@ -166,7 +166,7 @@ def forecast(source: SourceFigures, batch: ExpectedBatch, costs: Costs, growth: 
         return BatchSeconds(rows * source.row_seconds, exchange, left(counts, partitions, growth) * source.merging)
 
     as_read = [min(source.partitions, count) for count in counts]
-    return Forecast(
+    return Prediction(
         seconds(total * source.longest, as_read, 0.0),
         seconds(total / batch.workers, [1.0] * len(counts), exchange),
         {option.name: seconds(option.busiest, option.partitions, exchange) for option in batch.options},
