@@ -138,7 +138,8 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
         return replace(law(*args), value=PlacementChoice(where, shards))  # type: ignore[arg-type]
 
     monkeypatch.setattr(program, "place_rows", placed)
-    batches, emitted = late_rows(11, batches=6), []
+    batches = late_rows(11, batches=6)
+    emitted: list[list[tuple[int, str, int]]] = []
     seen: list[sp.BatchMetrics] = []
     for half in (batches[:2], batches[2:]):
         write_batches(tmp_path / "in", half, first=len(seen))

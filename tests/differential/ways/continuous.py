@@ -118,10 +118,12 @@ def by_shards(case: Case) -> Emitted:
     if len(stream.query.groups):
         return _in_forms(rng, stream, whole=0.0)
     none = FrontContents.empty(stream.points.shape[1], grouped=False)
-    form, in_place = ((ShardedFront, None), (ResidentFront, map))[int(rng.integers(2))]
-    front, emitted = form.restore(none, stream.window), []
+    front: ResidentFront | ShardedFront
+    resident = rng.random() < 0.5
+    front = ResidentFront.restore(none, stream.window) if resident else ShardedFront.restore(none, stream.window)
+    emitted = []
     for which, clock in stream.steps(rng):
-        front.rescale(ShardPlan(int(rng.integers(1, 5)), in_place=in_place))
+        front.rescale(ShardPlan(int(rng.integers(1, 5)), in_place=map if resident else None))
         emitted.append(front.step(stream.arrivals(which), clock))
     return stream.emitted(emitted)
 

@@ -2,7 +2,7 @@
 
 Points in shards (ResidentFront): a step has two parts, and in each of them the shards run at the same time:
 
-    compare   each shard takes all arrivals, stores those that it owns, and returns the start of each arrival as far as
+    start     each shard takes all arrivals, stores those that it owns, and returns the start of each arrival as far as
               its own points determine it; the start on the whole front is the maximum over the shards (paper 4, section 4)
     finish    each shard gets these starts, and returns the updates of its own points
 
@@ -40,7 +40,7 @@ from skypane.operators.fronts.front_operator import (
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.prefilter import StrongPoint, passing
 from skypane.operators.fronts.sharded_fronts import dealt, owners_by_load
-from skypane.operators.fronts.shards import PartFront, Runs, ShardPlan
+from skypane.operators.fronts.shards import ParallelMap, PartFront, Runs, ShardPlan
 from skypane.types import IntArray, Micros
 
 ONE_IN_PLACE: Final = ShardPlan(1, in_place=map)
@@ -58,7 +58,10 @@ class _Stays(NamedTuple):
 
 
 class ResidentShard(PartFront):
-    """A part of the points of a front. Between compare() and finish(), arrival i has the row number ~i."""
+    """A part of the points of a front, whose row numbers are at least 0.
+
+    Between starts_of() and finish(), arrival i has the row number ~i.
+    """
 
     def __init__(self, d: int, window: Micros) -> None:
         super().__init__(d, window)
@@ -127,6 +130,10 @@ class ResidentOperator(FrontOperator, Generic[_Shard]):
             self._shards = self._dealt(self.snapshot())
 
     @property
+    def _run(self) -> ParallelMap:
+        return self._plan.in_place or map
+
+    @property
     def shards(self) -> int:
         """The number of shards."""
         return len(self._shards)
@@ -155,19 +162,19 @@ class ResidentFront(ResidentOperator[ResidentShard]):
         return stored.at(np.argsort(stored.times, kind="stable"))
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
-        span, run = (self._clock, until), self._plan.in_place or map
+        span = (self._clock, until)
         arrivals.check(self._d, span, grouped=False)
         arrivals = self._filtered(arrivals.by_time())
         runs = owned_runs(len(arrivals.rows), [len(shard) for shard in self._shards])
-        found = list(run(lambda shard, owned: shard.starts_of(arrivals, owned, until), self._shards, runs))
+        found = list(self._run(lambda shard, owned: shard.starts_of(arrivals, owned, until), self._shards, runs))
         starts = np.maximum.reduce(found)
-        parts = run(lambda shard: shard.finish(starts, arrivals.rows, span), self._shards)
+        parts = self._run(lambda shard: shard.finish(starts, arrivals.rows, span), self._shards)
         self._clock = until
         return Updates.merged([*chain(*parts)])
 
     def _dealt(self, stored: FrontContents) -> list[ResidentShard]:
-        run, parts = self._plan.in_place or map, dealt(stored, self._plan.shards)
-        return list(run(lambda part: ResidentShard.restore(part, self.window), parts))
+        parts = dealt(stored, self._plan.shards)
+        return list(self._run(lambda part: ResidentShard.restore(part, self.window), parts))
 
     def _filtered(self, arrivals: NewPoints) -> NewPoints:
         """Drop the arrivals that are never on the front; arrivals are in order of time."""
@@ -184,25 +191,24 @@ class ResidentGroups(ResidentOperator[GroupedFronts]):
         return joined([shard.snapshot() for shard in self._shards])
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
-        run = self._plan.in_place or map
         arrivals.check(self._d, (self._clock, until), grouped=True)
         owners = self._owners_of(group_numbers(arrivals))
         parts = [arrivals.at(owners == shard) for shard in range(len(self._shards))]
-        updates = list(run(lambda shard, part: shard.step(part, until), self._shards, parts))
+        updates = list(self._run(lambda shard, part: shard.step(part, until), self._shards, parts))
         self._clock = until
         if len(self) > 2 * self._divided + _GROWN:
             self._shards = self._dealt(self.snapshot())
         return Updates.merged(updates)
 
     def _dealt(self, stored: FrontContents) -> list[GroupedFronts]:
-        run, shards, groups = self._plan.in_place or map, self._plan.shards, group_numbers(stored)
+        shards, groups = self._plan.shards, group_numbers(stored)
         sizes = np.bincount(groups)
         #: the shard of each group, and the number of points by whose groups they were chosen
         self._owners = owners_by_load(sizes.astype(np.float64) ** 2, shards)
         self._divided = len(groups)
         owners = self._owners[groups]
         parts = [stored.at(owners == shard) for shard in range(shards)]
-        return list(run(lambda part: GroupedFronts.restore(part, self.window), parts))
+        return list(self._run(lambda part: GroupedFronts.restore(part, self.window), parts))
 
     def _owners_of(self, groups: IntArray) -> IntArray:
         """Return the shard of each group; new groups go to the shards in turn."""

@@ -12,7 +12,7 @@ panes, which exist already; when many of their rows are no longer needed, the st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.control.measurements import BatchMeasurements, RunWork
-from skypane.control.placement import DueRows, place_rows
+from skypane.control.placement import DueRows, Place, place_rows
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
 from skypane.operators.fronts.row_front import ACTION
@@ -146,8 +146,9 @@ class ContinuousProgram:
             placement = place_rows(known, batch.steering.costs.value)
             client = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
             threads = ShardThreads()
-            plans = {"driver": lambda _: UNSHARDED, "threads": threads.plan, "spark": client.plan}
-            shard_plan = plans[placement.value.where](placement.value.runs)
+            plans: dict[Place, Callable[[int], ShardPlan]] = {"threads": threads.plan, "spark": client.plan}
+            in_shards = plans.get(placement.value.where)
+            shard_plan = UNSHARDED if in_shards is None else in_shards(placement.value.runs)
             updates = self._step(front, due, still, shard_plan)
             front_partials, written = self._compacted((*state.front_partials, *due), front, batch.batch_id)
         with timer("sink"):
