@@ -1,9 +1,9 @@
-"""What a step of a front costs whole, in shards that stay in threads of the driver, and in shards without state.
+"""Measure a step of a front: whole, in shards that stay in threads of the driver, and in shards without state.
 
     python -m measure.bench.front_shards [--quick]
 
 Points are drawn near a plane, so that most of those in the window are stored, and as many expire in a step as come.
-Shards run one after the other here, and CPU clocks tell what they take, so that other work on the machine moves the
+Shards run one after the other here, and CPU clocks measure them, so that other work on the machine moves the
 figures little. The critical path of a step is the CPU time outside of the shards and that of the slowest shard of each
 part of the step: what the step lasts where every shard has a core. Shards without state also get their points in files,
 and their index is built in each step; the overhead of the Spark job that runs them, Costs.job, comes on top.

@@ -25,7 +25,7 @@ class ShardThreads:
         return ShardPlan(shards, in_place=self._run)
 
     def _run(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        """Call the function as map() does, each call in a thread of its own."""
+        """Call the function as map() does, each call in another thread."""
 
         def timed(*each: Any) -> tuple[Any, float]:
             began = time.perf_counter()
