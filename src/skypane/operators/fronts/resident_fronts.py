@@ -222,8 +222,8 @@ class ResidentGroups(ResidentOperator[GroupedFronts]):
 def owned_runs(n: int, sizes: Sequence[int]) -> list[Runs]:
     """Return two runs of n arrivals for each shard, given the sizes of the shards, which become as equal as possible.
 
-    Of the runs in order, a shard gets one from the beginning and one from the end: points stored early are visited by
-    more arrivals than points stored late, and this balances them. The smallest shard gets the last run, of which most
+    A shard gets one run from the beginning and one from the end: points stored early are visited by more arrivals than
+    points stored late, and this balances them. The smallest shard gets the last run, of which most
     points remain.
     """
     quotas = _quotas(n, sizes)
