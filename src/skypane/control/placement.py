@@ -115,20 +115,19 @@ def place_rows(due: DueRows, costs: Costs) -> Decision[PlacementChoice]:
     taking, comparing = _front_work(due, costs)
     alone = taking + comparing + _moving(due, costs, 0)
     together = costs.job + (due.coming + due.stored) * costs.shard_per_row + taking + comparing / shards
-    threads, in_threads = {}, ""
+    figures, in_threads = {"alone": alone, "together": together}, ""
     if due.threads > 1:
-        threads = {"threads": costs.threads + seconds_in_threads(due, costs, due.threads)}
-        threads["threads"] += _moving(due, costs, due.threads)
-        in_threads = f"{threads['threads'] * 1e3:.0f} ms in {due.threads} threads, "
+        figures["threads"] = costs.threads + seconds_in_threads(due, costs, due.threads)
+        figures["threads"] += _moving(due, costs, due.threads)
+        in_threads = f"{figures['threads'] * 1e3:.0f} ms in {due.threads} threads, "
     because = (
         f"{due.coming} rows meet {due.stored} stored: {alone * 1e3:.0f} ms alone, {in_threads}"
         f"{together * 1e3:.0f} ms in {shards} shards, {costs.job * 1e3:.0f} ms of it for a job"
     )
-    if threads and threads["threads"] < min(alone, together):
-        place = PlacementChoice("threads", due.threads)
-    else:
-        place = PlacementChoice("spark", shards) if together < alone else PlacementChoice("driver")
-    return Decision("placement", place, because, {"alone": alone, "together": together, **threads})
+    if due.threads > 1 and figures["threads"] < min(alone, together):
+        return Decision("placement", PlacementChoice("threads", due.threads), because, figures)
+    place = PlacementChoice("spark", shards) if together < alone else PlacementChoice("driver")
+    return Decision("placement", place, because, figures)
 
 
 def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:

@@ -223,8 +223,7 @@ def owned_runs(n: int, sizes: Sequence[int]) -> list[Runs]:
     """Return two runs of n arrivals for each shard, given the sizes of the shards, which become as equal as possible.
 
     A shard gets one run from the beginning and one from the end: points stored early are visited by more arrivals than
-    points stored late, and this balances them. The smallest shard gets the last run, of which most
-    points remain.
+    points stored late, and this balances them. The smallest shard gets the last run, of which most points remain.
     """
     quotas = _quotas(n, sizes)
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
