@@ -108,6 +108,15 @@ def test_threads_cost_what_windows_take_beyond_their_work():
     assert found.threads == pytest.approx(0.1)
 
 
+def test_threads_cost_what_a_front_takes_beyond_the_work_of_its_shards():
+    """A row is taken in each of two threads, and compared in one: 10 ms and 300 ms."""
+    due = DueRows(100_000, 150_000, 2, threads=2)
+    work = 100_000 * (BASE.front_per_row + 200_000 * BASE.front_per_pair / 2)
+    found = costs(after(*[answered(due, "threads", work + 0.04, work, work)] * ENOUGH))
+    assert found.threads == pytest.approx(0.04)
+    assert found.job == BASE.job, "no job has run"
+
+
 def test_what_was_learned_in_a_place_is_forgotten_when_windows_are_elsewhere_for_long():
     state = after(*[answered(DUE, "driver", 9.0, 1.1)] * ENOUGH)
     for batch in [answered(DUE, "threads", 0.16, 0.6, 0.6)] * (FORGOTTEN - 1):

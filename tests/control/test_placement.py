@@ -106,6 +106,37 @@ def test_a_front_stays_in_the_driver_until_pairs_cost_more_than_a_job(known: Due
     assert f"{known.coming} rows meet {known.stored} stored" in decision.because
 
 
+@pytest.mark.parametrize(
+    ("known", "place", "seconds"),
+    [
+        (DueRows(1_000, 10_000, 4, threads=4), PlacementChoice("driver"), {"alone": 0.0004, "threads": 0.0205}),
+        (DueRows(20_000, 100_000, 4, threads=4), PlacementChoice("threads", 4), {"alone": 0.068, "threads": 0.041625}),
+        (DueRows(20_000, 100_000, 4, threads=1), PlacementChoice("driver"), {"alone": 0.068}),  # one core
+        # A front whose shards are there already has no index to build.
+        (DueRows(20_000, 100_000, 4, threads=4, resident=4), PlacementChoice("threads", 4), {"threads": 0.0385}),
+        (DueRows(8_000, 90_000, 2, threads=2), PlacementChoice("driver"), {"alone": 0.02336, "threads": 0.034893}),
+        # Many workers against few cores of the driver.
+        (DueRows(MILLION, MILLION, 64, threads=2), PlacementChoice("spark", 64), {"alone": 45.1}),
+        (DueRows(MILLION, 200_000, 2, grouped=True, threads=2), PlacementChoice("threads", 2), {"threads": 1.02625}),
+    ],
+)  # fmt: skip
+def test_a_front_has_shards_in_threads_where_the_driver_has_cores(
+    known: DueRows, place: PlacementChoice, seconds: dict[str, float]
+):
+    decision = place_rows(known, DEFAULT_COSTS)
+    assert decision.value == place
+    for name, expected in seconds.items():
+        assert decision.figures[name] == pytest.approx(expected, rel=0.05)
+    assert (f" in {known.threads} threads" in decision.because) == (known.threads > 1)
+
+
+@given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(2, 16), st.booleans())
+def test_what_decides_is_the_least_of_three(coming: int, stored: int, workers: int, resident: bool):
+    decision = place_rows(DueRows(coming, stored, workers, threads=4, resident=4 * resident), DEFAULT_COSTS)
+    places = {"driver": "alone", "threads": "threads", "spark": "together"}
+    assert decision.figures[places[decision.value.where]] == min(decision.figures.values())
+
+
 @given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(1, 16))
 def test_shards_are_used_only_where_they_finish_sooner(coming: int, stored: int, workers: int):
     decision = place_rows(DueRows(coming, stored, workers), DEFAULT_COSTS)

@@ -82,7 +82,7 @@ def _aggregates(spark: SparkSession, task: Task) -> sp.Job:
 
 
 def _continuous(spark: SparkSession, task: Task) -> sp.Job:
-    """Half of the starts ask shards, whatever it costs; what is stored is written again every few batches."""
+    """Two of three starts ask shards, in tasks or threads; what is stored is written again every few batches."""
     for name in ("_SPARE", "_REFERENCES"):
         setattr(front_program, name, 8)
     job = sp.continuous_skyline(
@@ -90,8 +90,8 @@ def _continuous(spark: SparkSession, task: Task) -> sp.Job:
         progress=sp.Watermark(DELAY), checkpoint=task.folder / "checkpoint", output=task.folder / "out",
         late=task.folder / "late", front=task.folder / "front",
     )  # fmt: skip
-    costs = Costs(job=0.0, window=1.0, shard_per_row=0.0)
-    return replace(job, settings=replace(job.settings, costs=costs)) if task.seed % 2 else job
+    costs = (job.settings.costs, Costs(job=0.0, window=1.0, shard_per_row=0.0), Costs(job=1e6, group_per_row=1.0))
+    return replace(job, settings=replace(job.settings, costs=costs[task.seed % 3]))
 
 
 def _elastic(spark: SparkSession, task: Task) -> sp.Job:

@@ -55,17 +55,37 @@ def _after_the_shards_have_answered() -> None:
     replace_method(ShardClient, "_responses", answers)
 
 
+def _after_the_threads_have_compared() -> None:
+    def compacted(original: Callable[..., Any], *args: Any) -> None:
+        original(*args)
+        die()
+
+    def two(original: Callable[..., Any], *args: Any) -> Any:
+        return replace(original(*args), value=PlacementChoice("threads", 2))
+
+    replace_method(program, "place_rows", two)
+    replace_method(program.ContinuousProgram, "_compacted", compacted)
+
+
+PLACES = (
+    PlacementChoice("driver"),
+    PlacementChoice("threads", 2),
+    PlacementChoice("spark", 2),
+    PlacementChoice("threads", 3),
+    PlacementChoice("spark", 3),
+)
+
+
 def _here_and_there(original: Callable[..., Any], due: DueRows, *args: Any) -> Any:
-    """Ask shards in two of three batches, so that a kill may come before, between or after both ways."""
-    shards = due.coming % 3
-    place = PlacementChoice("spark", shards + 1) if shards else PlacementChoice("driver")
-    return replace(original(due, *args), value=place)
+    """Compare in the driver, in threads and in tasks, so that a kill may come before, between or after any two ways."""
+    return replace(original(due, *args), value=PLACES[due.coming % len(PLACES)])
 
 
 CRASHES = driver.CRASHES | {
     "before the front moves": _before_the_front_moves,
     "after the front moves": _after_the_front_moves,
     "after the shards have answered": _after_the_shards_have_answered,
+    "after the threads have compared": _after_the_threads_have_compared,
 }
 
 

@@ -33,6 +33,7 @@ from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_
 
 import skypane as sp
 from skypane.control.costs import Costs
+from skypane.control.placement import PlacementChoice
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan
 from skypane.runtime import local
@@ -121,6 +122,53 @@ def test_any_number_of_shards_on_workers_emits_the_same_updates(
     assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
     written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
     assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
+
+
+@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
+def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_updates(
+    by: tuple[str, ...], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With a start in the middle, which makes the front again from its partials."""
+    places = [("threads", 2), ("threads", 3), ("driver", 1), ("threads", 2), ("spark", 2), ("threads", 2)]
+    chosen = iter(places)
+    law = program.place_rows
+
+    def placed(*args: Any) -> Any:
+        where, shards = next(chosen)
+        return replace(law(*args), value=PlacementChoice(where, shards))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(program, "place_rows", placed)
+    batches = late_rows(11, batches=6)
+    emitted: list[list[tuple[int, str, int]]] = []
+    seen: list[sp.BatchMetrics] = []
+    for half in (batches[:2], batches[2:]):
+        write_batches(tmp_path / "in", half, first=len(seen))
+        job = job_of(spark, tmp_path, by=by, output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
+        handle = job.start(trigger="available now", on_batch=seen.append)
+        assert handle.await_termination(600)
+        emitted += [plain(table) for table in sink._tables.values()]
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    assert emitted == expected(batches, plan)
+    assert [(m.wlq_where, m.wlq_workers) for m in seen] == places
+    assert [len(m.wlq_busy) for m in seen if m.wlq_where == "threads"] == [2, 3, 2, 2]
+    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+
+
+def test_threads_compare_where_the_law_finds_them_sooner(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(program, "cores", lambda: 4)
+    write_batches(tmp_path / "in", late_rows(11, batches=4))
+    job = job_of(spark, tmp_path, by=(), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
+    dear = replace(job, settings=replace(job.settings, costs=Costs(job=1e6, front_per_pair=1.0)))
+    seen: list[sp.BatchMetrics] = []
+    assert dear.start(trigger="available now", on_batch=seen.append).await_termination(600)
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, ()))
+    assert [plain(table) for table in emitted._tables.values()] == expected(late_rows(11, batches=4), plan)
+    assert (seen[-1].wlq_where, seen[-1].wlq_workers, len(seen[-1].wlq_busy)) == ("threads", 3, 3)
+    decision = seen[-1].decision("placement")
+    assert decision is not None
+    assert "in 3 threads" in decision.because
 
 
 def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(spark: SparkSession, tmp_path: Path):

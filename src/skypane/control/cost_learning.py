@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements
-from skypane.control.placement import DueRows, DueWindows, seconds_alone, seconds_in_threads
+from skypane.control.placement import DueRows, seconds_alone, seconds_in_threads
 from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState, from_json
 from skypane.wording import seconds
@@ -157,7 +157,7 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
         if not busy:
             return state
         state = state.sampled("workers", sum(busy) / expected)
-        if measured.where == "threads" and isinstance(due, DueWindows):
+        if measured.where == "threads":
             work = seconds_in_threads(due, self.decide(state)[1].value, len(busy))
             return state.sampled("threads", _factor(measured.merge_seconds - work, base.threads, 0.0))
         sent = (due.coming + due.stored) * base.shard_per_row if isinstance(due, DueRows) else 0.0

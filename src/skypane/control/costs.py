@@ -47,7 +47,8 @@ class Costs:
     compared_per_row: float = 0.8e-6
     #: a row of a partial that a task reads to keep the keys of its part
     divided_per_row: float = 0.06e-6
-    #: overhead of tasks in threads of the driver: each starts without state, and answers go through files
+    #: overhead of windows in threads of the driver, each of which starts without state and writes a file; also taken for
+    #: the shards of a front in threads, until a stream has shown its own
     threads: float = 0.02
     #: least number of keys, in rows of a partial, from which all windows are divided by keys: smaller tables fit caches
     #: better, and merges for a window serve the next one, whereas each run of windows starts again

@@ -16,6 +16,9 @@ Place: TypeAlias = Literal["driver", "threads", "spark"]
 SHARED_MERGES: Final = 3
 """Merges of a row beyond which more windows that hold it cost nothing: two stacks share them (operators/window_query)."""
 
+FORM_LASTS: Final = 8
+"""Batches over which the cost of another form of a front is spread: a stream's batches resemble those before them."""
+
 
 @dataclass(frozen=True, slots=True)
 class DueWindows:
@@ -45,7 +48,7 @@ class PlacementChoice:
     """Where windows are answered, or where a front takes rows.
 
     where  the driver, threads of the driver, or tasks of a Spark job
-    runs   runs of consecutive windows; shards of a front
+    runs   runs of consecutive windows; shards of a front, in threads or tasks
     parts  parts into which each run is divided by the keys of its windows
     """
 
@@ -63,16 +66,20 @@ class PlacementChoice:
 class DueRows:
     """The rows of a batch for a front.
 
-    coming   number of new rows
-    stored   number of rows that the front stores
-    workers  workers, each of which may have a shard of the front
-    grouped  whether each group has its own front, so that a row is compared only with rows of its group
+    coming    number of new rows
+    stored    number of rows that the front stores
+    workers   workers, each of which may have a shard of the front
+    grouped   whether each group has its own front, so that a row is compared only with rows of its group
+    threads   threads of the driver, each of which may have a shard of the front that stays there
+    resident  shards of the front that are there from the last batch; 0 if it is whole
     """
 
     coming: int
     stored: int
     workers: int
     grouped: bool = False
+    threads: int = 0
+    resident: int = 0
 
 
 def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
@@ -99,18 +106,28 @@ def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
 def place_rows(due: DueRows, costs: Costs) -> Decision[PlacementChoice]:
     """Return where a front takes rows sooner.
 
-    Shards divide the pairs; each shard takes all new rows, and all rows have to be sent. With a front for each group, a
-    shard takes only the rows of its groups; the number and sizes of groups are not considered.
+    Shards divide the pairs; each shard takes all new rows. Those in threads stay where they are; all rows have to be
+    sent to those of a job. A front that changes its form in the driver is indexed again, which a stay in the new form
+    of a few batches must be worth. With a front for each group, a shard takes only the rows of its groups; the number
+    and sizes of groups are not considered.
     """
     shards = max(1, due.workers)
     taking, comparing = _front_work(due, costs)
-    alone = taking + comparing
+    alone = taking + comparing + _moving(due, costs, 0)
     together = costs.job + (due.coming + due.stored) * costs.shard_per_row + taking + comparing / shards
+    figures, in_threads = {"alone": alone, "together": together}, ""
+    if due.threads > 1:
+        figures["threads"] = costs.threads + seconds_in_threads(due, costs, due.threads)
+        figures["threads"] += _moving(due, costs, due.threads)
+        in_threads = f"{figures['threads'] * 1e3:.0f} ms in {due.threads} threads, "
     because = (
-        f"{due.coming} rows meet {due.stored} stored: {alone * 1e3:.0f} ms alone, "
+        f"{due.coming} rows meet {due.stored} stored: {alone * 1e3:.0f} ms alone, {in_threads}"
         f"{together * 1e3:.0f} ms in {shards} shards, {costs.job * 1e3:.0f} ms of it for a job"
     )
-    return _decision(PlacementChoice("spark", shards), because, alone, together)
+    if due.threads > 1 and figures["threads"] < min(alone, together):
+        return Decision("placement", PlacementChoice("threads", due.threads), because, figures)
+    place = PlacementChoice("spark", shards) if together < alone else PlacementChoice("driver")
+    return Decision("placement", place, because, figures)
 
 
 def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
@@ -120,14 +137,25 @@ def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
     return due.windows * costs.window + _merging(due, costs)
 
 
-def seconds_in_threads(due: DueWindows, costs: Costs, tasks: int) -> float:
+def seconds_in_threads(due: DueWindows | DueRows, costs: Costs, tasks: int) -> float:
     """Return the seconds that threads of the driver work; the fixed cost is Python code, which runs one at a time."""
+    if isinstance(due, DueRows):
+        taking, comparing = _front_work(due, costs)
+        return taking + comparing / tasks
     return due.windows * costs.window + _merging(due, costs) / tasks
 
 
 def _decision(shared: PlacementChoice, because: str, alone: float, together: float) -> Decision[PlacementChoice]:
     place = shared if together < alone else PlacementChoice("driver")
     return Decision("placement", place, because, {"alone": alone, "together": together})
+
+
+def _moving(due: DueRows, costs: Costs, shards: int) -> float:
+    """Return a batch's part of the seconds in which a front in the driver gets another form, whole or in shards.
+
+    A row that is indexed again costs no more than one that is sent to a shard.
+    """
+    return 0.0 if shards == due.resident else due.stored * costs.shard_per_row / FORM_LASTS
 
 
 def _merging(due: DueWindows, costs: Costs) -> float:

@@ -19,8 +19,8 @@ class WorkerOptions:
 
     plq_workers  maximum number of tasks that lift, and the exact number when rows are exchanged; defaults to the
                  source's partitions, or to the default parallelism when rows are exchanged
-    wlq_workers  maximum number of tasks that combine, or of shards of a continuous skyline's front, which stays whole
-                 in the driver while comparing its rows there is faster; defaults to the default parallelism
+    wlq_workers  maximum number of tasks that combine, or of shards of a continuous skyline's front, in threads of the
+                 driver or in tasks; the front stays whole while that is faster; defaults to the default parallelism
     splitting    how rows are exchanged, if they are: "PB_RR" (panes to workers in turn), "TB_RR" (rows to workers in
                  turn), "AS" (splits panes larger than usual), "AS_PID" (splits as few of them as it takes to keep up);
                  None: for each batch, the way that is predicted to be the fastest

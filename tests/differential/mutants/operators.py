@@ -259,6 +259,22 @@ OPERATORS: Final = (
         ("continuous",),
     ),
     Mutant(
+        "resident-earliest",
+        "operators/fronts/resident_fronts.py",
+        "np.maximum.reduce(found)",
+        "np.minimum.reduce(found)",
+        "a point enters when the first thread lets it, not the last",
+        ("continuous",),
+    ),
+    Mutant(
+        "resident-starts-lost",
+        "operators/fronts/resident_fronts.py",
+        "part.starts[at], part.rows[at] = starts[arrivals], rows[arrivals]",
+        "part.rows[at] = rows[arrivals]",
+        "a point enters when its own thread lets it",
+        ("continuous",),
+    ),
+    Mutant(
         "shard-starts-lost",
         "operators/fronts/sharded_fronts.py",
         "points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))",

@@ -31,9 +31,11 @@ _COSTS: Final = {
     "spark": Costs(
         job=0.0, exchange=0.0, exchange_per_row=0.0, window_per_row=1.0, shard_per_row=0.0, group_per_row=1.0
     ),
-    "threads": Costs(job=1e6, window=0.0, window_per_row=10.0, compared_per_row=10.0),
+    "threads": Costs(
+        job=1e6, window=0.0, window_per_row=10.0, compared_per_row=10.0, front_per_pair=1.0, group_per_row=1.0
+    ),
 }
-"""What the laws receive, so that they answer windows there."""
+"""What the laws receive, so that they answer windows there, and fronts take rows there."""
 
 
 class SinkError(Exception):

@@ -29,6 +29,7 @@ from skypane.operators.fronts import (
     stays,
 )
 from skypane.operators.fronts.rescalable_front import RescalableFront
+from skypane.operators.fronts.resident_fronts import ResidentFront
 from skypane.operators.fronts.sharded_fronts import ShardedFront
 from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
 from skypane.runtime import local
@@ -112,14 +113,17 @@ def by_front(case: Case) -> Emitted:
 
 
 def by_shards(case: Case) -> Emitted:
-    """Points in shards, whose number changes from step to step."""
+    """Points in shards with or without state, whose number changes from step to step."""
     rng, stream = case.rng(6), _Stream(case)
     if len(stream.query.groups):
         return _in_forms(rng, stream, whole=0.0)
     none = FrontContents.empty(stream.points.shape[1], grouped=False)
-    front, emitted = ShardedFront.restore(none, stream.window), []
+    front: ResidentFront | ShardedFront
+    resident = rng.random() < 0.5
+    front = ResidentFront.restore(none, stream.window) if resident else ShardedFront.restore(none, stream.window)
+    emitted = []
     for which, clock in stream.steps(rng):
-        front.rescale(ShardPlan(int(rng.integers(1, 5))))
+        front.rescale(ShardPlan(int(rng.integers(1, 5)), in_place=map if resident else None))
         emitted.append(front.step(stream.arrivals(which), clock))
     return stream.emitted(emitted)
 
@@ -137,11 +141,15 @@ def by_points(case: Case) -> Emitted:
     return Emitted(in_order(updates), stream.end)
 
 
+def _shards(rng: Rng) -> ShardPlan:
+    return ShardPlan(int(rng.integers(1, 5)), in_place=map if rng.random() < 0.5 else None)
+
+
 def _in_forms(rng: Rng, stream: _Stream, whole: float) -> Emitted:
     grouped = len(stream.query.groups) > 0
     front, emitted = RescalableFront(stream.points.shape[1], stream.window, grouped=grouped), []
     for which, clock in stream.steps(rng):
-        front.rescale(UNSHARDED if rng.random() < whole else ShardPlan(int(rng.integers(1, 5))))
+        front.rescale(UNSHARDED if rng.random() < whole else _shards(rng))
         emitted.append(front.step(stream.arrivals(which), clock))
         if rng.random() < 0.2:
             front = RescalableFront.restore(front.snapshot(), stream.window)
@@ -157,7 +165,7 @@ def by_rows(case: Case) -> Emitted:
         rows = stream.rows.take(pa.array(which))
         if rng.random() < 0.5:
             rows = stream.query.combine([stream.query.lift(part) for part in parts(rng, rows)])
-        emitted.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else ShardPlan(int(rng.integers(1, 4)))))
+        emitted.append(front.step(rows, clock, UNSHARDED if rng.random() < 0.6 else _shards(rng)))
         if rng.random() < 0.3:
             front = RowFront.of(stream.query, stream.rows.schema, [front.stored()], clock)
     return Emitted(from_tables(case, emitted), stream.end)

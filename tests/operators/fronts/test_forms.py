@@ -19,6 +19,7 @@ from skypane.operators.fronts import ADD, Front, FrontContents, FrontOperator, G
 from skypane.operators.fronts import grouped_fronts as grouped_module
 from skypane.operators.fronts import small_fronts as small_module
 from skypane.operators.fronts.rescalable_front import RescalableFront
+from skypane.operators.fronts.resident_fronts import ResidentFront, ResidentGroups, ResidentShard
 from skypane.operators.fronts.sharded_fronts import ShardedFront, ShardedGroups
 from skypane.operators.fronts.shards import ShardPlan, SpanFront
 from skypane.operators.fronts.small_fronts import SmallFronts
@@ -30,6 +31,8 @@ class Form(NamedTuple):
     grouped: bool
     #: whether rescale() can set the number of shards, and the least number of them
     least_shards: int | None = None
+    #: what runs shards that stay in place; None: shards have no state
+    in_place: tuple[Any, ...] = (None,)
 
     def new(self, d: int, window: int) -> FrontOperator:
         return self.restore(FrontContents.empty(d, grouped=self.grouped), window)
@@ -41,11 +44,13 @@ class Form(NamedTuple):
 FORMS = {
     "one front": Form(Front.restore, grouped=False),
     "one front in shards": Form(ShardedFront.restore, grouped=False, least_shards=1),
-    "one front in any form": Form(RescalableFront.restore, grouped=False, least_shards=0),
+    "one front in shards in place": Form(ResidentFront.restore, grouped=False, least_shards=1, in_place=(map,)),
+    "one front in any form": Form(RescalableFront.restore, grouped=False, least_shards=0, in_place=(None, map)),
     "small groups": Form(SmallFronts.restore, grouped=True),
     "groups": Form(GroupedFronts.restore, grouped=True),
     "groups in shards": Form(ShardedGroups.restore, grouped=True, least_shards=1),
-    "groups in any form": Form(RescalableFront.restore, grouped=True, least_shards=0),
+    "groups in shards in place": Form(ResidentGroups.restore, grouped=True, least_shards=1, in_place=(map,)),
+    "groups in any form": Form(RescalableFront.restore, grouped=True, least_shards=0, in_place=(None, map)),
 }
 by_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
@@ -63,7 +68,7 @@ def eager_updates(stream: Stream, groups: np.ndarray) -> list[Update]:
 def test_all_forms_are_here():
     here = {type(form.new(1, 1)) for form in FORMS.values()}
     every = concrete(FrontOperator, fronts_package)  # type: ignore[type-abstract]
-    assert here == every - {SpanFront}  # it returns spans, of points that are numbered again in each step
+    assert here == every - {SpanFront, ResidentShard}  # parts of a front, whose points are numbered again in each step
 
 
 @pytest.mark.parametrize("large", [2, 10**6], ids=["most groups large", "all groups small"])
@@ -86,7 +91,11 @@ def test_a_form_gives_the_eager_updates_wherever_the_stream_is_cut(form, large, 
             inside = np.flatnonzero((front.clock <= times) & (times < until)).tolist()
             rows = np.array(data.draw(st.permutations(inside)), np.int64)
             if form.least_shards is not None:
-                front.rescale(ShardPlan(data.draw(st.integers(form.least_shards, 3))))
+                shards, in_place = (
+                    data.draw(st.integers(form.least_shards, 3)),
+                    data.draw(st.sampled_from(form.in_place)),
+                )
+                front.rescale(ShardPlan(shards, in_place=in_place))
             new = plain(front.step(form.arrivals(points[rows], times[rows], rows, groups[rows]), until))
             for update in new:
                 (there.add if update.action == ADD else there.remove)(update.row)

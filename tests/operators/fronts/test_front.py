@@ -27,7 +27,7 @@ def test_updates_equal_those_of_the_eager_algorithm_for_any_cut(stream, cut):
 @example(Stream(np.array([[0.0], [5e-324]]), np.array([0, 0]), 1), [], 1, 1)
 def test_arrivals_that_come_and_go_unseen_make_no_difference_wherever_they_are_looked_for(stream, cut, piece, late):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(front_module, "_MANY", 1)
+        patched.setattr(front_module, "MANY", 1)
         patched.setattr(prefilter, "PIECE", piece)
         patched.setattr(prefilter, "_LATE", late)
         assert told(stream, cut) == naive.updates(*stream)

@@ -12,9 +12,11 @@ A front is a FrontOperator (front_operator.py): step(arrivals, until) returns up
     Front             front.py             one front: its points are in an index
     SmallFronts       small_fronts.py      fronts by group: one kernel call compares the points of all groups
     GroupedFronts     grouped_fronts.py    fronts by group: a Front for each large group, SmallFronts for the others
-    ShardedFront      sharded_fronts.py    one front, its points in shards that run at the same time (shards.py)
-    ShardedGroups     sharded_fronts.py    fronts by group, whole groups in shards
-    RescalableFront   rescalable_front.py  any of them except SmallFronts: the caller sets the number of shards
+    ShardedFront      sharded_fronts.py    one front, its points in shards without state, as tasks (shards.py)
+    ShardedGroups     sharded_fronts.py    fronts by group, whole groups in such shards
+    ResidentFront     resident_fronts.py   one front, its points in shards that stay in the process and run in threads
+    ResidentGroups    resident_fronts.py   fronts by group, whole groups in such shards
+    RescalableFront   rescalable_front.py  any of them except SmallFronts: the caller sets form and shards
 
 tests/operators/fronts/eager.py is the definition, one point at a time. prefilter.py drops arrivals that are never on
 the front. row_front.py works on tables; continuous_skyline.py selects the rows of a pane that must be kept until their

@@ -30,7 +30,7 @@ _LEAST_SPARE: Final = 16 * BLOCK
 _SPARE: Final = 48 * BLOCK
 """Number of free slots that is enough unless more points are stored: a rebuild then serves as many arrivals."""
 
-_MANY: Final = 4_096
+MANY: Final = 4_096
 """Number of arrivals in a step from which it pays to look for arrivals that make no difference."""
 
 _CROWDED: Final = 40
@@ -107,7 +107,7 @@ class Front(FrontOperator):
 
     def _filtered(self, arrivals: NewPoints) -> NewPoints:
         """Drop the arrivals that are never on the front; arrivals are in order of time."""
-        if len(arrivals.rows) < _MANY:
+        if len(arrivals.rows) < MANY:
             return arrivals
         unseen, self._strong = passing(arrivals.points, arrivals.times, self._strong, self.window)
         return arrivals.at(np.flatnonzero(~unseen))

@@ -46,7 +46,7 @@ class FrontRows:
 
     def step(self, rows: pa.Table, times: IntArray, until: Micros, plan: ShardPlan = UNSHARDED) -> Updates:
         """Take the rows of [clock, until), in any order; return the updates of that span, with row numbers."""
-        arrivals = self._arrivals(rows, times)
+        arrivals = self._arrivals(rows, times, plan)
         self._front.rescale(plan)
         updates = self._front.step(arrivals, until)
         self._add(rows, times)  # after the step, so that rejected rows leave no trace
@@ -54,7 +54,7 @@ class FrontRows:
 
     def currents(self, rows: pa.Table, times: IntArray, clocks: Sequence[Micros]) -> Iterator[pa.Table]:
         """Take the rows of [clock, clocks[-1]), in order of time; yield current() at each clock until the next step."""
-        arrivals = self._arrivals(rows, times)  # may replace the front
+        arrivals = self._arrivals(rows, times, UNSHARDED)  # may replace the front
         found = self._front.currents(arrivals, clocks)
         self._add(rows, times)
         return map(self._rows.at, found)
@@ -75,24 +75,32 @@ class FrontRows:
         """Return the number of rows stored."""
         return len(self._front)
 
+    @property
+    def resident(self) -> int:
+        """The number of shards that stay in this process; 0 if the front has another form."""
+        return self._front.resident
+
     def _add(self, rows: pa.Table, times: IntArray) -> None:
         if rows.num_rows:
             self._rows.add(rows, int(times.max()))
 
-    def _arrivals(self, rows: pa.Table, times: IntArray) -> NewPoints:
+    def _arrivals(self, rows: pa.Table, times: IntArray, plan: ShardPlan) -> NewPoints:
         self._rows.drop_before(self._front.clock - self._window)
         points = self._preference.points(rows)
         values = points.values
         comparable = points.lasting and self._lasting
         here = self._rows.count + self.keys.num_rows
         if rows.num_rows and (not comparable or here > 2 * len(self._front) + _SPARE):
-            values = self._rebuild(rows)
+            values = self._rebuild(rows, plan)
         first = self._rows.end
         groups = self._groups_of(rows) if self._groups else None
         return NewPoints(values, times, np.arange(first, first + rows.num_rows), groups)
 
-    def _rebuild(self, rows: pa.Table) -> FloatArray:
-        """Discard unneeded rows, and rank the others together with the new rows; return the points of the new rows."""
+    def _rebuild(self, rows: pa.Table, plan: ShardPlan) -> FloatArray:
+        """Discard unneeded rows, and rank the others together with the new rows; return the points of the new rows.
+
+        The front gets the form of `plan`.
+        """
         stored = self._front.snapshot()
         kept = np.sort(stored.rows)
         before = self._rows.at(kept)
@@ -107,7 +115,7 @@ class FrontRows:
             stored = stored._replace(groups=groups)
         numbers = np.searchsorted(kept, stored.rows)
         stored = stored._replace(points=points.values[numbers], rows=numbers)
-        self._front = RescalableFront.restore(stored, self._window)
+        self._front = RescalableFront.restore(stored, self._window, plan)
         return points.values[len(kept) :]
 
     def _groups_of(self, rows: pa.Table) -> IntArray:
@@ -153,6 +161,11 @@ class RowFront:
     def __len__(self) -> int:
         """Return the number of rows stored."""
         return len(self._rows)
+
+    @property
+    def resident(self) -> int:
+        """The number of shards of the front that stay in this process; 0 if the front has another form."""
+        return self._rows.resident
 
     def _update_table(self, updates: Updates) -> pa.Table:
         rows = self._rows.numbered(updates.rows)

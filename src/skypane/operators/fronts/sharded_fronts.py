@@ -88,7 +88,7 @@ class ShardedFront(ShardedOperator):
 
     def __init__(self, stored: FrontContents, window: Micros, plan: ShardPlan) -> None:
         super().__init__(stored, window, plan)
-        self.parts = _dealt(stored, plan.shards)
+        self.parts = dealt(stored, plan.shards)
 
     def snapshot(self) -> FrontContents:
         stored = joined(self.parts)
@@ -96,7 +96,7 @@ class ShardedFront(ShardedOperator):
 
     def rescale(self, plan: ShardPlan) -> None:
         if plan.shards != self._plan.shards:
-            self.parts = _dealt(self.snapshot(), plan.shards)
+            self.parts = dealt(self.snapshot(), plan.shards)
         self._plan = plan
 
     def step(self, arrivals: NewPoints, until: Micros) -> Updates:
@@ -140,7 +140,7 @@ class ShardedGroups(ShardedOperator):
             np.concatenate([group_numbers(stored), group_numbers(arrivals)]), return_inverse=True
         )
         known, new = codes[: len(stored.rows)], codes[len(stored.rows) :]
-        owners = _owners(_pairs(known, new, len(present)), plan.shards)
+        owners = owners_by_load(_pairs(known, new, len(present)), plan.shards)
         requests = [
             GroupShardRequest(stored.at(owners[known] == shard), arrivals.at(owners[new] == shard), self.window, until)
             for shard in range(plan.shards)
@@ -160,7 +160,7 @@ def _remaining(points: FrontContents, responses: Sequence[GroupShardResponse]) -
     return points.at(at)._replace(starts=np.concatenate([response.starts for response in responses]))
 
 
-def _dealt(stored: FrontContents, shards: int) -> list[FrontContents]:
+def dealt(stored: FrontContents, shards: int) -> list[FrontContents]:
     """Deal points, which are in order of arrival, to the shards in turn."""
     return [stored.at(slice(first, None, shards)) for first in range(shards)]
 
@@ -196,7 +196,7 @@ def _pairs(known: IntArray, new: IntArray, groups: int) -> FloatArray:
     return pairs
 
 
-def _owners(loads: FloatArray, shards: int) -> IntArray:
+def owners_by_load(loads: FloatArray, shards: int) -> IntArray:
     """Return the shard of each group, by load; the many small groups after the first ones are dealt in turn."""
     order = np.argsort(-loads, kind="stable")
     owners = np.empty(len(loads), np.int64)

@@ -2,11 +2,13 @@
 
 A shard has a part of the points, and all arrivals of the step, of which it stores some and compares the others, which
 are stored in other shards (SpanFront). A shard of groups has all points of its groups, stored and new: its updates are
-those of its groups. sharded_fronts.py divides the points into shards and combines the responses.
+those of its groups. sharded_fronts.py divides the points into shards and combines the responses. The shards of
+resident_fronts.py stay in the process and compare in the same way (PartFront).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -33,12 +35,8 @@ class Spans(NamedTuple):
         return Spans(self.starts[rows], self.ends[rows])
 
 
-class SpanFront(Front):
-    """A front whose points are numbered from 0; it records the span of each, even of points never on the front."""
-
-    def __init__(self, d: int, window: Micros, points: int) -> None:
-        super().__init__(d, window)
-        self.spans = Spans(np.empty(points, np.int64), np.empty(points, np.int64))
+class PartFront(Front):
+    """A front with a part of the points: it takes all arrivals of a step, stores some, and compares the others."""
 
     def compare(self, arrivals: NewPoints, owned: Runs, until: Micros) -> None:
         """Compare arrivals, in order of time, with all points; store those of the runs `owned`; move the clock."""
@@ -50,12 +48,14 @@ class SpanFront(Front):
             begin = last
         self._visit(arrivals.at(slice(begin, None)), span)
         self._clock = until
-        self._updates(slice(None), span)
+
+    @abstractmethod
+    def _note(self, rows: IntArray, starts: IntArray) -> None:
+        """Note the starts of arrivals that visited, (n,), as far as the points here determine them."""
 
     def _visit(self, visitors: NewPoints, span: tuple[Micros, Micros]) -> None:
         """Compare points with the stored ones, without storing them."""
         begin, n = 0, len(visitors.rows)
-        self.spans.ends[visitors.rows] = visitors.times + self.window
         while begin < n:
             at = self._size
             end = min(n, begin + len(self._rows) - at)
@@ -65,8 +65,25 @@ class SpanFront(Front):
             some = visitors.at(slice(begin, end))
             self._write(at, some)
             visit(self._slots, self._index, at, at + end - begin, self.window)
-            self.spans.starts[some.rows] = self._slots.clocks[START, at : at + end - begin]
+            self._note(some.rows, self._slots.clocks[START, at : at + end - begin])
             begin = end
+
+
+class SpanFront(PartFront):
+    """A front whose points are numbered from 0; it records the span of each, even of points never on the front."""
+
+    def __init__(self, d: int, window: Micros, points: int) -> None:
+        super().__init__(d, window)
+        self.spans = Spans(np.empty(points, np.int64), np.empty(points, np.int64))
+
+    def compare(self, arrivals: NewPoints, owned: Runs, until: Micros) -> None:
+        span = (self._clock, until)
+        self.spans.ends[arrivals.rows] = arrivals.times + self.window  # visitors are pruned elsewhere
+        super().compare(arrivals, owned, until)
+        self._updates(slice(None), span)
+
+    def _note(self, rows: IntArray, starts: IntArray) -> None:
+        self.spans.starts[rows] = starts
 
     def _filtered(self, arrivals: NewPoints) -> NewPoints:
         return arrivals  # each needs a span
@@ -132,15 +149,21 @@ RunGroupShards: TypeAlias = Callable[[Sequence[GroupShardRequest]], Iterable[Gro
 """Runs shards of groups; returns their responses in order."""
 
 
+ParallelMap: TypeAlias = Callable[..., Iterable[Any]]
+"""Calls a function as map() does, possibly several calls at once, for example in threads."""
+
+
 class ShardPlan(NamedTuple):
     """The number of shards, and the functions that run them, by default one after the other in this process.
 
-    With 0 shards a front is whole.
+    With 0 shards a front is whole. With `in_place` the shards keep their points and indexes from step to step in this
+    process, and that function runs them; without it they have no state, and get their points with each request.
     """
 
     shards: int = 0
     run_shards: RunShards = partial(map, compare_in_shard)
     run_group_shards: RunGroupShards = partial(map, step_in_shard)
+    in_place: ParallelMap | None = None
 
 
 UNSHARDED: Final = ShardPlan()

@@ -2,8 +2,8 @@
 
 lift      rows that can ever be on the front become partials of open panes                   ingest.py
 advance   the punctuation closes panes; the clock is the start of the first open one         ingest.py
-place     rows are compared in the driver, or by shards of the front on workers              control/placement.py
-step      the front takes the rows of closed panes, and emits the updates before the clock   shard_stage.py
+place     rows are compared in the driver, in threads of it, or by tasks on workers          control/placement.py
+step      the front takes the rows of closed panes, and emits the updates before the clock   shard_*.py
 compact   references to the partials from which the front can be rebuilt are kept
 
 The front in the driver is a cache, which can be rebuilt from its partials. The state only refers to partials of closed
@@ -12,7 +12,7 @@ panes, which exist already; when many of their rows are no longer needed, the st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.control.measurements import BatchMeasurements, RunWork
-from skypane.control.placement import DueRows, place_rows
+from skypane.control.placement import DueRows, Place, place_rows
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.fronts import RowFront
 from skypane.operators.fronts.row_front import ACTION
@@ -29,6 +29,7 @@ from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import ContinuousPlan
 from skypane.progress.progress_policy import ProgressState
+from skypane.runtime.resources import cores
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics
 from skypane.runtime.spark.engine.ingest import Ingest
@@ -36,6 +37,7 @@ from skypane.runtime.spark.engine.partials import PartialReader, PartialReferenc
 from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.shard_stage import ShardClient
+from skypane.runtime.spark.engine.shard_threads import ShardThreads
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.types import CheckpointError, Micros
@@ -139,10 +141,14 @@ class ContinuousProgram:
         with timer("wlq"):
             front = self._front_of(state)
             due_rows, grouped = sum(ref.rows for ref in due), bool(self._plan.query.groups)
-            known = DueRows(due_rows, len(front), batch.steering.workers.wlq, grouped)
+            workers = batch.steering.workers.wlq
+            known = DueRows(due_rows, len(front), workers, grouped, min(workers, cores()), front.resident)
             placement = place_rows(known, batch.steering.costs.value)
-            shards = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
-            shard_plan = shards.plan(placement.value.runs) if placement.value.where == "spark" else UNSHARDED
+            client = ShardClient(batch.rows.sparkSession, intake.partials, batch.batch_id)
+            threads = ShardThreads()
+            plans: dict[Place, Callable[[int], ShardPlan]] = {"threads": threads.plan, "spark": client.plan}
+            in_shards = plans.get(placement.value.where)
+            shard_plan = UNSHARDED if in_shards is None else in_shards(placement.value.runs)
             updates = self._step(front, due, still, shard_plan)
             front_partials, written = self._compacted((*state.front_partials, *due), front, batch.batch_id)
         with timer("sink"):
@@ -157,7 +163,7 @@ class ContinuousProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
-            runs=tuple(RunWork(1, busy) for busy in shards.busy),
+            runs=tuple(RunWork(1, busy) for busy in threads.busy or client.busy),
             lift_seconds=timer.seconds.get("plq", 0.0),
             due=known,
             where=placement.value.where,
@@ -168,7 +174,7 @@ class ContinuousProgram:
             answers=answers,
             rejected=rejected,
             written=merged.union(
-                written, shards.written, (ref.file for ref in chain((pane.ref for pane in level.panes), fresh))
+                written, client.written, (ref.file for ref in chain((pane.ref for pane in level.panes), fresh))
             ),
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
