@@ -25,7 +25,8 @@ from measure.tables import markdown_table, replace_between
 from skypane.control.admission import MetaData
 from skypane.control.admission.ahead import RatesAhead, rates_ahead
 from skypane.control.admission.forecasting import HoltForecaster
-from skypane.control.admission.readers import Backlog, ReaderBatch
+from skypane.control.admission.readers import Backlog, ReaderBatch, ReadersState
+from skypane.control.sizing import workers_for
 from skypane.types import FloatArray
 
 BOUND: Final = 5.0
@@ -36,8 +37,6 @@ BEGINS: Final = datetime(2026, 3, 2, 9, 28, tzinfo=UTC).timestamp()
 STATED: Final = MetaData(changes=["x10 at 09:30 UTC", "x1 at 09:32 UTC"])
 CASES: Final = tuple((rate, start) for rate in (25.0, 400.0) for start in (5.0, 30.0))
 """Rows per second at x1, and seconds that a reader takes to start."""
-FIRST: Final = 5.0
-"""Seconds of rows that the first batch has, since a query takes so long to start."""
 HISTORY: Final = 32
 
 
@@ -77,8 +76,10 @@ def run(rate: float, start: float, meta: MetaData, *, fixed: int | None = None) 
     edges = np.arange(len(FACTORS) + 1) * STEP
     arrived = np.concatenate([[0.0], np.cumsum(np.array(FACTORS) * rate * STEP)])
     policy = sp.Readers(max_readers=most(rate), latency=f"{BOUND:g} seconds")
-    state, started, forecaster = policy.init(), Started(start), HoltForecaster()
-    now, done, spent, ahead = FIRST, 0.0, 0.0, RatesAhead()
+    # A stream that has run for a while: it has learned what a row takes, and has the readers of x1.
+    state = ReadersState(workers_for(rate, SECONDS, policy.headroom), (SECONDS,))
+    started, forecaster = Started(start), HoltForecaster()
+    now, done, spent, ahead = ITSELF, 0.0, 0.0, RatesAhead()
     ends, rates, seen = [BEGINS], list[float](), 0.0
     came, waits = list[FloatArray](), list[FloatArray]()
     while done < arrived[-1] - 1e-6:
@@ -108,10 +109,10 @@ def most(rate: float) -> int:
     return round(2 * max(FACTORS) * rate * SECONDS)
 
 
-def table() -> list[list[str]]:
+def table(cases: Sequence[tuple[float, float]] = CASES) -> list[list[str]]:
     """Return a line for each case and way."""
     lines = []
-    for rate, start in CASES:
+    for rate, start in cases:
         ways = {
             "stated": run(rate, start, STATED),
             "reacting only": run(rate, start, MetaData()),

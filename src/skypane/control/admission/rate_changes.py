@@ -171,8 +171,9 @@ def _instant(text: str, given: str) -> float:
 
 
 def _clock(text: str, given: str) -> time:
+    hours, minutes, seconds = (*map(int, given.split(":")), 0)[:3]
     try:
-        return time(*map(int, given.split(":")))
+        return time(hours, minutes, seconds)
     except ValueError:
         raise ConfigError(f"{text!r}: {given} is not a time of day; it lies from 00:00 to 23:59:59") from None
 
