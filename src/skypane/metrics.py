@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from skypane import notebook
+from skypane.control.forecast import RateAhead
 from skypane.policy import Decision
 from skypane.snapshots import ADDED, fields_from_json, fields_to_json
 from skypane.types import Micros
@@ -26,6 +27,7 @@ class InputMetrics:
     lag       available rows that are in no batch yet
     offset    how far the input is read, in its own units
     waiting   seconds of event time from the next row to the last available one; None: unknown, or the lag is 0
+    expected  rate by its meta-data within the lead time, if that is higher than the forecast; None: its meta-data state none
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     """
 
@@ -37,6 +39,7 @@ class InputMetrics:
     offset: int
     state: str
     waiting: float | None = None
+    expected: float | None = None
 
     def snapshot(self) -> list[Any]:
         """Return the values without their names, for each line of Spark's offset log."""
@@ -52,7 +55,8 @@ class InputMetrics:
 class InputReport:
     """The report of a source of many inputs when a batch was planned; empty for other sources.
 
-    decisions   decisions on the number of readers, if a bound on latency sets it
+    decisions   "rate", if inputs state a rate beforehand; "readers", if a bound on latency sets their number; "assignment",
+                of inputs to readers
     """
 
     inputs: tuple[InputMetrics, ...] = ()
@@ -62,6 +66,12 @@ class InputReport:
     def backlog(self) -> int:
         """Backlog of all inputs in rows."""
         return sum(one.lag for one in self.inputs)
+
+    @property
+    def ahead(self) -> RateAhead | None:
+        """The rate that inputs state for a time to come, if they state one."""
+        found = next((decision for decision in self.decisions if decision.what == "rate"), None)
+        return None if found is None else RateAhead(float(found.value), found.because)
 
     @property
     def sized(self) -> bool:

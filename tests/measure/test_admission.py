@@ -4,8 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from measure.admission import stated_simulated
 from measure.admission.acceptance import Scale, run, table
 from measure.admission.verdict import verdict
+
+from skypane.control.admission import MetaData
 
 SMALL = Scale(topics=8, partitions=4, files=6, tcp=4, seconds=6.0, rate=1000.0, batch=500, kills=1)
 
@@ -36,3 +39,19 @@ def test_the_verdict_names_missing_duplicate_and_starved_inputs(tmp_path):
     assert (found.missing, found.twice, found.starved, found.tasks) == (3, 1, 3, 1)
     assert not found.exact
     assert found.waits.tolist() == [11.0, 12.0, 13.0, 14.0, 14.0]
+
+
+def test_a_stated_rate_has_its_readers_before_its_rows_in_virtual_time():
+    """Readers that start in half a minute: without the statement, no row of the first minute at x10 is in time."""
+    stated, reacting, every = (
+        stated_simulated.run(25.0, 30.0, meta, fixed=fixed)
+        for meta, fixed in ((stated_simulated.STATED, None), (MetaData(), None), (MetaData(), 10))
+    )
+    seconds = [one.reader_seconds for one in (reacting, stated, every)]
+    assert seconds == sorted(seconds), "the price of a statement is below that of all readers all the time"
+    share, without = (
+        float((one.waits[(one.came >= stated_simulated.STEP) & (one.came < stated_simulated.STEP + 60)] <= 5.0).mean())
+        for one in (stated, reacting)
+    )
+    assert share > 0.9
+    assert without < 0.1

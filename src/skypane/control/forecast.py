@@ -23,6 +23,14 @@ class HoltState(JsonState):
 
 
 @dataclass(frozen=True, slots=True)
+class RateAhead(JsonState):
+    """A rate in tuples per second that is stated for a time to come, or holds now by a statement, with the reason."""
+
+    rate: float
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class Holt:
     """Smoothing parameters: `level` is a, `trend` is g; both from 0 (never updated) to 1 (last observation only)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skypane.control.forecast import RateAhead
 from skypane.control.placement import DueRows, DueWindows, Place
 
 
@@ -47,6 +48,7 @@ class BatchMeasurements:
     runs            tasks of the window-level query
     lift_seconds    duration of the pane-level query
     backlog         rows that wait at the source, if it reports them
+    ahead           a rate that the source states for a time to come; None: it states none
     overrun         seconds by which the batch exceeds the trigger's interval; rows that came in them wait too
     sized           whether the source chooses the number of reader tasks by the backlog
     due             windows, or rows of a front, that the window-level query had to process
@@ -66,3 +68,4 @@ class BatchMeasurements:
     sized: bool = False
     due: DueWindows | DueRows | None = None
     where: Place = "driver"
+    ahead: RateAhead | None = None

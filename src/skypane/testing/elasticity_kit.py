@@ -65,8 +65,8 @@ def _stages(rng: np.random.Generator) -> StageSamples:
     arrived = 0 if plq is None else sum(plq.scheduled)
     backlog = int(rng.integers(0, 50_000)) if rng.random() < 0.3 else 0
     tasks = int(rng.integers(1, 9)) if rng.random() < 0.3 else None
-    used = [None if stage is None or rng.random() < 0.3 else stage.needed() for stage in (plq, wlq)]
-    return StageSamples(plq, wlq, arrived, backlog, tasks, *used)
+    used_plq, used_wlq = (None if stage is None or rng.random() < 0.3 else stage.needed() for stage in (plq, wlq))
+    return StageSamples(plq, wlq, arrived, backlog, tasks, used_plq, used_wlq)
 
 
 def _period(rng: np.random.Generator) -> SamplingPeriod:

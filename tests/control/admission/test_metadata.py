@@ -9,8 +9,8 @@ from skypane.control.admission.metadata import MetaData, averages
 from skypane.types import ConfigError, Length
 
 
-def test_there_are_the_ten_characteristics_of_the_paper():
-    assert len(fields(MetaData)) == 10
+def test_there_are_the_ten_characteristics_of_the_paper_and_changes_at_known_times():
+    assert [item.name for item in fields(MetaData)][10:] == ["changes"]
 
 
 def test_names_with_values_as_they_come_from_yaml_are_read():

@@ -26,6 +26,10 @@ def test_the_number_of_readers_follows_from_rate_backlog_and_cost_by_hand():
     _, readers, because = decided(policy, ReadersState(1, state.costs), 1_700, 8_500)
     assert readers == 4
     assert because == "1700 rows/s and 8500 waiting x 1000.0 us, bound 5 seconds -> 4 of 8 readers, 1 -> 4"
+    stated = policy.decide(ReadersState(1, state.costs), Backlog(3_600, 0, "x10 at 09:30 UTC, in 60 s"))[1]
+    assert (stated.value, stated.because) == (
+        4, "3600 rows/s (x10 at 09:30 UTC, in 60 s) and 0 waiting x 1000.0 us, bound 5 seconds -> 4 of 8 readers, 1 -> 4"
+    )  # fmt: skip
     assert decided(policy, ReadersState(1, state.costs), 1e9)[1] == 8  # no more than there may be
 
 

@@ -13,6 +13,7 @@ from skypane.control.elasticity.forecasting_policy import ModelPolicy
 from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
+from skypane.control.forecast import RateAhead
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision
@@ -75,6 +76,29 @@ def test_what_comes_is_counted_by_the_second():
     elastic = Elastic(ModelPolicy(headroom=0.0), max_workers=60, start=Workers(3, 3), every=1)
     plq = SamplingPeriod(2.0, (2.0,), (2_000,), (2_000,))
     assert after(elastic, [StageSamples(plq, None, arrived=2_000)])[1].value.plq == 1
+
+
+def test_workers_that_wait_for_a_stated_rate_are_added_and_kept_although_they_have_no_work():
+    """100 tuples/s of 5 ms are half a worker's; 1,000 are stated. One worker had work, of two; without a statement none is added."""
+    elastic = Elastic(ModelPolicy(headroom=0.0), max_workers=60, start=Workers(2, 1), every=1, idle_timeout=2)
+    shown = replace(stages(0.5), wlq=None, used_plq=1)
+    assert after(elastic, [shown] * 2)[1].value.plq == 1
+    stated = replace(shown, ahead=RateAhead(1_000.0, "x10 at 09:30 UTC, in 60 s"))
+    state, decision = after(elastic, [stated] * 9)
+    assert decision.value.plq == 5
+    assert "x10 at 09:30 UTC" in decision.because
+    assert "got no work" not in decision.because
+    state, decision = after(elastic, [shown] * 2, elastic.restore(json.loads(json.dumps(elastic.snapshot(state)))))
+    assert decision.value.plq == 1, "the statement is no longer there"
+    fuzzy = Elastic(FuzzyPolicy(), max_workers=60, start=Workers(2, 1), every=1, idle_timeout=2)
+    assert after(fuzzy, [stated] * 9) == after(fuzzy, [shown] * 9), "a policy that does not look ahead ignores it"
+
+
+def test_a_state_of_a_version_without_stated_rates_is_read():
+    elastic = Elastic(ModelPolicy(), max_workers=60)
+    before = elastic.snapshot(elastic.init())
+    del before["ahead"]
+    assert elastic.restore(before) == elastic.init()
 
 
 def waiting(rows: int, *, catch_up: str | None = "5 seconds", seconds: float = 1.0, workers: int = 2) -> str:

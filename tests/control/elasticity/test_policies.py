@@ -12,6 +12,7 @@ from skypane.control.elasticity.fuzzy import PROMPT
 from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
 from skypane.control.elasticity.situation import Situation, fitted
 from skypane.control.elasticity.threshold import ThresholdPolicy
+from skypane.control.forecast import RateAhead
 from skypane.control.parallelism import Workers
 from skypane.types import ConfigError
 
@@ -64,6 +65,18 @@ def test_a_backlog_is_worked_off_within_the_latency_bound():
     situation = replace(SITUATION, rate=1_000.0, cost_plq=1e-3, backlog=2_000)
     assert ModelPolicy(headroom=0.0, latency="2 s").propose(situation, 60).value.plq == 2
     assert ModelPolicy(headroom=0.0, latency="1 s").propose(situation, 60).value.plq == 3
+
+
+def test_a_rate_that_is_stated_counts_as_if_it_were_there_if_it_is_higher():
+    """400 tuples/s of 20 ms are the work of 8 workers, of which a tenth stays free: 9, where 40 of them take one."""
+    situation = replace(SITUATION, rate=40.0, cost_plq=20e-3, ahead=RateAhead(400.0, "x10 at 09:30 UTC, in 60 s"))
+    proposal = ModelPolicy().propose(situation, 60)
+    assert proposal.value.plq == 9
+    assert proposal.because.startswith("400 tuples/s (x10 at 09:30 UTC, in 60 s) x 20000.0 us / 0.90 -> PLQ 4 -> 9")
+    assert ModelPolicy().propose(replace(situation, rate=None), 60).value.plq == 9, "no forecast of its own yet"
+    less = ModelPolicy().propose(replace(situation, ahead=RateAhead(39.0, "x1 at 16:00 UTC")), 60)
+    assert less == ModelPolicy().propose(replace(situation, ahead=None), 60)
+    assert [policy.looks_ahead for policy in (ModelPolicy(), FuzzyPolicy(), ThresholdPolicy())] == [True, False, False]
 
 
 def test_without_a_forecast_or_a_cost_the_model_waits():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from skypane.control.forecast import RateAhead
 from skypane.metrics import InputMetrics, InputReport
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.input_metrics import from_json, to_json
@@ -46,6 +49,30 @@ def test_a_table_shows_reader_growth_and_lag_of_each_input(tmp_path):
     rows = plan.seen(120.0)
     assert from_json(to_json(rows)) == InputReport(tuple(rows))
     assert from_json({"at": {}}) is None
+
+
+def test_meta_data_let_a_rate_be_expected_before_it_comes(tmp_path):
+    """The planner's own clock is another one than that of the statement, which may be set while it runs."""
+    opens = datetime(2026, 3, 2, 9, 30, tzinfo=UTC).timestamp()
+    meta = {"changes": ["x10 at 09:30 UTC", "x1 at 16:00 UTC"]}
+    grow(tmp_path, hot=10, calm=10)
+    entries = [{"path": f"{tmp_path}/hot.csv", "meta": meta}, f"{tmp_path}/calm.csv"]
+    plan = Planner(lambda: listed(entries), 2, lead="30 seconds")
+    place = Offsets({})
+    for at in range(1, 9):
+        grow(tmp_path, hot=20, calm=20)
+        place = plan.latest(place, 1_000)
+        table = {Path(one.input).stem: one for one in plan.seen(100.0 + 2 * at, opens - 46 + 2 * at)}
+        if at == 7:
+            assert table["hot"].expected == table["hot"].forecast == 10
+    assert (table["hot"].expected, table["calm"].expected) == (100, None)
+    (decision,) = plan.decisions
+    assert (decision.what, decision.value) == ("rate", 110)
+    assert decision.because.endswith("hot.csv 100 (x10 at 09:30 UTC, in 30 s)")
+    report = from_json(json.loads(json.dumps(to_json(list(table.values()), plan.decisions))))
+    assert report is not None
+    assert report.ahead == RateAhead(110, decision.because)
+    assert table["hot"] in report.inputs
 
 
 def test_an_input_that_is_gone_keeps_its_place_in_the_table_and_one_that_joins_has_no_rate_yet(tmp_path):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from skypane.control.admission import MetaData
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.inputs_api import readers_text
@@ -16,19 +19,31 @@ from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
 
+NOTHING = MetaData()
 COST = 1e-3
 """Seconds that a reader takes for a row."""
 
 
-def run(folder: Path, policy: Readers, batches: list[int]) -> list[int]:
-    """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files."""
-    plan, place, now, tasks = Planner(lambda: listed([f"{folder}/*.csv"]), policy), Offsets({}), 0.0, []
+def run(
+    folder: Path,
+    policy: Readers,
+    batches: list[int],
+    meta: MetaData = NOTHING,
+    epoch: float = 0.0,
+    **options: Any,
+) -> list[int]:
+    """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files.
+
+    The first begins at `epoch`, in seconds since the epoch.
+    """
+    entries = [{"path": f"{folder}/*.csv", "meta": meta}]
+    plan, place, now, tasks = Planner(lambda: listed(entries), policy, **options), Offsets({}), 0.0, []
     for lines in batches:
         for at in range(8):
             with (folder / f"s{at}.csv").open("a") as file:
                 file.write("0123456\n" * lines)
         end = plan.latest(place, 4_000)
-        plan.seen(now)
+        plan.seen(now, epoch + now)
         assigned = plan.assigned(place, end)
         plan.begun(now)
         tasks.append(len(assigned))
@@ -36,7 +51,7 @@ def run(folder: Path, policy: Readers, batches: list[int]) -> list[int]:
         took = rows * COST / len(assigned)
         plan.finished(now + took)  # Spark requests more at once
         place, now = end, now + max(1.0, took)
-    assert plan.sized is not None
+    assert plan.sizing is not None
     return tasks
 
 
@@ -47,6 +62,21 @@ def test_readers_grow_with_what_comes_and_waits_and_are_given_back_after_it(tmp_
     assert tasks[7] < 4
     assert max(tasks[8:14]) == 4
     assert tasks[-1] == 1
+
+
+def test_readers_are_there_before_a_change_that_an_input_states_and_without_it_after(tmp_path):
+    """160 rows/s of 1 ms in batches of a second take one reader, ten times as many two; the change is at batch 20, ten ahead."""
+    opens = datetime(2026, 3, 2, 9, 30, tzinfo=UTC).timestamp()
+    meta = MetaData(changes=["x10 at 09:30 UTC", "x1 at 16:00 UTC"])
+    policy = Readers(max_readers=4, latency="2 seconds", idle_timeout=1)
+    batches = [20] * 20 + [200] * 6
+    for folder, stated in (("with", meta), ("without", NOTHING)):
+        (tmp_path / folder).mkdir()
+        tasks = run(tmp_path / folder, policy, batches, stated, opens - 20, lead="10 seconds")
+        early = [at for at, count in enumerate(tasks[8:20], 8) if count > 1]
+        assert (early == list(range(10, 20))) is (folder == "with"), tasks
+        assert (early == []) is (folder == "without"), tasks
+        assert min(tasks[22:]) >= 2
 
 
 def test_a_dry_run_leaves_the_readers_as_they_are(tmp_path):

@@ -7,6 +7,8 @@
          low   high                 low period, high period; together the period
 
 A bursty stream is at its peak for a percentage of the time, in periods of unknown length.
+
+`changes` is not in the paper: changes of the rate whose time is known (rate_changes.py).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast, get_args
 
+from skypane.control.admission.rate_changes import RateSchedule
 from skypane.naming import instead
 from skypane.types import ConfigError, Duration, Length, micros
 
@@ -38,6 +41,7 @@ class MetaData:
     transition              change between the two: "jump" (at once) or "trend"
     burst_percent           share of time in bursts, 0 to 100
     burst_peak              the rate in bursts
+    changes                 changes at known times: "x10 at 09:30 Europe/Zurich", a text or several; kept as a RateSchedule
 
     Raises ConfigError that names the field, its value and the remedy.
     """
@@ -52,6 +56,7 @@ class MetaData:
     transition: Transition | None = None
     burst_percent: float | None = None
     burst_peak: float | None = None
+    changes: RateSchedule | str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in _RATES:
@@ -68,6 +73,7 @@ class MetaData:
             )
         if self.burst_percent is not None and not (_is_number(self.burst_percent) and 0 <= self.burst_percent <= 100):
             raise ConfigError(f"burst_percent is a share of time, need 0 to 100, got {self.burst_percent!r}")
+        object.__setattr__(self, "changes", RateSchedule.of(self.changes))
         self._check_order()
 
     def _check_order(self) -> None:
@@ -102,6 +108,11 @@ class MetaData:
         """Return the duration with this name in seconds, or None."""
         length = getattr(self, name)
         return None if length is None else micros(length, name) / 1e6
+
+    @property
+    def schedule(self) -> RateSchedule:
+        """The changes at known times."""
+        return RateSchedule.of(self.changes)
 
     @property
     def phases(self) -> tuple[float, float] | None:

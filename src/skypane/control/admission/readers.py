@@ -33,10 +33,14 @@ class ReaderBatch:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Rows to read: the forecast rate in rows per second, and the rows that wait."""
+    """Rows to read: the rate ahead in rows per second, and the rows that wait.
+
+    because   the reason, if the rate is higher than forecast because inputs state it; else ""
+    """
 
     rate: float
     backlog: float
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
         surplus = state.surplus + 1 if wanted < state.readers else 0
         after = max(wanted, state.readers - (surplus >= self.idle_timeout))
         because = (
-            f"{known.rate:.0f} rows/s and {known.backlog:.0f} waiting x {cost * 1e6:.1f} us, bound "
+            f"{known.rate:.0f} rows/s{known.because and f' ({known.because})'} and {known.backlog:.0f} waiting x {cost * 1e6:.1f} us, bound "
             f"{micros(self.latency).words} -> {wanted} of {self.max_readers} readers, {state.readers} -> {after}"
         )
         if self.dry_run and after != state.readers:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from skypane.control.elasticity.interval import IntervalSums, StageSamples
 from skypane.control.elasticity.limits import ScalingLimits
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
-from skypane.control.forecast import Holt, HoltState
+from skypane.control.forecast import Holt, HoltState, RateAhead
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision, Policy
-from skypane.snapshots import JsonState, renamed
+from skypane.snapshots import ADDED, JsonState, renamed
 from skypane.types import ConfigError, micros
 from skypane.wording import count, counted, seconds
 
@@ -31,6 +31,7 @@ class ElasticState(JsonState):
     workers              current numbers of workers
     sums                 sums over this control interval
     backlog              tuples that wait now
+    ahead                a rate that the sources state for a time to come
     stable               control intervals since the last change of workers
     used_plq, used_wlq   workers that got any work in each of the last `idle_timeout` control intervals
     forecast             state of the forecast of the rate
@@ -45,6 +46,7 @@ class ElasticState(JsonState):
     used_wlq: tuple[int, ...] = ()
     forecast: HoltState = field(default_factory=HoltState)
     because: str = ""
+    ahead: RateAhead | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
         return ElasticState(self.bounded(self.start, self.max_workers))
 
     def observe(self, state: ElasticState, measured: StageSamples) -> ElasticState:
-        return replace(state, backlog=measured.backlog, sums=state.sums.plus(measured, self.rho_cap))
+        ahead = measured.ahead if self.policy.looks_ahead else None
+        return replace(state, backlog=measured.backlog, ahead=ahead, sums=state.sums.plus(measured, self.rho_cap))
 
     def due(self, state: ElasticState) -> bool:
         """Return whether the control interval has ended, so that decide() calls the policy."""
@@ -166,11 +169,11 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
 
         Paper 5's rules use only rho, which is measured over the workers with work: workers without work do not lower
         it, and the rules would add workers forever (docs/control.md, "Workers without work"). PLQ workers may be
-        needed as soon as panes are split more, so they are limited only while the PLQ keeps up. A WLQ worker without a
-        task could not have got one from any window.
+        needed as soon as panes are split more, so they are limited only while the PLQ keeps up, and no higher rate is
+        stated, for which workers wait. A WLQ worker without a task could not have got one from any window.
         """
         notes = []
-        for stage, keeps_up in (("plq", state.sums.mean_rho_plq < 1), ("wlq", True)):
+        for stage, keeps_up in (("plq", state.sums.mean_rho_plq < 1 and not self._rises(state)), ("wlq", True)):
             used, now = getattr(state.sums, f"used_{stage}"), getattr(state.workers, stage)
             history = self._used(state, stage)
             if not history or used >= now or not keeps_up:
@@ -180,6 +183,10 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
                 wanted = replace(wanted, **{stage: limit})
                 notes.append(f"{now - used} of {now} {stage.upper()} workers got no work")
         return wanted, notes
+
+    def _rises(self, state: ElasticState) -> bool:
+        """Return whether the sources state a higher rate than the control interval has had."""
+        return state.ahead is not None and state.ahead.rate * state.sums.seconds > state.sums.arrived
 
     def _used(self, state: ElasticState, stage: str) -> tuple[int, ...]:
         """Return the workers with work in the last control intervals, including the one that ends now."""
@@ -205,6 +212,7 @@ class Elastic(ScalingLimits, Policy[ElasticState, StageSamples, None, Workers]):
             backlog=state.backlog,
             cost_plq=cost_plq,
             cost_wlq=cost_wlq,
+            ahead=state.ahead,
         )
 
     def _waiting(self, state: ElasticState, cost: float | None, workers: int) -> float:

@@ -3,7 +3,8 @@
     rate c_plq / n = 1 - H                n workers of the operator, each with the headroom H
     n capacity c_wlq / m = 1 - H          m workers that merge the output of n workers close to saturation
 
-The backlog must be processed within the latency bound, so backlog / bound is added to the rate.
+The backlog must be processed within the latency bound, so backlog / bound is added to the rate. If the sources state a
+higher rate for a time to come than the forecast, it counts instead: its workers start before its tuples come.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ class ModelPolicy(ScalingPolicy):
     headroom: float = 0.1
     latency: Duration = "2 seconds"
     name: ClassVar[str] = "model"
+    looks_ahead: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_sizing(self.headroom, self.latency)
 
     def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
-        now, rate, cost = situation.workers, situation.rate, situation.cost_plq
+        now, rate, cost, stated = situation.workers, situation.rate, situation.cost_plq, ""
+        if situation.ahead is not None and situation.ahead.rate > (rate or 0.0):
+            rate, stated = situation.ahead.rate, f" ({situation.ahead.because})"
         if rate is None or cost is None:
             because = f"no forecast of the rate or no cost yet: PLQ stays at {now.plq}, WLQ at {now.wlq}"
             return Decision("workers", now, because)
@@ -42,7 +46,7 @@ class ModelPolicy(ScalingPolicy):
             wlq = workers_for(min(plq * capacity, rate / (1 - self.headroom)), situation.cost_wlq, self.headroom)
         after = fitted(plq, wlq, max_workers)
         because = (
-            f"{rate:.0f} tuples/s x {cost * 1e6:.1f} us / {1 - self.headroom:.2f} -> PLQ {now.plq} -> {after.plq}, "
+            f"{rate:.0f} tuples/s{stated} x {cost * 1e6:.1f} us / {1 - self.headroom:.2f} -> PLQ {now.plq} -> {after.plq}, "
             f"WLQ {now.wlq} -> {after.wlq}"
         )
         figures = {"rate": rate, "cost plq": cost, "cost wlq": situation.cost_wlq or 0.0, "headroom": self.headroom}

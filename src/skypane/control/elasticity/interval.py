@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from skypane.control.forecast import RateAhead
 from skypane.control.monitoring import SamplingPeriod, utilisation
 from skypane.snapshots import JsonState
 
@@ -15,6 +16,7 @@ class StageSamples:
 
     arrived     tuples that arrived
     backlog     tuples that wait at its end
+    ahead       a rate that the sources state for a time to come
     wlq_tasks   tasks that the WLQ had at once, beyond which workers would be idle; None: unknown
     used_plq    PLQ workers that the work would keep busy (SamplingPeriod.needed); None: the splitting policy did not
                 route the rows
@@ -28,6 +30,7 @@ class StageSamples:
     wlq_tasks: int | None = None
     used_plq: int | None = None
     used_wlq: int | None = None
+    ahead: RateAhead | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ class Fuzzy(Elasticity):
 class Model(Elasticity):
     """Workers by the model of paper 3, equations 1a and 1b.
 
+    It also adds workers for rates that inputs state for a time to come (`meta`), before their rows come.
+
     latency    time within which the backlog is processed
     headroom   H, the share of a worker that stays free
     """

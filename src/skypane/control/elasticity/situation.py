@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from skypane.control.forecast import RateAhead
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision
 
@@ -21,6 +22,7 @@ class Situation:
     backlog            tuples that wait
     cost_plq           seconds per tuple in the PLQ, None if unknown
     cost_wlq           seconds of the WLQ per tuple of the PLQ, None if unknown
+    ahead              a rate that the sources state for a time to come; None: they state none, or the policy ignores it
     """
 
     workers: Workers
@@ -31,12 +33,15 @@ class Situation:
     backlog: int = 0
     cost_plq: float | None = None
     cost_wlq: float | None = None
+    ahead: RateAhead | None = None
 
 
 class ScalingPolicy(ABC):
     """A policy without state: a pure function from situations to numbers of workers; subclasses are frozen."""
 
     name: ClassVar[str]
+    #: whether it adds workers for a rate that is only stated (Situation.ahead)
+    looks_ahead: ClassVar[bool] = False
 
     @abstractmethod
     def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:

@@ -21,6 +21,7 @@ SCHEMA = pa.schema([
     ("offset", pa.int64()),
     ("state", pa.string()),
     ("waiting", pa.float64()),
+    ("expected", pa.float64()),
 ])  # fmt: skip
 
 

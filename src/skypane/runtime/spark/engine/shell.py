@@ -252,7 +252,9 @@ class Engine:
             # A drain is not a batch of Spark, and its duration is not measured for the control policies.
             seen = before.fingerprint if drain else outcome.fingerprint
             overrun = max(0.0, timer.stop()["total"] - self._pace)
-            measured = replace(outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized)
+            measured = replace(
+                outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized, ahead=report.ahead
+            )
             control = requested if drain else self._control.observe(control, measured)
             after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
             fresh = outcome.written | self._converted

@@ -72,6 +72,7 @@ def stages_of(measured: BatchMeasurements) -> StageSamples:
         wlq_tasks=sum(run.windows for run in measured.runs),
         used_plq=plq.needed() if plq is not None and measured.exchanged else None,
         used_wlq=sum(run.windows > 0 for run in measured.runs) or None,
+        ahead=measured.ahead,
     )
 
 

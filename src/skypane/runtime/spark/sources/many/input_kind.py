@@ -37,6 +37,10 @@ class InputSpec(Protocol):
         """Format of rows that are parsed: csv or json; None: the rows need no parser."""
 
     @property
+    def meta(self) -> MetaData:
+        """Meta-data of the rate of each input that it finds."""
+
+    @property
     def claims(self) -> frozenset[str]:
         """Names and identities that no other entry may share."""
 
@@ -167,7 +171,8 @@ def described(entry: Callable[..., T], given: Mapping[str, Any], where: str) -> 
 
 
 def plain_meta(meta: MetaData) -> dict[str, Any]:
-    """Return the meta-data that is given, with durations in microseconds, which lose nothing."""
+    """Return the meta-data that is given, with durations in microseconds, which lose nothing, and changes as texts."""
     values = {item.name: getattr(meta, item.name) for item in fields(MetaData)}
+    values["changes"] = meta.schedule.texts or None
     return {name: f"{value:d} us" if isinstance(value, Length) else value for name, value in values.items()
             if value is not None}  # fmt: skip

@@ -34,7 +34,9 @@ def _with(row: InputMetrics, reported: InputMetrics | None) -> InputMetrics:
     row = replace(row, state="read" if row.state == "silent" else row.state)
     if reported is None:
         return row
-    return replace(row, reader=reported.reader, rate=reported.rate, forecast=reported.forecast)
+    return replace(
+        row, reader=reported.reader, rate=reported.rate, forecast=reported.forecast, expected=reported.expected
+    )
 
 
 def _last_reported(checkpoint: Path) -> dict[str, InputMetrics]:

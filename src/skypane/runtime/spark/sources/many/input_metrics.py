@@ -1,21 +1,22 @@
 """Metrics of inputs while they are read: their readers, rates, forecasts and lag.
 
 Rates count arriving rows, not rows read, over periods of at least a second. Forecasts are those of the paper's
-forecaster, one period ahead. The table travels as the source's latest offset, which Spark adds to the query's progress.
+forecaster, one period ahead; meta-data may let more be expected within the lead time (control/admission/ahead.py). The table travels as the source's latest offset, which Spark adds to the query's progress.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
+from skypane.control.admission.ahead import LEAD, RatesAhead, rates_ahead
 from skypane.control.admission.forecasting import Forecaster, HoltForecaster
 from skypane.metrics import InputMetrics, InputReport
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
+from skypane.types import Duration
 
 INPUTS = "inputs"
 """The key of the table in a query's progress."""
@@ -32,13 +33,21 @@ class GrowthTracker:
     """Tracks the ends of inputs over time; drops inputs that no longer exist."""
 
     forecaster: Forecaster = field(default_factory=HoltForecaster)
+    lead: Duration = LEAD
     since: float | None = None
     lasts: dict[str, int] = field(default_factory=dict)
     rates: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    forecasts: dict[str, float] = field(default_factory=dict)
+    #: lengths of the periods of the rates, in seconds
+    lengths: tuple[float, ...] = ()
+    ahead: RatesAhead = field(default_factory=RatesAhead)
 
-    def look(self, now: float, found: Mapping[str, InputExtent], per_row: Mapping[str, float]) -> None:
-        """Record the ends of inputs at the time `now` in seconds; `per_row` gives the offset units of a row."""
+    def look(
+        self, now: float, found: Mapping[str, InputExtent], per_row: Mapping[str, float], clock: float | None = None
+    ) -> None:
+        """Record the ends of inputs at the time `now` in seconds; `per_row` gives the offset units of a row.
+
+        `clock` is the same time in seconds since the epoch, by which meta-data state changes; None: `now` is that.
+        """
         if self.since is not None and now - self.since < EVERY:
             return
         passed, self.since = None if self.since is None else now - self.since, now
@@ -51,17 +60,16 @@ class GrowthTracker:
                 for name, one in found.items()
                 if name in self.lasts
             }
-            self.forecasts = self._forecast()
+            self.lengths = (*self.lengths, passed)[-_HISTORY:]
+        meta = {name: one.input.meta for name, one in found.items()}
+        self.ahead = rates_ahead(
+            self.rates, self._ends(now if clock is None else clock), meta, self.lead, self.forecaster
+        )
         self.lasts = {name: one.last for name, one in found.items()}
 
-    def _forecast(self) -> dict[str, float]:
-        if not self.rates:
-            return {}
-        longest = max(map(len, self.rates.values()))
-        table = np.full((len(self.rates), longest), np.nan)
-        for row, values in zip(table, self.rates.values(), strict=True):
-            row[-len(values) :] = values
-        return dict(zip(self.rates, self.forecaster.forecast(table, 1)[:, 0].tolist(), strict=True))
+    def _ends(self, clock: float) -> list[float]:
+        """Return the ends of the periods, and the beginning of the first one, back from now: a clock may have been set."""
+        return [clock - back for back in accumulate(reversed(self.lengths), initial=0.0)][::-1]
 
     def table(
         self,
@@ -89,14 +97,19 @@ class GrowthTracker:
                     input=name,
                     reader=readers.get(name),
                     rate=round(rates[-1], 3) if rates else None,
-                    forecast=round(self.forecasts[name], 3) if name in self.forecasts else None,
+                    forecast=_rounded(self.ahead.forecasts.get(name)),
                     lag=round(left / per_row.get(name, 1.0)),
                     offset=place,
                     state=_state(one, left, moved=place != before.get(name)),
                     waiting=(waiting or {}).get(name) if left else None,
+                    expected=_rounded(self.ahead.expected.get(name)),
                 )
             )
         return rows
+
+
+def _rounded(rate: float | None) -> float | None:
+    return None if rate is None else round(rate, 3)
 
 
 def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
@@ -107,9 +120,9 @@ def _state(one: InputExtent | None, left: int, *, moved: bool) -> str:
     return "read" if moved else "silent"
 
 
-def to_json(rows: list[InputMetrics], decision: Decision[int] | None = None) -> dict[str, Any]:
+def to_json(rows: list[InputMetrics], decisions: Sequence[Decision[Any]] = ()) -> dict[str, Any]:
     """Return the report as a source's latest offset."""
-    return {INPUTS: [row.snapshot() for row in rows], "decisions": [] if decision is None else [decision.to_json()]}
+    return {INPUTS: [row.snapshot() for row in rows], "decisions": [decision.to_json() for decision in decisions]}
 
 
 def from_json(offset: Any) -> InputReport | None:

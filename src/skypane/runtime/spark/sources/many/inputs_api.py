@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.input_kind import InputSpec
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
-from skypane.types import ConfigError, micros
+from skypane.types import ConfigError, Duration, micros
+
+_log = logging.getLogger(__name__)
 
 
 def inputs(
@@ -28,6 +34,7 @@ def inputs(
     on_loss: str = "fail",
     time_column: str | None = None,
     align: bool = True,
+    lead: Duration = LEAD,
 ) -> DataFrame:
     """Return many inputs as one streaming DataFrame: the columns of `schema`, and `input_column`, a row's input.
 
@@ -44,13 +51,16 @@ def inputs(
     align             whether inputs are read in step by event time while more rows wait than fit in a micro-batch; else, and
                       without a time column, each gets a max-min fair share
 
+    lead              how long before a change of the rate that meta-data state its readers and workers are there, at most
+                      an hour: the time that they need to start. At least three micro-batches, whatever is given
+
     Raises ConfigError for invalid inputs, and for a time column that is missing or of another type. Needs PySpark 4.2.
     """
     from skypane.runtime.spark.sources.many.source import ManySource, register  # noqa: PLC0415 - needs PySpark 4.2
 
     register(spark)
     text = os.path.abspath(given) if isinstance(given, str | os.PathLike) else to_text(listed(given))  # noqa: PTH100
-    from_text(text)
+    _report_past_changes(from_text(text), time.time())
     columns = _columns(schema)
     for column in (input_column, malformed_column):
         if column is not None:
@@ -61,7 +71,7 @@ def inputs(
             columns = columns.add(StructField(column, StringType()))
     options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger,
                "inputColumn": input_column, "malformedColumn": malformed_column, "onLoss": on_loss,
-               "timeColumn": time_column, "align": align}  # fmt: skip
+               "timeColumn": time_column, "align": align, "lead": f"{checked_lead(lead):d} us"}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()
@@ -72,6 +82,14 @@ def readers_text(readers: int | Readers) -> str:
     if not isinstance(readers, Readers):
         return str(readers)
     return json.dumps(asdict(readers) | {"latency": f"{micros(readers.latency):d} us"})
+
+
+def _report_past_changes(listing: Iterable[InputSpec], now: float) -> None:
+    """Report entries whose changes of the rate have all passed: right for a restart, else perhaps a mistyped date."""
+    for at, one in enumerate(listing):
+        if one.meta.schedule.is_over(now):
+            texts = ", ".join(one.meta.schedule.texts)
+            _log.warning("inputs[%d].meta: all changes have passed, and the last one holds: %s", at, texts)
 
 
 def _columns(schema: str | StructType) -> StructType:

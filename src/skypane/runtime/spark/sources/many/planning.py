@@ -2,10 +2,11 @@
 
 A batch's budget of rows is shared in step by event time (control/admission/alignment.py), where event times of waiting
 rows can be estimated (event_times.py), else fairly (control/admission/sharing.py). Tasks are the readers of paper 3; its
-Algorithm 1 assigns inputs to them. Two things differ from the paper: the rows of each input are known before they are
-read, and an input moves to another task at no cost, since the task only receives its offset. So the assignment needs no
-forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts with the fastest inputs, which are
-too large to fit elsewhere and therefore stay.
+Algorithm 1 assigns inputs to them. Their number follows from the rates that are forecast, or that meta-data state for a
+time to come (control/admission/ahead.py, readers.py). Within a batch, two things differ from the paper: the rows of each
+input are known before they are read, and an input moves to another task at no cost, since the task only receives its
+offset. So the assignment needs no forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts
+with the fastest inputs, which are too large to fit elsewhere and therefore stay.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from skypane.control.admission import Admission, PeriodObservation
+from skypane.control.admission.ahead import LEAD
 from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
@@ -26,7 +29,7 @@ from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, In
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, Duration
 
 ON_LOSS = ("fail", "skip")
 
@@ -45,6 +48,7 @@ class Planner:
         readers: int | Readers,
         on_loss: str = "fail",
         times: EventTimes | None = None,
+        lead: Duration = LEAD,
     ) -> None:
         self.listing = listing
         self.on_loss = on_loss
@@ -60,7 +64,9 @@ class Planner:
         self.per_row: dict[str, float] = {}
         #: name -> last offset to read, if later rows are not wanted
         self.until: dict[str, int] | None = None
-        self.watch = GrowthTracker()
+        self.watch = GrowthTracker(lead=lead)
+        #: how the inputs of the last batch were assigned to readers
+        self.assignment: Decision[int] | None = None
         #: start and end of the batch that was planned last
         self.batch = (Offsets({}), Offsets({}))
 
@@ -86,13 +92,14 @@ class Planner:
             self.sizing.finished(now)
 
     @property
-    def sized(self) -> Decision[int] | None:
-        """The last decision on the number of readers; None if the number is fixed."""
-        return None if self.sizing is None else self.sizing.decision
+    def decisions(self) -> list[Decision[Any]]:
+        """The last decisions: on the rate ahead, if meta-data state one; on the number of readers; on their inputs."""
+        made = (self.watch.ahead.decision, self.sizing and self.sizing.decision, self.assignment)
+        return [decision for decision in made if decision is not None]
 
-    def seen(self, now: float) -> list[InputMetrics]:
-        """Return the metrics of each input; `now` is a time in seconds."""
-        self.watch.look(now, self.found, self.per_row)
+    def seen(self, now: float, clock: float | None = None) -> list[InputMetrics]:
+        """Return the metrics of each input; `now` is a time in seconds, `clock` the same in seconds since the epoch."""
+        self.watch.look(now, self.found, self.per_row, clock)
         before, after = self.batch
         for name, one in self.found.items():
             if one.last > (place := after.at.get(name, one.first)):
@@ -185,6 +192,9 @@ class Planner:
             self.policy.observe(self.state, PeriodObservation(brought)),
             {name: one.input.meta for name, one in self.found.items()},
         )
+        self.assignment = Decision(
+            "assignment", len(decision.value.readers), decision.because, decision.figures
+        )  # without the names of all inputs, which the table has
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
         return [task for task in tasks if task]
 
@@ -195,7 +205,7 @@ class Planner:
             max(one.last - end.at.get(name, one.first), 0) / self.per_row.get(name, 1.0)
             for name, one in self.found.items()
         )
-        readers = sizing.decided(rows, Backlog(sum(self.watch.forecasts.values()), rows + sum(left)))
+        readers = sizing.decided(rows, Backlog(self.watch.ahead.rate, rows + sum(left), self.watch.ahead.because))
         if readers != self.policy.max_readers:
             self.policy = replace(self.policy, max_readers=readers)
             self.state = self.policy.init()

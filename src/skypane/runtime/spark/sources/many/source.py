@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
@@ -28,7 +29,7 @@ from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
 from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Length
 
 versions.need("4.2", FORMAT)
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow  # noqa: E402
@@ -55,7 +56,7 @@ class ManySource(DataSource):
     """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
     The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
-    malformedColumn, onLoss, timeColumn and align.
+    malformedColumn, onLoss, timeColumn, align and lead.
     """
 
     @classmethod
@@ -82,7 +83,7 @@ class ManySource(DataSource):
             check_columns(form, own)
         time = time_column(own, self.options.get("timeColumn"))
         times = EventTimes(own, time) if time is not None and self._flag("align", default=True) else None
-        planner = Planner(lambda: from_text(text), self._readers(), on_loss, times)
+        planner = Planner(lambda: from_text(text), self._readers(), on_loss, times, self._lead())
         return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None))
 
     def _readers(self) -> int | Readers:
@@ -95,6 +96,9 @@ class ManySource(DataSource):
             raise ConfigError(
                 f"option readers of {FORMAT} must be a number, or a JSON object with the fields of Readers: {error}"
             ) from error
+
+    def _lead(self) -> Length:
+        return checked_lead(self.options.get("lead", LEAD))
 
     def _flag(self, option: str, *, default: bool) -> bool:
         text = self.options.get(option, str(default)).lower()
@@ -138,7 +142,8 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.planner.latest(begins, limit.max_rows if isinstance(limit, ReadMaxRows) else None).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        return to_json(self.planner.seen(time.monotonic()), self.planner.sized)
+        rows = self.planner.seen(time.monotonic(), time.time())
+        return to_json(rows, self.planner.decisions)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self.stopping = True
