@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.runtime.growing_files import GrowingFile
-from skypane.runtime.spark.sources.many.line_rows import header, parse
-from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
+from skypane.runtime.line_rows import header, parse
+from skypane.runtime.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("t", pa.timestamp("us", "UTC")), ("p", pa.float64()), ("n", pa.string())])
 JSON = RowFormat("json", COLUMNS, ())
