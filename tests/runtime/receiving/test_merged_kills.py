@@ -16,6 +16,8 @@ from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
 from skypane.runtime.receiving.receiver import Receiver
 
 NAMES = ("a", "b", "c")
+MOST = 20_000
+"""Lines that a client has to send."""
 ENOUGH = (400, 1_500, 3_000)
 """Lines of an input that are acknowledged before the first kill, before the second, and in the end."""
 
@@ -23,7 +25,7 @@ ENOUGH = (400, 1_500, 3_000)
 def _sent(port: int, first: int, enough: int) -> int:
     """Send times from `first` on until so many lines are acknowledged; return the first one that is not."""
     with dialled(port) as connection, connection.makefile("rb") as answers:
-        sender = threading.Thread(target=_send, args=(connection, range(first, first + 20_000)))
+        sender = threading.Thread(target=_send, args=(connection, range(first, first + MOST)))
         sender.start()
         safe = next(count for answer in answers if (count := int(answer)) >= enough)
         connection.shutdown(socket.SHUT_RDWR)
