@@ -234,7 +234,7 @@ def test_a_kill_at_any_byte_leaves_each_line_once(tmp_path):
 
 
 @pytest.mark.parametrize("failing", range(1, 5))
-def test_a_full_disk_loses_nothing_and_the_merge_goes_on(tmp_path, monkeypatch, failing: int):
+def test_a_full_disk_loses_nothing_and_the_merge_continues(tmp_path, monkeypatch, failing: int):
     """From the so-manieth sync of a step on: of the block, of its folder, of the merged and of the rejected log."""
     with merging(tmp_path, "a") as made:
         made.put("a", 1)

@@ -121,7 +121,7 @@ class MergedLog:
         self._begin()
 
     def close(self) -> None:
-        """Close the logs; what waits is merged after the next start."""
+        """Close the logs; waiting lines are merged after the next start."""
         self._commit.close()
 
     def _read(self, until: Sequence[int], clock: Micros) -> list[tuple[int, IntArray]]:
