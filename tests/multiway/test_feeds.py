@@ -10,6 +10,7 @@ from tests.multiway.test_ready_merge import Tuple, arrivals, streams
 
 import skypane as sp
 from skypane.multiway import Feeds
+from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.types import BadInputError, ConfigError
@@ -23,14 +24,14 @@ def table(batch: list[Tuple]) -> pa.Table:
     return pa.table([list(column) for column in zip(*batch, strict=True)] or [[], [], []], schema=SCHEMA)
 
 
-def told(answers: list[local.WindowAnswer]) -> list[tuple[int, list[dict[str, object]]]]:
+def told(answers: list[WindowAnswer]) -> list[tuple[int, list[dict[str, object]]]]:
     return [(one.window, sorted(one.rows.to_pylist(), key=lambda row: row["of"])) for one in answers]
 
 
 @given(st.data(), streams())
 def test_feeds_answer_as_is_defined_whatever_arrives_when(data: st.DataObject, inputs: list[list[Tuple]]):
     names = [str(number) for number in range(len(inputs))]
-    feeds, answers = Feeds(names, QUERY, WINDOWS, time="t"), list[local.WindowAnswer]()
+    feeds, answers = Feeds(names, QUERY, WINDOWS, time="t"), list[WindowAnswer]()
     newest = dict.fromkeys(names, -1)
     for batch in data.draw(arrivals(inputs)):
         for number, name in enumerate(names):

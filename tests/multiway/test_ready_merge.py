@@ -137,7 +137,7 @@ def test_an_input_that_is_at_a_time_holds_nothing_older_and_may_send_nothing_old
     data: st.DataObject, inputs: list[list[Tuple]], time: int
 ):
     merge = ReadyMerge(len(inputs) + 1)  # the last input sends nothing
-    state, out = merge.init(), list[Tuple]()
+    state = merge.init()
     for batch in data.draw(arrivals(inputs)):
         times, sources = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
         state, ready = merge.push(

@@ -95,7 +95,8 @@ def parse_each(layout: RowFormat, block: bytes) -> LineRows:
     wrong, error = lines.wrong(layout)
     filled = lines.stops > lines.begins
     errors = dict.fromkeys(np.flatnonzero(~filled).tolist(), "") | dict.fromkeys(np.flatnonzero(wrong).tolist(), error)
-    tables, places, at = [layout.columns.empty_table()], [], 0
+    tables, at = [layout.columns.empty_table()], 0
+    places: list[Places] = []
     kept = np.flatnonzero(filled & ~wrong)
     for found in rows_of(layout, lines.pieces(filled & ~wrong, 0)):
         if isinstance(found, Malformed):

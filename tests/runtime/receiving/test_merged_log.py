@@ -20,6 +20,7 @@ from skypane.runtime.receiving import merged_log
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
 from skypane.runtime.receiving.merged_log import MergedLog
+from skypane.runtime.receiving.retention import remove_merged
 from skypane.runtime.receiving.segments import END, end_text, segments_of
 from skypane.runtime.receiving.time_order import TimeOrder
 from skypane.types import CheckpointError, ConfigError
@@ -275,6 +276,22 @@ def test_inputs_may_be_added_and_removed(tmp_path):
             (7, "c"),
         ]
         assert made.rejected == [("c", "late")]
+
+
+def test_segments_of_an_input_go_when_they_are_merged_and_not_before(tmp_path):
+    with merging(tmp_path, "ab") as made:
+        for time in range(40):
+            made.put("a", time)
+        made.put("b", 20)
+        made.step()
+        gone = remove_merged(tmp_path / "a", made.merge.at["a"])
+        assert len(gone) >= 2
+        assert gone[-1].end <= made.merge.at["a"]
+        assert remove_merged(tmp_path / "a", made.merge.at["a"]) == []
+        made.restart()
+        made.put("b", 50)
+        made.step()
+        assert [time for time, of, _ in made.merged if of == "a"] == list(range(40))
 
 
 def test_a_merged_log_that_was_replaced_is_refused(tmp_path):

@@ -31,7 +31,9 @@ class WaitingLines:
 
     def __init__(self, at: int) -> None:
         self.at = self.read = at
+        #: read bytes, of which the first `_passed` are taken already
         self._text = b""
+        self._passed = 0
         self._lengths = np.empty(0, np.int64)
         self._rejected = np.empty(0, np.bool_)
         #: why lines are rejected, by their number since the start
@@ -55,7 +57,8 @@ class WaitingLines:
         rejected[list(reasons)] = True
         begin = self._first + len(self._lengths)
         self._reasons |= {begin + at: reason for at, reason in reasons.items()}
-        self._text += text
+        self._text = self._text[self._passed :] + text
+        self._passed = 0
         self._lengths = np.concatenate([self._lengths, lengths])
         self._rejected = np.concatenate([self._rejected, rejected])
         self.read += len(text)
@@ -66,8 +69,10 @@ class WaitingLines:
         count = int(placed[rows]) if rows < len(placed) else len(self._lengths)
         size = int(self._lengths[:count].sum())
         reasons = {at: self._reasons.pop(self._first + at) for at in np.flatnonzero(self._rejected[:count]).tolist()}
-        taken = TakenLines(self.at, self._text[:size], self._lengths[:count], self._rejected[:count], reasons)
-        self._text, self._lengths, self._rejected = self._text[size:], self._lengths[count:], self._rejected[count:]
+        text = self._text[self._passed : self._passed + size]
+        taken = TakenLines(self.at, text, self._lengths[:count], self._rejected[:count], reasons)
+        self._lengths, self._rejected = self._lengths[count:], self._rejected[count:]
+        self._passed += size
         self._first += count
         self.at += size
         return taken
