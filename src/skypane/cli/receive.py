@@ -62,12 +62,9 @@ def run(arguments: Namespace) -> int:
 
 def _with_options(given: Any, arguments: Namespace) -> Any:
     """Return the list of inputs with the options of the command line, which replace those of the file."""
-    options = {name: getattr(arguments, name) for name in ("order", "time", "idle_after")}
-    return (
-        {**given, **{name: value for name, value in options.items() if value is not None}}
-        if isinstance(given, dict)
-        else given
-    )
+    named = ("order", "time", "idle_after")
+    options = {name: value for name in named if (value := getattr(arguments, name)) is not None}
+    return {**given, **options} if isinstance(given, dict) else given
 
 
 def _follow(receiving: Receiver, console: Console) -> None:

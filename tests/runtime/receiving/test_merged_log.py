@@ -228,9 +228,12 @@ def test_a_kill_at_any_byte_leaves_each_line_once(tmp_path):
             shutil.copytree(first, again)
             os.truncate(again / log / Path(segment.path).name, cut)
             (again / log / END).write_bytes(end_text(begin))
+            draft = again / MERGED / "merge.0.part"
+            draft.touch()
             with merging(again, "ab") as made:
                 made.step()
                 assert (made.merged, made.rejected) == expected
+            assert not draft.exists()
             shutil.rmtree(again)
 
 

@@ -54,6 +54,8 @@ class MergeCommit:
         try:
             for name in (MERGED, REJECTED):
                 self._logs.append(SegmentLog(folder / name, segment_bytes))
+            for draft in self._file.parent.glob(f"{_FILE}.*.part"):  # of a receiver that was killed
+                draft.unlink()
             self.place = self.recovered()
         except BaseException:
             self.close()

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from skypane.types import SkypaneError
-
 if TYPE_CHECKING:
     from skypane.runtime.receiving.merged_log import MergedLog
 
@@ -30,7 +28,7 @@ class MergeStatus:
 
     lines     merged since the start
     waiting   lines that are read and wait
-    waits_for the input that most of them wait for; empty if none waits
+    waits_for the input that is furthest behind; empty if no line waits
     rejected  lines without a place in the order since the start, by input and reason
     reason    why nothing is merged; empty if the last step has succeeded
     """
@@ -93,7 +91,7 @@ class MergeTask:
             if self.status.reason:
                 await asyncio.to_thread(self._merged.again)
             more = await asyncio.to_thread(self._merged.step, ends, time.monotonic(), time.time_ns() // 1_000)
-        except (SkypaneError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - reported in the status; the inputs continue
             reason = f"cannot merge: {getattr(error, 'strerror', None) or error}"
             if reason != self.status.reason:
                 log.warning("order by time: %s", reason)

@@ -66,6 +66,7 @@ class MergedLog:
         self._lines = 0
         self._rejected: Counter[tuple[str, str]] = Counter()
         self._begin()
+        _compile()
 
     def _begin(self) -> None:
         """Begin from the last committed place."""
@@ -211,6 +212,12 @@ class MergedLog:
         self._lines += len(inputs)
         for name, one in zip(self.names, taken, strict=True):
             self._rejected.update((name, reason.partition(":")[0]) for reason in one.reasons.values() if reason)
+
+
+def _compile() -> None:
+    """Compile the kernels of the merge, or load them, before lines arrive: this takes seconds the first time."""
+    merge = ReadyMerge(1)
+    merge.push(merge.init(), pa.table({"time": [0, 1]}), np.array([0, 1]), np.array([0, 0]))
 
 
 def _next_lines(folder: str, start: int, end: int, most: int) -> bytes:
