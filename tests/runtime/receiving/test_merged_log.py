@@ -162,7 +162,7 @@ def test_an_input_that_is_far_ahead_stays_on_disk_and_loses_nothing(tmp_path):
         assert made.logs["a"].end > 400_000
         made.step()
         ahead = made.merge._waiting[0]
-        assert 0 < ahead.bytes <= 2 << 16
+        assert 0 < ahead.size <= 2 << 16
         made.put("b", 9_999, 30_000)
         made.step()
         assert [time for time, of, _ in made.merged if of == "a"] == list(range(20_000))

@@ -114,7 +114,7 @@ class MergedLog:
         released = [self._pushed(self._read(until, clock), now, heard)]
         released += [self._advanced(until, now, heard)]
         self._take([table for table in released if table is not None])
-        return any(one.read < end and one.bytes < self._share for one, end in zip(self._waiting, until, strict=True))
+        return any(one.read < end and one.size < self._share for one, end in zip(self._waiting, until, strict=True))
 
     def again(self) -> None:
         """Begin again from what is durable, after a step that failed."""
@@ -129,7 +129,7 @@ class MergedLog:
         """Read the next lines of each input; return the times of those that have a place in the order."""
         came = []
         for number, (name, one, end) in enumerate(zip(self.names, self._waiting, until, strict=True)):
-            if one.read >= end or one.bytes >= self._share:
+            if one.read >= end or one.size >= self._share:
                 continue
             text = _next_lines(str(self._folder / name), one.read, end, self._share)
             lines = self._judged(number, self._order.read(text, clock))

@@ -42,7 +42,7 @@ class WaitingLines:
         self._first = 0
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         """How many bytes wait."""
         return self.read - self.at
 
