@@ -13,7 +13,9 @@ import pytest
 from tests.test_imports import ROOT, Module, _module, _reached, imports, modules
 
 # What users, Spark and the shell start from. Sources register with Spark when a public name builds a stream of them.
-ENTRY_POINTS = ("skypane", "skypane.__main__", "skypane.public", "skypane.cli.main", "skypane.testing")
+ENTRY_POINTS = (
+    "skypane", "skypane.__main__", "skypane.public", "skypane.cli.main", "skypane.testing", "skypane.multiway.public",
+)  # fmt: skip
 
 # Modules to which no entry point leads -> why they are there.
 BY_THEMSELVES = {

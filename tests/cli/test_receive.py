@@ -35,6 +35,17 @@ def test_a_dry_run_checks_the_list_and_its_secrets_and_makes_nothing(tmp_path, m
     assert not (tmp_path / "received").exists()
 
 
+def test_the_order_may_be_an_option_and_replaces_what_the_list_has(tmp_path, capsys):
+    path = listing(tmp_path, {"name": "a", "listen": "localhost:7001"})
+    options = ["--order", "by time", "--time", "at", "--idle-after", "5 seconds", "--dry-run"]
+    assert main(["receive", path, *options]) == 0
+    assert (
+        "by-time     all inputs in the order of at; a line waits for silent inputs for 5 s" in capsys.readouterr().out
+    )
+    assert main(["receive", path, "--order", "by time", "--dry-run"]) == 1
+    assert "order 'by time' needs time, the field with the event time" in capsys.readouterr().err
+
+
 def test_an_invalid_list_gives_an_error_of_one_sentence(tmp_path, capsys):
     assert main(["receive", listing(tmp_path, {"name": "a", "lisen": "localhost:1"})]) == 1
     assert capsys.readouterr().err.startswith("skypane: inputs[0] needs exactly one of listen, connect, mqtt, http")

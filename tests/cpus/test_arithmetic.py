@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "skypane"
 PARTS = (
     "control",
     "kernels",
+    "multiway",
     "operators",
     "preference",
     "progress",

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 from rich.console import Console
 
 from skypane.reporting.receiver_view import ReceiverView, rows, settings
 from skypane.runtime.receiving.input_list import ReceivedInputs
+from skypane.runtime.receiving.merge_task import MergeStatus
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.receiver_status import ReceivedInput
 
@@ -41,6 +43,15 @@ def test_a_row_shows_the_state_of_an_input():
     seen.unfinished, seen.again = 1, 3
     seen.failed("it does not answer")
     assert rows([seen], {})[0][-1] == "it does not answer; 1 line without an end; 3 sent again"
+
+
+def test_a_merge_is_shown_with_what_it_waits_for_and_what_it_rejects(tmp_path):
+    given = {"folder": tmp_path, "order": "by time", "time": "at", "inputs": GIVEN["inputs"][:2]}
+    receiver = Receiver(given)
+    assert dict(settings(receiver.receipts))["by-time"].startswith("all inputs in the order of at; a line waits for")
+    receiver._merge = SimpleNamespace(status=MergeStatus(1_200, 7, "b", {("a", "late"): 3}, "cannot merge: no space"))  # type: ignore[assignment]
+    line = ReceiverView(receiver, Console(file=io.StringIO())).line()
+    assert "1,200 lines merged by time, 7 wait, waiting for b; rejected of a: 3 late; cannot merge: no space" in line
 
 
 def test_a_log_has_a_line_now_and_then_with_what_fails(tmp_path):

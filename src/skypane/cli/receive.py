@@ -7,7 +7,7 @@ import signal
 import threading
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +27,13 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--dry-run", action="store_true", help="check the file and that all secrets are set, and receive nothing"
     )
+    parser.add_argument(
+        "--order", choices=["by time"], help="also merge all inputs into one log, by-time, in the order of event time"
+    )
+    parser.add_argument("--time", metavar="FIELD", help="field of the event time, for --order")
+    parser.add_argument(
+        "--idle-after", metavar="DURATION", help="how long a line waits for inputs that send nothing (1 minute)"
+    )
     return parser
 
 
@@ -40,7 +47,8 @@ def run(arguments: Namespace) -> int:
     from skypane.runtime.receiving.receiver import Receiver  # noqa: PLC0415
 
     more_files()
-    receiving = Receiver(data_of(text_of(arguments.inputs, "the list of inputs"), str(arguments.inputs)))
+    given = data_of(text_of(arguments.inputs, "the list of inputs"), str(arguments.inputs))
+    receiving = Receiver(_with_options(given, arguments))
     console = Console(highlight=False)
     for name, value in settings(receiving.receipts):
         console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
@@ -50,6 +58,13 @@ def run(arguments: Namespace) -> int:
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
     _follow(receiving, console)
     return 0
+
+
+def _with_options(given: Any, arguments: Namespace) -> Any:
+    """Return the list of inputs with the options of the command line, which replace those of the file."""
+    named = ("order", "time", "idle_after")
+    options = {name: value for name in named if (value := getattr(arguments, name)) is not None}
+    return {**given, **options} if isinstance(given, dict) else given
 
 
 def _follow(receiving: Receiver, console: Console) -> None:

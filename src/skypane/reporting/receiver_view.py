@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
+from skypane.runtime.receiving.merge_commit import MERGED
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.receiver_status import ReceivedInput
 from skypane.wording import clock, count, counted, seconds
@@ -25,6 +26,9 @@ def settings(receipts: ReceivedInputs) -> Iterator[tuple[str, str]]:
     yield "folder", receipts.folder
     for one in receipts.inputs:
         yield one.name, _source(one)
+    if (order := receipts.merge) is not None:
+        waits = f"a line waits for silent inputs for {seconds(order.wait)}"
+        yield MERGED, f"all inputs in the order of {order.time}; {waits}"
     yield "kept", f"until read by {', '.join(receipts.read_by)}" if receipts.read_by else "forever"
 
 
@@ -104,6 +108,17 @@ class ReceiverView:
         """Print the last line, after everything has been written."""
         self._console.print(f"stopped; {self.line()}", soft_wrap=True, markup=False)
 
+    def _merge(self) -> list[str]:
+        """Return the status of the merge, in words."""
+        merged = self._receiving.merged
+        if merged is None:
+            return []
+        waits = f", waiting for {merged.waits_for}" if merged.waits_for else ""
+        words = [f"{count(merged.lines)} lines merged by time, {count(merged.waiting)} wait{waits}"]
+        rejected = [f"{name}: {count(number)} {reason}" for (name, reason), number in sorted(merged.rejected.items())]
+        words += [f"rejected of {', '.join(rejected)}"] if rejected else []
+        return words + ([merged.reason] if merged.reason else [])
+
     def line(self) -> str:
         """Return the status of all inputs as one line: lines received, rate and failures."""
         seen = self._receiving.seen
@@ -113,13 +128,15 @@ class ReceiverView:
             f"[{elapsed}] {lines} lines of {len(seen)} inputs",
             f"{count(round(sum(self._rates.values())))} lines/s",
         ]
-        return "; ".join(parts + failed)
+        return "; ".join(parts + self._merge() + failed)
 
     def table(self) -> Table:
         """Return the table for a terminal."""
         table = Table(*COLUMNS, box=None, header_style="dim", padding=(0, 2, 0, 0))
         for row in rows(self._receiving.seen, self._rates):
             table.add_row(*row)
+        if words := self._merge():
+            table.caption, table.caption_justify = "; ".join(words), "left"
         return table
 
     def __enter__(self) -> Self:

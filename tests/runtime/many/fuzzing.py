@@ -23,16 +23,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.runtime.many.hostile import flipped, mutated
 
+from skypane.runtime.line_rows import parse
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.message_lines import line_of, lines_of, values_of
+from skypane.runtime.row_parser import Malformed, RowFormat
 from skypane.runtime.spark.sources.many import growing_inputs, parquet, receiver_logs
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange
-from skypane.runtime.spark.sources.many.line_rows import parse
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.receiver_logs import SegmentsInput
-from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 from skypane.types import SkypaneError
 
 ROOT = Path(__file__).parent.parent.parent.parent

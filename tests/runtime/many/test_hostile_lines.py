@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.runtime import growing_files
-from skypane.runtime.spark.sources.many.line_rows import parse, parse_all
-from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
+from skypane.runtime.line_rows import parse, parse_all
+from skypane.runtime.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
 LAYOUTS = {"json": RowFormat("json", COLUMNS, ()), "csv": RowFormat("csv", COLUMNS, ("n", "s"))}
@@ -44,8 +44,8 @@ def test_a_line_is_a_row_or_malformed_or_empty_whatever_is_beside_it(form: str, 
 @pytest.mark.parametrize("first", [b"null\n", b" null\n", b"null null\n", b"null"])
 def test_no_line_ends_the_process_that_reads_it(first: bytes):
     script = (
-        "import sys; import pyarrow as pa; from skypane.runtime.spark.sources.many.line_rows import parse\n"
-        "from skypane.runtime.spark.sources.many.row_parser import RowFormat\n"
+        "import sys; import pyarrow as pa; from skypane.runtime.line_rows import parse\n"
+        "from skypane.runtime.row_parser import RowFormat\n"
         "columns = pa.schema([('n', pa.int64())])\n"
         "for one in parse(RowFormat('json', columns, ()), sys.stdin.buffer.read(), 0): print(type(one).__name__)\n"
     )

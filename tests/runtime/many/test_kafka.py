@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from tests.runtime.receiving.authority import authority, signed
 from tests.servers.kafka import PASSWORD, Broker, broker
 
+from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import kafka as kind
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
@@ -21,7 +22,6 @@ from skypane.runtime.spark.sources.many.kafka import TopicSpec
 from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, KafkaPartition
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
-from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 
 NOTHING = Offsets({})

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.runtime.growing_files import GrowingFile
-from skypane.runtime.spark.sources.many.line_rows import header, parse
-from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
+from skypane.runtime.line_rows import header, parse, parse_each
+from skypane.runtime.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("t", pa.timestamp("us", "UTC")), ("p", pa.float64()), ("n", pa.string())])
 JSON = RowFormat("json", COLUMNS, ())
@@ -56,3 +56,23 @@ def test_whole_lines_are_counted_and_an_unfinished_one_is_left(tmp_path_factory,
     assert file.after(start, count, size) == file.after(start, count)
     assert file.complete(start, size) == sum(lengths)
     assert file.read(start, start + sum(taken)) == b"".join(line + b"\n" for line in lines[skip : skip + count])
+
+
+@pytest.mark.parametrize("layout", [JSON, CSV], ids=["json", "csv"])
+@given(kinds=st.lists(st.sampled_from([None, 0, 1, 2, ""]), max_size=12))
+def test_each_line_has_its_row_its_error_or_neither(layout: RowFormat, kinds):
+    texts = [
+        GOOD[layout.format] if kind is None else b"\n" if kind == "" else BAD[layout.format][kind] for kind in kinds
+    ]
+    if not texts:
+        return
+    found = parse_each(layout, b"".join(texts))
+    assert found.lengths.tolist() == [len(text) for text in texts]
+    assert found.rows.schema == COLUMNS
+    assert found.rows["n"].to_pylist() == ["a,b" if kind is None else None for kind in kinds]
+    assert {at for at, error in found.errors.items() if not error} == {
+        at for at, kind in enumerate(kinds) if kind == ""
+    }
+    assert {at for at, error in found.errors.items() if error} == {
+        at for at, kind in enumerate(kinds) if kind in (0, 1, 2) and kind is not None
+    }

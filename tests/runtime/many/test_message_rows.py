@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.runtime.row_parser import Malformed, RowFormat
 from skypane.runtime.spark.sources.many.message_rows import tables
-from skypane.runtime.spark.sources.many.row_parser import Malformed, RowFormat
 
 COLUMNS = pa.schema([("n", pa.int64()), ("s", pa.string())])
 LAYOUTS = {"json": RowFormat("json", COLUMNS, ()), "csv": RowFormat("csv", COLUMNS, ("n", "s"))}

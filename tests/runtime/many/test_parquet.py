@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
-from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError
 
 COLUMNS = pa.schema([("n", pa.int64()), ("p", pa.float64())])

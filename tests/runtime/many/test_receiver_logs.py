@@ -14,12 +14,12 @@ from tests.runtime.receiving.test_retention import checkpoint
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
+from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import receiver_logs
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
-from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import CheckpointError, ConfigError
 
 COLUMNS = pa.schema([("n", pa.int64())])

@@ -61,6 +61,28 @@ def test_an_invalid_list_is_refused(inputs, message: str):
         ReceivedInputs.of({"folder": "received", "inputs": inputs})
 
 
+def test_an_order_by_time_has_its_keys_beside_the_inputs():
+    given = {"folder": "received", "order": "by time", "time": "at", "idle_after": "5 seconds", "inputs": [TCP]}
+    order = ReceivedInputs.of(given).merge
+    assert order is not None
+    assert (order.time, order.wait, order.format) == ("at", 5.0, "json")
+    assert ReceivedInputs.of({"folder": "received", "inputs": [TCP]}).merge is None
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"order": "by name"}, "order must be 'by time', or be left out, got 'by name'"),
+    ({"order": "by time"}, "order 'by time' needs time, the field with the event time"),
+    ({"time": "at"}, "time is only for order: by time; leave it out"),
+    ({"order": "by time", "time": "at", "idle_after": 5}, "idle_after must be a text such as"),
+    ({"order": "by time", "time": "at", "inputs": [{**TCP, "name": "by-time"}]}, "input by-time: with order 'by time' the merged"),
+    ({"order": "by time", "time": "at", "inputs": [{"name": "m", "mqtt": "mqtt://b", "topic": "t", "by_topic": True}]},
+     "input m: by_topic makes inputs while the receiver runs"),
+])  # fmt: skip
+def test_an_order_that_is_not_complete_or_not_possible_is_refused(given, message: str):
+    with pytest.raises(ConfigError, match=message):
+        ReceivedInputs.of({"folder": "received", "inputs": [TCP], **given})
+
+
 @pytest.mark.parametrize(("given", "message"), [
     ({"mqtt": "mqtt://b", "topic": "t", "password": "swordfish"}, r'password must be "\$NAME", the name of'),
     ({"mqtt": "mqtt://b", "topic": "t", "password": "$sword-fish"}, r'password must be "\$NAME"'),

@@ -8,12 +8,12 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
+from skypane.multiway.ready_merge import ReadyMerge
 from skypane.types import ConfigError, IntArray
 from skypane_papers.multiway.aggregation import Aggregation, Winset
 from skypane_papers.multiway.design import Multiway
 from skypane_papers.multiway.order import check_order
 from skypane_papers.multiway.pane_windows import PaneWindows
-from skypane_papers.multiway.ready_merge import ReadyMerge
 
 _NEVER = np.iinfo(np.int64).min
 _GONE = np.iinfo(np.int64).max

@@ -21,10 +21,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from skypane.multiway.ready_merge import Ready
 from skypane.types import BadInputError, ConfigError, IntArray, Micros
 from skypane_papers.multiway.kernels import tgate
 from skypane_papers.multiway.order import backwards
-from skypane_papers.multiway.ready_merge import Ready
 
 _RULES: Final = {
     Ready.IN_ORDER: tgate.IN_ORDER,

@@ -133,7 +133,7 @@ class InOrderPart:
         return self._sorted(_table(items), owners, n)
 
     def _sorted(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        ordered = np.lexsort((*content_keys(rows)[::-1], column_ranks(rows.column(self.order)), groups))
+        ordered = _ordered(rows, column_ranks(rows.column(self.order)), groups)
         rows = rows.take(pa.array(ordered))
         fields = list(self._item(rows.schema))
         items = pa.StructArray.from_arrays([whole(column) for column in rows.columns], fields=fields)
@@ -150,6 +150,18 @@ class InOrderPart:
 
     def _item(self, schema: pa.Schema) -> pa.DataType:
         return pa.struct([pa.field(name, field_of(schema, name).type) for name in self.columns])
+
+
+def _ordered(rows: pa.Table, ranks: IntArray, groups: IntArray) -> IntArray:
+    """Return the order by group, rank and content; contents are compared where ranks are equal only, as they cost most."""
+    ordered = np.lexsort((ranks, groups))
+    equal = (np.diff(ranks[ordered]) == 0) & (np.diff(groups[ordered]) == 0)
+    if equal.any():
+        ties = np.concatenate([equal, [False]]) | np.concatenate([[False], equal])
+        tied = ordered[ties]
+        contents, run = content_keys(rows.take(pa.array(tied))), np.cumsum(np.concatenate([[True], ~equal]))[ties]
+        ordered[ties] = tied[np.lexsort((*contents[::-1], run))]
+    return ordered
 
 
 @dataclass(frozen=True)

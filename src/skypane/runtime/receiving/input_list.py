@@ -26,12 +26,16 @@ from skypane.naming import instead
 from skypane.runtime.environment import check_named
 from skypane.runtime.receiving.certificates import Certificates
 from skypane.runtime.receiving.log import SEGMENT_BYTES
+from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
+from skypane.runtime.receiving.time_order import BY_TIME, TimeOrder
 from skypane.types import ConfigError, Duration, micros
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _SMALLEST = 1 << 10
 MOST_TOPICS = 10_000
 """The largest number of topics of one input: each has a folder, and publishers choose the topics."""
+
+_OF_ORDER = tuple(one.name for one in fields(TimeOrder))
 
 T = TypeVar("T")
 
@@ -189,12 +193,21 @@ class ReceivedInputs:
     segment_bytes  size at which a segment is followed by a new one
     read_by        checkpoints of the queries that read the logs: segments that all of them have passed are removed;
                    empty: all segments are kept
+    order          "by time": all inputs are also merged into one log, in the order of event time; empty: they are not
+    time, time_unit, format, columns, idle_after, max_ahead   of the order, see TimeOrder; None: its default
     """
 
     inputs: tuple[Received, ...]
     folder: str
     segment_bytes: int = SEGMENT_BYTES
     read_by: tuple[str, ...] = ()
+    order: str = ""
+    time: str | None = None
+    time_unit: str | None = None
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    idle_after: Duration | None = None
+    max_ahead: Duration | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "folder", Location.of(self.folder, "folder").of_this_machine("a receiver writes"))
@@ -209,6 +222,31 @@ class ReceivedInputs:
         for name in names:
             if names.count(name) > 1:
                 raise ConfigError(f"inputs lists {name!r} twice; name them differently")
+        if self.merge is not None:
+            self._check_merged(names)
+
+    @property
+    def merge(self) -> TimeOrder | None:
+        """The order in which all inputs are merged; None if they are not."""
+        given = {name: getattr(self, name) for name in _OF_ORDER if getattr(self, name) is not None}
+        if self.order not in ("", BY_TIME):
+            raise ConfigError(f"order must be {BY_TIME!r}, or be left out, got {self.order!r}")
+        if self.order:
+            return TimeOrder(**{"time": "", **given})
+        if given:
+            raise ConfigError(f"{next(iter(given))} is only for order: {BY_TIME}; leave it out")
+        return None
+
+    def _check_merged(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in (MERGED, REJECTED):
+                raise ConfigError(f"input {name}: with order {BY_TIME!r} the merged log has that name; use another one")
+        for one in self.inputs:
+            if isinstance(one, Mqtt) and one.by_topic:
+                raise ConfigError(
+                    f"input {one.name}: by_topic makes inputs while the receiver runs, which order {BY_TIME!r} cannot "
+                    "wait for; list each topic as an input"
+                )
 
     @classmethod
     def of(cls, given: object) -> ReceivedInputs:

@@ -21,9 +21,11 @@ from skypane.runtime.receiving import http, mqtt, tcp
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.log import FolderLock, SegmentLog
+from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
+from skypane.runtime.receiving.merge_task import MergeStatus, MergeTask
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
 from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
-from skypane.runtime.receiving.retention import remove_passed
+from skypane.runtime.receiving.retention import remove_merged, remove_passed
 from skypane.types import ConfigError, SkypaneError
 from skypane.wording import count
 
@@ -66,6 +68,7 @@ class Receiver:
         self._known: dict[str, set[str]] = {}
         self._seen: dict[str, ReceivedInput] = {}
         self._holds: list[FolderLock] = []
+        self._merge: MergeTask | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -76,6 +79,11 @@ class Receiver:
     def seen(self) -> list[ReceivedInput]:
         """The status of each input, in the order of names."""
         return [self._seen[name] for name in sorted(self._seen)]
+
+    @property
+    def merged(self) -> MergeStatus | None:
+        """The status of the merge by time; None without one."""
+        return None if self._merge is None else self._merge.status
 
     def start(self) -> Self:
         """Lock the folders and start; raise ConfigError if a folder is locked by another receiver or not writable."""
@@ -106,10 +114,13 @@ class Receiver:
         try:
             try:
                 started = [self._begun(one) for one in self.receipts.inputs]
+                self._begin_merge()
             except BaseException as error:  # noqa: BLE001 - start() raises it
                 self._ready.set_exception(error)
                 return
             tasks = [asyncio.create_task(one) for one in (*started, self._tidied())]
+            if self._merge is not None:
+                self._merge.start()
             self._ready.set_result(None)
             await self._stop.wait()
         finally:
@@ -120,6 +131,8 @@ class Receiver:
                 await intake.close()
             for topics in self._topics.values():
                 await topics.close()
+            if self._merge is not None:
+                await self._merge.stop()
             for hold in self._holds:
                 hold.release()
 
@@ -133,6 +146,14 @@ class Receiver:
         else:
             self._intake(one.name)
         return self._kept_up(one, self._seen[one.name])
+
+    def _begin_merge(self) -> None:
+        if (order := self.receipts.merge) is not None:
+            from skypane.runtime.receiving.merged_log import MergedLog  # noqa: PLC0415 - loads Numba
+
+            names = [one.name for one in self.receipts.inputs]
+            merged = MergedLog(Path(self.receipts.folder), names, order, self.receipts.segment_bytes)
+            self._merge = MergeTask(merged, lambda: {name: one.log.end for name, one in self._intakes.items()})
 
     def _intake(self, name: str) -> GroupCommit:
         if name not in self._intakes:
@@ -188,13 +209,17 @@ class Receiver:
     async def _tidied(self) -> None:
         """Remove segments that all readers have passed, every TIDY_EVERY seconds, if readers are listed."""
         while self.receipts.read_by:
-            for name in sorted(self._seen):
-                await asyncio.to_thread(self._tidy, Path(self.receipts.folder, name))
+            for name in [*sorted(self._seen), *([MERGED, REJECTED] if self._merge else [])]:
+                await asyncio.to_thread(self._tidy, name)
             await asyncio.sleep(TIDY_EVERY)
 
-    def _tidy(self, folder: Path) -> None:
+    def _tidy(self, name: str) -> None:
+        folder = Path(self.receipts.folder, name)
         try:
-            gone = remove_passed(folder, [Path(one) for one in self.receipts.read_by])
+            if self._merge is not None and name in self._seen:
+                gone = remove_merged(folder, self._merge.at.get(name, 0))
+            else:
+                gone = remove_passed(folder, [Path(one) for one in self.receipts.read_by])
         except (SkypaneError, OSError) as error:
             log.warning("cannot remove segments of %s: %s", folder, error)
             return

@@ -64,6 +64,14 @@ def _read_of(folder: str, offset: Mapping[str, Any]) -> int:
     return min(int(offset["at"].get(name, 0)) for name in names)
 
 
+def remove_merged(folder: Path, at: int) -> list[Segment]:
+    """Remove the segments of an input that are merged, up to the offset `at`, oldest first, and return them."""
+    gone = [one for one in segments_of(str(folder))[:-1] if one.end <= at]
+    for one in gone:
+        remove(one.path)
+    return gone
+
+
 def remove_passed(folder: Path, checkpoints: Iterable[Path]) -> list[Segment]:
     """Remove the segments that all queries have read, oldest first, and return them."""
     gone = passed(folder, checkpoints)

@@ -5,8 +5,7 @@ discovery.py       parses the list of inputs, and finds the inputs that exist wh
 registry.py        the kinds, one per line
 growing_inputs.py  files that grow by whole lines; parquet.py: finished files; receiver_logs.py: logs of receivers
 path_patterns.py   paths and patterns
-line_rows.py       lines of csv or JSON, checked before they are parsed; message_rows.py: messages of a topic
-row_parser.py      both as Arrow columns; malformed rows are kept with their offsets
+message_rows.py    messages of a topic as Arrow columns, as runtime/line_rows.py parses lines
 kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads
 event_times.py     estimates of the event times of waiting rows
 planning.py        in the driver: how far each input is read in a micro-batch, and by which task

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from skypane.control.admission.alignment import TimesAhead, aligned_shares
 from skypane.naming import instead
+from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.many.input_kind import Input, InputKind, OffsetRange, SampledInput
-from skypane.runtime.spark.sources.many.row_parser import Malformed
 from skypane.types import ConfigError, Micros
 
 ROWS = 16

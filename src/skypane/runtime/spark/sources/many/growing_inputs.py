@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.runtime.growing_files import LONGEST, LOOK, GrowingFile
+from skypane.runtime.line_rows import header, parse_all
+from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
-from skypane.runtime.spark.sources.many.line_rows import header, parse_all
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "path"

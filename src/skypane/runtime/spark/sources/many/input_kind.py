@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.naming import instead
-from skypane.runtime.spark.sources.many.row_parser import Malformed
+from skypane.runtime.row_parser import Malformed
 from skypane.types import ConfigError, Length
 
 T = TypeVar("T")

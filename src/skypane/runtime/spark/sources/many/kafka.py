@@ -13,6 +13,7 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
+from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described, plain_meta
 from skypane.runtime.spark.sources.many.kafka_client import (
     OWN,
@@ -25,7 +26,6 @@ from skypane.runtime.spark.sources.many.kafka_client import (
 )
 from skypane.runtime.spark.sources.many.kafka_reader import CachedConsumer, cached_consumer, peeking_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")

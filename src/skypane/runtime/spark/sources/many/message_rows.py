@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from skypane.runtime.spark.sources.many.row_parser import (
+from skypane.runtime.row_parser import (
     BLANKS,
     NOT_AN_OBJECT,
     Malformed,

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
+from skypane.runtime.row_parser import Malformed, sentence
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
-from skypane.runtime.spark.sources.many.row_parser import Malformed, sentence
 from skypane.types import CheckpointError
 
 _ROWS = 1 << 16

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.runtime.growing_files import LOOK, GrowingFile
+from skypane.runtime.line_rows import parse_all
 from skypane.runtime.receiving.checksums import check
 from skypane.runtime.receiving.segments import between, end_of, first_of, is_log, segments_of
+from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
-from skypane.runtime.spark.sources.many.line_rows import parse_all
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec
-from skypane.runtime.spark.sources.many.row_parser import FORMATS, Malformed, RowFormat
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "segments"

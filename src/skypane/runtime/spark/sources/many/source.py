@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
+from skypane.runtime.row_parser import Malformed, check_columns, check_nullable
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
@@ -28,7 +29,6 @@ from skypane.runtime.spark.sources.many.input_metrics import to_json
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
-from skypane.runtime.spark.sources.many.row_parser import Malformed, check_columns, check_nullable
 from skypane.types import ConfigError, Length
 
 versions.need("4.2", FORMAT)

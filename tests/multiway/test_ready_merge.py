@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.multiway import Ready, ReadyMerge
 from skypane.types import BadInputError, ConfigError
-from skypane_papers.multiway import Ready, ReadyMerge, TGate
 
 Tuple = tuple[int, int, int]
 """Time, input, sequence."""
@@ -132,6 +132,27 @@ def test_an_input_that_never_speaks_holds_all_until_it_leaves():
         merge.push(state, pa.table({"x": ["c"]}), np.array([9]), np.array([1]))
 
 
+@given(st.data(), streams(), st.integers(0, 6))
+def test_an_input_that_is_at_a_time_holds_nothing_older_and_may_send_nothing_older(
+    data: st.DataObject, inputs: list[list[Tuple]], time: int
+):
+    merge = ReadyMerge(len(inputs) + 1)  # the last input sends nothing
+    state = merge.init()
+    for batch in data.draw(arrivals(inputs)):
+        times, sources = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
+        state, ready = merge.push(
+            state, pa.table({"n": [n for _, _, n in batch], "i": sources, "t": times}), times, sources
+        )
+        assert ready.num_rows == 0
+    state, ready = merge.advance(state, [len(inputs)], time)
+    out = [] if ready is None else [(row["t"], row["i"], row["n"]) for row in ready.to_pylist()]
+    newest = [*((tuples[-1][0] if tuples else -1, source) for source, tuples in enumerate(inputs)), (time, len(inputs))]
+    everything = sorted(one for tuples in inputs for one in tuples)
+    assert out == [one for one in everything if all(one[:2] <= last for last in newest)]
+    with pytest.raises(BadInputError, match=f"input {len(inputs)} goes backwards"):
+        merge.push(state, pa.table({"n": [0], "i": [0], "t": [0]}), np.array([time - 1]), np.array([len(inputs)]))
+
+
 def test_an_input_that_joins_is_waited_for():
     merge = ReadyMerge(1)
     merge, state = merge.join(merge.init(), 1)
@@ -147,22 +168,3 @@ def test_time_that_goes_backwards_is_an_error_that_names_input_and_row():
         merge.push(merge.init(), pa.table({"x": [0, 1, 2, 3]}), np.array([5, 1, 2, 4]), np.array([2, 0, 1, 2]))
     with pytest.raises(ConfigError, match="count must be at least 1"):
         ReadyMerge(0)
-
-
-@pytest.mark.parametrize("ready", Ready)
-def test_a_tuple_that_ties_with_an_input_s_last_worked_by_hand(ready: Ready):
-    """Input 0's last and input 1's first but one are of time 4: the list's first is held, and what is behind it waits."""
-    gate = TGate(2, ready=ready)
-    released = run(ReadyMerge(2, ready), [[(4, 0, 0), (4, 1, 1), (5, 1, 2)], [(6, 0, 3)]])
-    gate.insert_tuples(0, np.array([4]), np.array([0]))
-    gate.insert_tuples(1, np.array([4, 5]), np.array([1, 2]))
-    first = gate.get_ready_tuples(9).payloads.tolist()
-    gate.insert_tuples(0, np.array([6]), np.array([3]))
-    second = gate.get_ready_tuples(9).payloads.tolist()
-    assert [[number for _, _, number in batch] for batch in released] == [first, second]
-    expected = {
-        Ready.IN_ORDER: [[0], [1, 2]],  # (4, 1) may come after another of (4, 0)
-        Ready.DEFINITION_1: [[0, 1], [2]],
-        Ready.LAST_HELD: [[], [0, 1]],
-    }
-    assert [first, second] == expected[ready]

@@ -7,9 +7,9 @@ line, nothing more is done; otherwise Python checks the irregular lines.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from skypane.runtime.growing_files import LONGEST, LineBlock
-from skypane.runtime.spark.sources.many.row_parser import (
+from skypane.runtime.row_parser import (
     BLANKS,
     MISTAKES,
     NOT_AN_OBJECT,
@@ -71,6 +71,47 @@ def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | M
     yield from _checked(layout, Lines.of(block), offset)
 
 
+class LineRows(NamedTuple):
+    """The lines of a block, each with its row.
+
+    lengths  the bytes of each line, its end included
+    rows     a row for each line; nulls for one that is empty or malformed
+    errors   the error of each malformed line, and "" of each empty one, by its number in the block
+    """
+
+    lengths: Places
+    rows: pa.Table
+    errors: Mapping[int, str]
+
+
+def parse_each(layout: RowFormat, block: bytes) -> LineRows:
+    """Return the row of each line of a block, which ends with a line end."""
+    if usual := _usual(layout, block):
+        table, _ = tried(layout, block, usual)
+        if table is not None:
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_END) + 1
+            return LineRows(np.diff(ends, prepend=0), table, {})
+    lines = Lines.of(block)
+    wrong, error = lines.wrong(layout)
+    filled = lines.stops > lines.begins
+    errors = dict.fromkeys(np.flatnonzero(~filled).tolist(), "") | dict.fromkeys(np.flatnonzero(wrong).tolist(), error)
+    tables, at = [layout.columns.empty_table()], 0
+    places: list[Places] = []
+    kept = np.flatnonzero(filled & ~wrong)
+    for found in rows_of(layout, lines.pieces(filled & ~wrong, 0)):
+        if isinstance(found, Malformed):
+            errors[int(kept[at])] = found.error
+            at += 1
+        else:
+            tables.append(found)
+            places.append(kept[at : at + len(found)])
+            at += len(found)
+    row = np.full(len(lines.ends), -1)
+    row[np.concatenate([*places, np.empty(0, np.int64)])] = np.arange(sum(map(len, tables)))
+    rows = pa.concat_tables(tables).take(pa.array(row, mask=row < 0))
+    return LineRows(lines.ends - lines.starts, rows, errors)
+
+
 def _usual(layout: RowFormat, block: bytes) -> int:
     """Return the number of lines in a block if all can be parsed unchecked, else 0."""
     data = np.frombuffer(block, np.uint8)
@@ -83,11 +124,7 @@ def _usual(layout: RowFormat, block: bytes) -> int:
 
 
 def _checked(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
-    if layout.format == "json":
-        wrong, error = lines.no_objects(), NOT_AN_OBJECT
-    else:
-        lines.pass_marks()
-        wrong, error = lines.divided(), _DIVIDED
+    wrong, error = lines.wrong(layout)
     for at in np.flatnonzero(wrong).tolist():
         yield Malformed.of(offset + int(lines.starts[at]), lines.text(at), error)
     yield from rows_of(layout, lines.pieces((lines.stops > lines.begins) & ~wrong, offset))
@@ -115,6 +152,13 @@ class Lines:
 
     def text(self, at: int) -> bytes:
         return self.block[self.begins[at] : self.stops[at]]
+
+    def wrong(self, layout: RowFormat) -> tuple[Flags, str]:
+        """Return which lines cannot be given to the parser, and why."""
+        if layout.format == "json":
+            return self.no_objects(), NOT_AN_OBJECT
+        self.pass_marks()
+        return self.divided(), _DIVIDED
 
     def no_objects(self) -> Flags:
         """Return which lines are not JSON objects; lines of blanks are emptied instead."""

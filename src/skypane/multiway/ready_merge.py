@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from skypane.kernels import merging
 from skypane.types import BadInputError, BoolArray, ConfigError, IntArray, Micros
-from skypane_papers.multiway.kernels import merging
 
 _MOST_RUNS = 32
 _SMALL = 4
@@ -44,7 +44,7 @@ class Ready(Enum):
     LAST_HELD = "last held"
 
 
-class Run(NamedTuple):
+class SortedRun(NamedTuple):
     """Tuples in the order of (time, input, sequence): row order[i] of `rows` has time times[i] and input inputs[i]."""
 
     times: IntArray
@@ -52,13 +52,13 @@ class Run(NamedTuple):
     order: IntArray
     rows: pa.Table
 
-    def of(self, part: slice | BoolArray) -> Run:
+    def of(self, part: slice | BoolArray) -> SortedRun:
         """Return a part of the run."""
-        return Run(self.times[part], self.inputs[part], self.order[part], self.rows)
+        return SortedRun(self.times[part], self.inputs[part], self.order[part], self.rows)
 
-    def compact(self) -> Run:
+    def compact(self) -> SortedRun:
         """Return the run with a copy of its rows, so that other rows can be freed."""
-        return Run(self.times, self.inputs, np.arange(len(self.times)), self.rows.take(pa.array(self.order)))
+        return SortedRun(self.times, self.inputs, np.arange(len(self.times)), self.rows.take(pa.array(self.order)))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MergeState:
     """The waiting tuples, and `newest`, the time of each input's last tuple, or the least integer before the first."""
 
     newest: IntArray
-    runs: tuple[Run, ...] = ()
+    runs: tuple[SortedRun, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -100,10 +100,10 @@ class ReadyMerge:
         newest = _advanced(state.newest, times, inputs)
         late = times > newest.min()
         later, early = (np.flatnonzero(mask) for mask in (late, ~late))
-        came = Run(times[early], inputs[early], early, rows)
+        came = SortedRun(times[early], inputs[early], early, rows)
         runs, ready = self._released(newest, state.runs, came)
         if len(later):
-            waits = _merged([Run(times[later], inputs[later], later, rows)])
+            waits = _merged([SortedRun(times[later], inputs[later], later, rows)])
             runs = _few([*runs, waits.compact() if _SMALL * len(later) < len(times) else waits])
         return MergeState(newest, runs), rows.slice(0, 0) if ready is None else ready
 
@@ -113,8 +113,15 @@ class ReadyMerge:
         Tuples that they have sent are still merged. An input that has left may not send again; it can join with a new
         number.
         """
-        newest = state.newest.copy()
-        newest[list(inputs)] = _GONE
+        return self.advance(state, inputs, _GONE)
+
+    def advance(self, state: MergeState, inputs: Sequence[int], time: Micros) -> tuple[MergeState, pa.Table | None]:
+        """Stop waiting for tuples of these inputs that are older than `time`; return the state as leave() does.
+
+        Older tuples of them are an error from now on. An input that is at `time` or later already is unchanged.
+        """
+        newest, these = state.newest.copy(), list(inputs)
+        newest[these] = np.maximum(newest[these], time)
         runs, ready = self._released(newest, state.runs)
         return MergeState(newest, runs), ready
 
@@ -124,8 +131,8 @@ class ReadyMerge:
         return replace(self, count=self.count + inputs), replace(state, newest=newest)
 
     def _released(
-        self, newest: IntArray, runs: Sequence[Run], came: Run | None = None
-    ) -> tuple[tuple[Run, ...], pa.Table | None]:
+        self, newest: IntArray, runs: Sequence[SortedRun], came: SortedRun | None = None
+    ) -> tuple[tuple[SortedRun, ...], pa.Table | None]:
         """Return the runs that keep waiting, and the rows that are ready; None if no tuple is old enough.
 
         `came` has new tuples that are not newer than the slowest input's newest, in the order of each input.
@@ -160,17 +167,17 @@ class ReadyMerge:
         return ready
 
 
-def _merged(parts: Sequence[Run]) -> Run:
+def _merged(parts: Sequence[SortedRun]) -> SortedRun:
     """Return parts, in which each input is in order, as one run; ties are in the order of the parts."""
     begins = np.cumsum([0, *(part.rows.num_rows for part in parts)])
     times, inputs = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
     order = np.concatenate([part.order + begin for part, begin in zip(parts, begins, strict=False)])
     place = merging.sorted_order(times, inputs)
     rows = parts[0].rows if len(parts) == 1 else pa.concat_tables([part.rows for part in parts])
-    return Run(times[place], inputs[place], order[place], rows)
+    return SortedRun(times[place], inputs[place], order[place], rows)
 
 
-def _few(runs: Sequence[Run]) -> tuple[Run, ...]:
+def _few(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...]:
     """Return the runs; if there are too many, merge the last ones, which frees rows that no longer wait.
 
     A run is merged while it is at most twice as long as all runs after it, so that a tuple takes part in few merges.

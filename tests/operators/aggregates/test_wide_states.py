@@ -1,0 +1,33 @@
+"""The order of rows in lists, where few or many have equal times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.operators.aggregates.wide_states import _ordered
+from skypane.preference.content_order import content_keys
+from skypane.preference.dense_ranks import column_ranks
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, -0.0, 1.0, float("nan"), None]),
+        st.sampled_from(["a", "b", None]),
+        st.sampled_from([0.0, -0.0, None]),
+        st.integers(0, 2),
+    ),
+    max_size=20,
+)
+
+
+@given(ROWS)
+def test_rows_are_in_the_order_of_group_time_and_content(rows):
+    times, texts, numbers, groups = zip(*rows, strict=True) if rows else ((), (), (), ())
+    table = pa.table(
+        {"t": pa.array(times, pa.float64()), "s": pa.array(texts, pa.string()), "n": pa.array(numbers, pa.float64())}
+    )
+    ranks, owners = column_ranks(table.column("t")), np.array(groups, np.int64)
+    defined = np.lexsort((*content_keys(table)[::-1], ranks, owners))
+    assert _ordered(table, ranks, owners).tolist() == defined.tolist()

@@ -1,0 +1,89 @@
+"""Receivers that merge by time, killed while clients send."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.runtime.receiving.logs import lines, receiver, until
+from tests.runtime.receiving.test_tcp import dialled
+from tests.servers.ports import free_ports
+
+from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
+from skypane.runtime.receiving.receiver import Receiver
+
+NAMES = ("a", "b", "c")
+MOST = 20_000
+"""Lines that a client has to send."""
+ENOUGH = (400, 1_500, 3_000)
+"""Lines of an input that are acknowledged before the first kill, before the second, and in the end."""
+
+
+def _sent(port: int, first: int, enough: int) -> int:
+    """Send times from `first` on until so many lines are acknowledged; return the first one that is not."""
+    with dialled(port) as connection, connection.makefile("rb") as answers:
+        sender = threading.Thread(target=_send, args=(connection, range(first, first + MOST)))
+        sender.start()
+        safe = next(count for answer in answers if (count := int(answer)) >= enough)
+        connection.shutdown(socket.SHUT_RDWR)
+        sender.join()
+    return first + safe
+
+
+def _send(connection: socket.socket, times: range) -> None:
+    try:
+        for at in times:
+            connection.sendall(b'{"t": %d}\n' % at)
+    except OSError:
+        pass  # the receiver is gone, or enough is acknowledged
+
+
+def _accepted(log: Path) -> tuple[list[int], int]:
+    """Return the times of an input's log that are in order, and how many are not: those that were sent again."""
+    kept: list[int] = []
+    times = [json.loads(line)["t"] for line in lines(log)]
+    for time in times:
+        if not kept or time >= kept[-1]:
+            kept.append(time)
+    return kept, len(times) - len(kept)
+
+
+def test_what_was_acknowledged_is_merged_once_and_in_order_over_kills(tmp_path):
+    ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
+    inputs = [{"name": name, "listen": f"127.0.0.1:{port}", "acknowledge": True} for name, port in ports.items()]
+    folder = tmp_path / "received"
+    given = {"folder": str(folder), "segment_bytes": 8_192, "order": "by time", "time": "t", "time_unit": "second",
+             "idle_after": "1 day", "inputs": inputs}  # fmt: skip
+    safe = dict.fromkeys(NAMES, 0)
+
+    def send(enough: int) -> None:
+        with ThreadPoolExecutor() as pool:
+            for name, at in zip(
+                NAMES, pool.map(lambda name: _sent(ports[name], safe[name], enough), NAMES), strict=True
+            ):
+                safe[name] = at
+
+    for enough in ENOUGH[:-1]:
+        with receiver(given, tmp_path) as process:
+            send(enough)
+            until(lambda: len(lines(folder / MERGED)) > 0, "nothing is merged")
+            process.kill()
+            process.wait()
+    with Receiver(given) as receiving:
+        send(ENOUGH[-1])
+    assert receiving.merged is not None
+    assert receiving.merged.reason == ""
+    accepted = {name: _accepted(folder / name) for name in NAMES}
+    newest = [(times[-1], number) for number, (times, _) in enumerate(accepted.values())]
+    everything = sorted((time, number) for number, (times, _) in enumerate(accepted.values()) for time in times)
+    merged = [json.loads(line)["t"] for line in lines(folder / MERGED)]
+    assert merged == [time for time, number in everything if all((time, number) <= last for last in newest)]
+    for name, (times, _) in accepted.items():
+        assert set(range(safe[name])) <= set(times)
+    rejected = [json.loads(line) for line in lines(folder / REJECTED)]
+    assert {row["reason"] for row in rejected} <= {"out of order"}
+    for name, (_, again) in accepted.items():
+        assert sum(row["input"] == name for row in rejected) == again
