@@ -69,9 +69,12 @@ class CostModel:
         """Return the model in which a comparison of the second stage takes `seconds`."""
         return replace(self, merge_compare=seconds)
 
-    def united(self, tuples: float, first: float, second: float) -> float:
-        """Return the size of the merge of two results of sizes `first` and `second`, of `tuples` tuples in total."""
-        return min(first + second, float(self.size.of(tuples)))
+    def united(self, tuples: float, first: float, second: float, share: float = 1.0) -> float:
+        """Return the size of the merge of two results of sizes `first` and `second`, of `tuples` tuples in total.
+
+        share   size of the results of these tuples, as a share of the usual one
+        """
+        return min(first + second, share * float(self.size.of(tuples)))
 
 
 def fitted_size(kind: str, d: int, seed: int = 0, most: int = 20_000, draws: int = 5) -> ResultSize:

@@ -16,6 +16,7 @@ class SimulatedStream:
     """Tuples in order of arrival: seconds since the start, pane (from 0), work (1 is usual); closing as in FarmState.
 
     points   (n, d) values of the tuples, smaller is better, for exact results; None: the sizes of results are estimated
+    share    (panes,) estimated size of the results of a pane, as a share of the usual one; None: 1 for each pane
     """
 
     arrival: FloatArray
@@ -23,6 +24,7 @@ class SimulatedStream:
     work: FloatArray
     closing: IntArray
     points: FloatArray | None = None
+    share: FloatArray | None = None
 
     @classmethod
     def of(

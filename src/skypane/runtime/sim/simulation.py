@@ -219,18 +219,23 @@ def _window_farm(setup: SimulationSetup, workers: Workers) -> WindowFarm:
 def _pass_on(results: PartitionResults, wlq: WindowFarm | None, setup: SimulationSetup, now: float) -> float:
     """Send partition results to the second stage, and advance it to `now`; return the number of tuples in them."""
     rows = results.rows or (None,) * len(results.time)
-    sizes = setup.cost.size.of(results.tuples) if results.rows is None else np.array(list(map(len, results.rows)))
+    shares = np.ones(len(results.time)) if setup.stream.share is None else setup.stream.share[results.pane]
+    if results.rows is None:
+        sizes = np.minimum(results.tuples, shares * setup.cost.size.of(results.tuples))
+    else:
+        sizes = np.array(list(map(len, results.rows)))
     if wlq is not None:
-        for time, pane, tuples, size, counter, kept in zip(
+        for time, pane, tuples, size, counter, kept, share in zip(
             results.time.tolist(),
             results.pane.tolist(),
             results.tuples.tolist(),
             sizes.tolist(),
             results.counter.tolist(),
             rows,
+            shares.tolist(),
             strict=True,
         ):
-            wlq.arrive(time, pane, WindowResult(tuples, size, kept), counter)
+            wlq.arrive(time, pane, WindowResult(tuples, size, kept, share), counter)
         wlq.until(now)
     return float(sizes.sum())
 

@@ -16,11 +16,15 @@ from skypane.types import FloatArray, IntArray
 
 
 class WindowResult(NamedTuple):
-    """A result: the tuples it was computed from, its size, and, if tuples have points, its rows."""
+    """A result: the tuples it was computed from, its size, and, if tuples have points, its rows.
+
+    share   without points: estimated size as a share of the usual one, the mean over the tuples
+    """
 
     tuples: float
     size: float
     rows: IntArray | None = None
+    share: float = 1.0
 
 
 _NOTHING: Final = WindowResult(0, 0, np.empty(0, np.int64))
@@ -135,7 +139,8 @@ class WindowFarm:
     def _united(self, first: WindowResult, second: WindowResult) -> WindowResult:
         tuples = first.tuples + second.tuples
         if self._points is None or first.rows is None or second.rows is None:
-            return WindowResult(tuples, self._cost.united(tuples, first.size, second.size))
+            share = (first.tuples * first.share + second.tuples * second.share) / tuples if tuples else 1.0
+            return WindowResult(tuples, self._cost.united(tuples, first.size, second.size, share), share=share)
         rows = np.concatenate([first.rows, second.rows])
         rows = rows[skyline_indices(self._points[rows])]
         return WindowResult(tuples, len(rows), rows)
