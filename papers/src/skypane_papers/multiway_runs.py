@@ -84,7 +84,7 @@ def texts(words: int) -> pa.StringArray:
     rng = np.random.default_rng(2)
     found = []
     for number in range(10_000):
-        comment = [str(word) for word in rng.choice(WORDS, words)]
+        comment = [WORDS[at] for at in rng.integers(0, len(WORDS), words).tolist()]
         if number % 10 == 0:
             comment[words // 2] = f"listener{number}@mail.example.org"
         elif number % 10 == 1:
