@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,8 +16,8 @@ from skypane.types import FloatArray, IntArray
 from skypane.workloads.content.keys import zipf_shares
 from skypane_papers.multiway import MQ, MQLF, Aggregation, ColumnarTuMLSC, ColumnarWiML, Multiway, TuMLMC, TuMLSC, WiML
 
-METERS: Final = 243
-SONGS: Final = 40_000
+KEYS: Final = {"meters": 243, "songs": 40_000, "one": 1}
+"""Number of keys by data; "one" is no data of the paper's, for windows that cost next to nothing."""
 PRODUCERS: Final = 2
 """Number of sending threads; the paper has one per input, on 24 logical cores."""
 PER_TICK: Final = 7_000
@@ -38,25 +38,23 @@ DESIGNS: Final[dict[str, Callable[[int, Aggregation], Multiway]]] = {
 
 
 class Query(NamedTuple):
-    """A query of table 2: its data, windows and function."""
+    """A query of table 2: its data, windows and function.
+
+    words  of a comment, for a function that reads it: the longer, the more the function costs
+    """
 
     data: str
     size: int
     advance: int
     function: str
     where: str = ""
+    words: int = 10
 
     def aggregation(self) -> Aggregation:
         """Return the aggregation; times are in thousandths of the paper's unit."""
-        comments = texts() if self.where else None
-        return Aggregation(
-            self.size * 1_000,
-            self.advance * 1_000,
-            self.function,
-            SONGS if self.data == "songs" else METERS,
-            self.where,
-            comments,
-        )
+        comments = texts(self.words) if self.where else None
+        size, advance = self.size * 1_000, self.advance * 1_000
+        return Aggregation(size, advance, self.function, KEYS[self.data], self.where, comments)
 
 
 QUERIES: Final = {
@@ -75,34 +73,22 @@ QUERIES: Final = {
 }
 """The twelve queries of table 2."""
 
+S_MERGE: Final = Query("one", 1_000_000_000, 1_000_000_000, "count")
+"""One window of one key: what remains of the output thread's work is to merge the inputs."""
+WORDS: Final = "great tune love this drop at the bass again mix so deep more please".split()
+
 
 @cache
-def texts() -> pa.StringArray:
-    """Return 10,000 comments of about fifty letters; a tenth contain a mail address, another tenth an IP address."""
+def texts(words: int) -> pa.StringArray:
+    """Return 10,000 comments of that many words; a tenth contain a mail address, another tenth an IP address."""
     rng = np.random.default_rng(2)
-    words = [
-        "great",
-        "tune",
-        "love",
-        "this",
-        "drop",
-        "at",
-        "the",
-        "bass",
-        "again",
-        "mix",
-        "so",
-        "deep",
-        "more",
-        "please",
-    ]
     found = []
     for number in range(10_000):
-        comment = [str(word) for word in rng.choice(words, 10)]
+        comment = [WORDS[at] for at in rng.integers(0, len(WORDS), words).tolist()]
         if number % 10 == 0:
-            comment[5] = f"listener{number}@mail.example.org"
+            comment[words // 2] = f"listener{number}@mail.example.org"
         elif number % 10 == 1:
-            comment[5] = f"10.{number % 250}.{number % 199}.7"
+            comment[words // 2] = f"10.{number % 250}.{number % 199}.7"
         found.append(" ".join(comment))
     return pa.array(found)
 
@@ -111,10 +97,11 @@ Columns = tuple[IntArray, IntArray, IntArray]
 """Times, keys and values of an input."""
 
 
+@lru_cache(maxsize=2)
 def streams(query: Query, inputs: int, tuples: int, seed: int = 2) -> list[Columns]:
     """Return inputs of about equal rates; the popularity of songs is Zipf-distributed, that of meters uniform."""
     rng = np.random.default_rng(seed)
-    each, keys = tuples // inputs, SONGS if query.data == "songs" else METERS
+    each, keys = tuples // inputs, KEYS[query.data]
     shares = zipf_shares(keys, 1.0) if query.data == "songs" else None
     span = 1_000 * tuples // PER_TICK
     most = 10_000 if query.where else 5_000
@@ -248,9 +235,8 @@ def _first_beyond(sent: _Sent, end: int) -> float:
 
 
 @cache
-def _warmed(design: str, query: str) -> None:
-    few = streams(QUERIES[query], 2, 4_000)
-    run(made(design, QUERIES[query], 2), few)
+def _warmed(design: str, query: Query) -> None:
+    run(made(design, query, 2), streams(query, 2, 4_000))
 
 
 def made(design: str, query: Query, inputs: int) -> Multiway:
@@ -261,7 +247,8 @@ def made(design: str, query: Query, inputs: int) -> Multiway:
     return DESIGNS[design](inputs, what)
 
 
-def measured(design: str, query: str, inputs: int, tuples: int, rate: float | None = None) -> Run:
-    """Run a design on a query, after a short run that compiles it."""
-    _warmed(design, query)
-    return run(made(design, QUERIES[query], inputs), streams(QUERIES[query], inputs, tuples), rate=rate)
+def measured(design: str, query: Query | str, inputs: int, tuples: int, rate: float | None = None) -> Run:
+    """Run a design on a query, or on one of the twelve by its name, after a short run that compiles it."""
+    asked = QUERIES[query] if isinstance(query, str) else query
+    _warmed(design, asked)
+    return run(made(design, asked, inputs), streams(asked, inputs, tuples), rate=rate)
