@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.exchange import CONFIRM, Exchange, SourceSpread
+from skypane.control.exchange import CONFIRM, Exchange
 from skypane.control.fitting import Move, Timing, fit
 from skypane.control.placement import DueWindows, place_windows
+from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.types import ConfigError
 
 
@@ -81,12 +82,14 @@ def test_a_kind_of_move_that_was_not_timed_is_an_error(missing):
 def test_policies_decide_by_what_was_measured():
     """A machine whose exchanges and jobs are ten times as cheap exchanges, and answers on workers, where others do not."""
     quick = fit(timings(Costs(0.006, 0.035e-6, 0.8e-3, 0.4e-6, 0.015)), "a quick one")
-    uneven = SourceSpread(1_000_000, (0.2,), panes=100, partials=100, merge_seconds=0.0, workers=2)
+    uneven = SourceSpread(1_000_000, (0.2,), (10_000,) * 100, partials=100, merge_seconds=0.0, workers=2)
+    option = SplittingOption("PB_RR", 500_000, (1,) * 100)
+    known = ExpectedBatch(dict.fromkeys(range(100), 10_000), 2, (option,))
     due = DueWindows(10, 100_000, 1, 4)
-    for costs, moves, where in ((DEFAULT_COSTS, False, "driver"), (quick, True, "spark")):
+    for costs, way, where in ((DEFAULT_COSTS, None, "driver"), (quick, "PB_RR", "spark")):
         policy = Exchange(costs)
         state = policy.init()
         for _ in range(CONFIRM):
-            state = policy.observe(state, uneven)
-        assert policy.decide(state)[1].value is moves
+            state, decision = policy.decide(policy.observe(state, uneven), known)
+        assert decision.value == way
         assert place_windows(due, costs).value.where == where

@@ -18,10 +18,12 @@ from skypane.control.admission.expectation import expectation
 from skypane.control.admission.forecasting import HoltForecaster
 from skypane.control.admission.metadata import MetaData
 from skypane.control.admission.readers import ReadersState
+from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.elasticity.fuzzy import AS_RUN, PROMPT, FuzzyController
-from skypane.control.exchange import Exchange, SourceSpread
+from skypane.control.exchange import DEFAULT_GROWTH
 from skypane.control.fitting import Timing, fit
 from skypane.control.monitoring import SamplingPeriod
+from skypane.control.predictions import ExpectedBatch, SourceFigures, SourceSpread, SplittingOption, predict
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, SplittingSample, UpcomingBatch
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.grouped_skyline import skyline_indices_by_group
@@ -61,8 +63,12 @@ def elasticity(rng: np.random.Generator) -> Parts:
         yield expectation(meta, [20.0 * peak, 50.0 * percent], [1.0] * 3, 7.0)
     for _ in range(50):
         yield fit(list(timings(rng)), "here")
+    everywhere = SplittingOption("TB_RR", 500_000, (2,) * 100)
+    expected = ExpectedBatch(dict.fromkeys(range(100), 10_000), 2, (everywhere,))
     for busy, merging in rng.random((300, 2)).tolist():
-        yield Exchange().figures(SourceSpread(1_000_000, (busy, 0.1), 100, 100 + int(900 * merging), merging, 2))
+        spread = SourceSpread(1_000_000, (busy, 0.1), (10_000,) * 100, 100 + int(900 * merging), merging, 2)
+        figures = SourceFigures.of(spread, DEFAULT_COSTS, DEFAULT_GROWTH)
+        yield predict(figures, expected, DEFAULT_COSTS, DEFAULT_GROWTH)
         yield ReadersState(3, tuple(rng.random(9).tolist()), 0, tuple((1 + 9 * rng.random(9)).tolist())).cost
     yield HoltForecaster().forecast(rng.random((40, 30)) * 1_000, 5)
 

@@ -25,7 +25,7 @@ def table(batch: list[Tuple]) -> pa.Table:
 
 
 def told(answers: list[WindowAnswer]) -> list[tuple[int, list[dict[str, object]]]]:
-    return [(one.window, sorted(one.rows.to_pylist(), key=lambda row: row["of"])) for one in answers]
+    return [(one.window, sorted(one.rows.to_pylist(), key=lambda row: int(str(row["of"])))) for one in answers]
 
 
 @given(st.data(), streams())

@@ -33,7 +33,7 @@ from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_
 
 import skypane as sp
 from skypane.control.costs import Costs
-from skypane.control.placement import PlacementChoice
+from skypane.control.placement import PlacementChoice, place_rows
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan
 from skypane.runtime import local
@@ -131,7 +131,7 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
     """With a start in the middle, which makes the front again from its partials."""
     places = [("threads", 2), ("threads", 3), ("driver", 1), ("threads", 2), ("spark", 2), ("threads", 2)]
     chosen = iter(places)
-    law = program.place_rows
+    law = place_rows
 
     def placed(*args: Any) -> Any:
         where, shards = next(chosen)

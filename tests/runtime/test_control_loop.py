@@ -296,7 +296,9 @@ def seconds_of_one_pane(name: str | None, batches: int = 60) -> list[tuple[str, 
 @pytest.mark.parametrize("name", ["PB_RR", "AS", "AS_PID"])
 def test_a_policy_that_leaves_a_batch_to_one_worker_does_not_route_it(name: str):
     """Each pane has one owner, so an exchange balances nothing: 1.2 s as read, 1.61 s routed."""
-    assert seconds_of_one_pane(name) == [(AS_READ, pytest.approx(1.2))] * 60
+    ways, seconds = zip(*seconds_of_one_pane(name), strict=True)
+    assert set(ways) == {AS_READ}
+    assert seconds == pytest.approx([1.2] * 60)
 
 
 def test_a_single_pane_is_routed_row_by_row_whether_that_is_set_or_chosen():

@@ -17,7 +17,7 @@ from skypane.workloads.content.keys import zipf_shares
 from skypane_papers.multiway import MQ, MQLF, Aggregation, ColumnarTuMLSC, ColumnarWiML, Multiway, TuMLMC, TuMLSC, WiML
 
 KEYS: Final = {"meters": 243, "songs": 40_000, "one": 1}
-"""Number of keys by data; "one" is no data of the paper's, for windows that cost next to nothing."""
+"""Number of keys by data; "one" is not of the paper: a single key, for windows that cost next to nothing."""
 PRODUCERS: Final = 2
 """Number of sending threads; the paper has one per input, on 24 logical cores."""
 PER_TICK: Final = 7_000

@@ -127,7 +127,7 @@ def latencies(came: list[tuple[float, int]], sent: list[tuple[float, int]]) -> F
 
 
 def measure(quick: bool) -> pd.DataFrame:
-    """Return a row for each round, number of inputs and list; the lists take turns."""
+    """Return a row for each round, number of inputs and list; the lists are measured in turn."""
     for name in LISTS:
         sorted_by(name, 2, 2_000)  # compiles the kernels
     found = [

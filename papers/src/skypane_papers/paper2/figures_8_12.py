@@ -19,7 +19,7 @@ _KINDS: Final = ("add, ns", "output, ns")
 
 
 def measure(quick: bool) -> pd.DataFrame:
-    """Return a row for each query, design and rate; share 1 is as fast as it goes, medians of rounds in which all take turns."""
+    """Return a row for each query, design and rate; share 1 is as fast as it goes, medians of rounds in which all are measured in turn."""
     tuples = 20_000 if quick else 500_000
     rounds = [
         _row(turn, query, design, 1.0, measured(design, query, INPUTS, tuples))

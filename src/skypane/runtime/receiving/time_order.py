@@ -59,7 +59,8 @@ class TimeOrder:
     max_ahead: Duration = "1 hour"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.time, str) or not self.time:
+        time: object = self.time  # lists of inputs are files of users
+        if not isinstance(time, str) or not time:
             raise ConfigError(f"order {BY_TIME!r} needs time, the field with the event time, got {self.time!r}")
         if self.format not in FORMATS:
             raise ConfigError(f"format must be json or csv, got {self.format!r}")
@@ -73,9 +74,10 @@ class TimeOrder:
             object.__setattr__(self, name, length)
 
     def _check_columns(self) -> None:
-        if isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns):
+        columns: object = self.columns
+        if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
             raise ConfigError(f"columns must be a list of names, got {self.columns!r}")
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", tuple(columns))
         if self.format == "json" and self.columns:
             raise ConfigError("columns is only for format csv; leave it out")
         if self.format == "csv" and self.columns.count(self.time) != 1:

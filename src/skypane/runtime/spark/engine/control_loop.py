@@ -294,7 +294,10 @@ def _either(saved: Mapping[str, Any], key: str, before: str) -> Any:
 
 def _by_name(saved: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the snapshots of splitting policies by name; version 0.2 wrote that of one policy."""
-    return dict([_named(saved)]) if "state" in saved else saved
+    if "state" not in saved:
+        return saved
+    name, state = _named(saved)
+    return {str(name): state}
 
 
 def _spread(measured: BatchMeasurements, pane_rows: tuple[int, ...], workers: int) -> SourceSpread:

@@ -94,7 +94,8 @@ class Planner:
     @property
     def decisions(self) -> list[Decision[Any]]:
         """The last decisions: on the rate ahead, if meta-data state one; on the number of readers; on their inputs."""
-        made = (self.watch.ahead.decision, self.sizing and self.sizing.decision, self.assignment)
+        count = None if self.sizing is None else self.sizing.decision
+        made: tuple[Decision[Any] | None, ...] = (self.watch.ahead.decision, count, self.assignment)
         return [decision for decision in made if decision is not None]
 
     def seen(self, now: float, clock: float | None = None) -> list[InputMetrics]:
