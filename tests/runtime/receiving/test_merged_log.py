@@ -197,7 +197,7 @@ def test_an_input_of_lines_without_times_holds_nothing_up(tmp_path):
 
 
 def test_times_may_be_texts_and_columns_of_csv(tmp_path):
-    order = TimeOrder(time="at", format="csv", columns=["n", "at"])
+    order = TimeOrder(time="at", format="csv", columns=["n", "at"])  # type: ignore[arg-type]
     with merging(tmp_path, "ab", order) as made:
         made.text("a", "1,1999-01-01T00:00:02Z\n2,\n")
         made.text("b", "3,1999-01-01T01:00:01+01:00\n4,1999-01-01T00:00:03Z\n")
