@@ -80,11 +80,8 @@ def _rows(made: SimulatedStream, dispersion: int, workers: Sequence[int], settle
             shown = _samples(made, scheduler, Workers(PLQ, m))
             answers = sum(sampled.windows for sampled in shown)
             whole = answers * WINDOWS.slide / 1e6 / shown[-1].time
-            rows.append(
-                {"I": dispersion, "m": m, "scheduler": scheduler}
-                | _settled(made, shown, settled)
-                | {"whole run": whole}
-            )
+            of_stream = _settled(made, shown, settled)
+            rows.append({"I": dispersion, "m": m, "scheduler": scheduler, **of_stream, "whole run": whole})
     return rows
 
 
@@ -142,7 +139,7 @@ def _drops(rows: pd.DataFrame) -> Finding:
 
 
 def _lower(rows: pd.DataFrame) -> Finding:
-    """Less than half a percent is no difference."""
+    """Shares that differ by less than half a percent count as equal."""
     all_shares = [shares for i in rows["I"].unique() for shares in _shares(rows, int(i))]
     never_higher = all(turn <= pull + 0.005 for _, turn, pull in all_shares)
     bursty = _shares(rows, BURSTS[-1])
