@@ -80,8 +80,8 @@ def _rows(made: SimulatedStream, dispersion: int, workers: Sequence[int], settle
             shown = _samples(made, scheduler, Workers(PLQ, m))
             answers = sum(sampled.windows for sampled in shown)
             whole = answers * WINDOWS.slide / 1e6 / shown[-1].time
-            case: dict[str, object] = {"I": dispersion, "m": m, "scheduler": scheduler}
-            rows.append(case | _settled(made, shown, settled) | {"whole run": whole})
+            of_stream = _settled(made, shown, settled)
+            rows.append({"I": dispersion, "m": m, "scheduler": scheduler, **of_stream, "whole run": whole})
     return rows
 
 
