@@ -99,7 +99,7 @@ def test_the_list_names_every_figure_with_what_it_shows(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["paper1-figure-99"], "unknown figure 'paper1-figure-99'; `skypane reproduce --list` lists paper1-figure-"),
+    (["paper1-figure-99"], "unknown figure 'paper1-figure-99'; `skypane reproduce --list` lists paper1-"),
     ([], "NAME is missing; give a figure or `all`"),
 ])  # fmt: skip
 def test_what_cannot_be_reproduced_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]):

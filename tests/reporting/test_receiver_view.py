@@ -7,9 +7,8 @@ from rich.console import Console
 
 from skypane.reporting.receiver_view import ReceiverView, rows, settings
 from skypane.runtime.receiving.input_list import ReceivedInputs
-from skypane.runtime.receiving.merge_task import MergeStatus
 from skypane.runtime.receiving.receiver import Receiver
-from skypane.runtime.receiving.receiver_status import ReceivedInput
+from skypane.runtime.receiving.receiver_status import MergeStatus, ReceivedInput
 
 GIVEN = {"folder": "received", "inputs": [
     {"name": "a", "listen": "localhost:1", "acknowledge": True},

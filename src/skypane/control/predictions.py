@@ -119,8 +119,8 @@ class BatchSeconds(NamedTuple):
 
     def __str__(self) -> str:
         """Return the seconds in words, in milliseconds."""
-        route = f"exchange {self.exchange * 1e3:.0f}, " if self.exchange else ""
-        return f"{self.total * 1e3:.0f} ms (lift {self.lift * 1e3:.0f}, {route}merge {self.merge * 1e3:.0f})"
+        exchange = f"exchange {self.exchange * 1e3:.0f}, " if self.exchange else ""
+        return f"{self.total * 1e3:.0f} ms (lift {self.lift * 1e3:.0f}, {exchange}merge {self.merge * 1e3:.0f})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,9 +202,9 @@ class ResidentGroups(ResidentOperator[GroupedFronts]):
 
     def _dealt(self, stored: FrontContents) -> list[GroupedFronts]:
         shards, groups = self._plan.shards, group_numbers(stored)
-        sizes = np.bincount(groups)
+        sizes = np.bincount(groups).astype(np.float64)
         #: the shard of each group, and the number of points by whose groups they were chosen
-        self._owners = owners_by_load(sizes.astype(np.float64) ** 2, shards)
+        self._owners = owners_by_load(sizes * sizes, shards)
         self._divided = len(groups)
         owners = self._owners[groups]
         parts = [stored.at(owners == shard) for shard in range(shards)]

@@ -7,8 +7,7 @@ import logging
 import time
 from asyncio import Task
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,24 +19,6 @@ LOOK = 0.1
 """Seconds between steps while nothing is left to read."""
 LONGEST_WAIT = 60.0
 """Longest wait in seconds before a failed merge is repeated; it doubles from one second on."""
-
-
-@dataclass(frozen=True, slots=True)
-class MergeStatus:
-    """Status of a merge.
-
-    lines     merged since the start
-    waiting   lines that are read and wait
-    waits_for the input that is furthest behind; empty if no line waits
-    rejected  lines without a place in the order since the start, by input and reason
-    reason    why nothing is merged; empty if the last step has succeeded
-    """
-
-    lines: int = 0
-    waiting: int = 0
-    waits_for: str = ""
-    rejected: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
-    reason: str = ""
 
 
 class MergeTask:

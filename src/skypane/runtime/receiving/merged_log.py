@@ -26,7 +26,7 @@ from skypane.operators.entry.reject_reasons import LATE
 from skypane.runtime.growing_files import GrowingFile
 from skypane.runtime.receiving.checksums import check
 from skypane.runtime.receiving.merge_commit import MergeCommit
-from skypane.runtime.receiving.merge_task import MergeStatus
+from skypane.runtime.receiving.receiver_status import MergeStatus
 from skypane.runtime.receiving.segments import between, end_of, first_of
 from skypane.runtime.receiving.time_order import TimedLines, TimeOrder
 from skypane.runtime.receiving.waiting_lines import TakenLines, WaitingLines, interleaved

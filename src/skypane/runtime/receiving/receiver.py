@@ -22,9 +22,9 @@ from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.log import FolderLock, SegmentLog
 from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
-from skypane.runtime.receiving.merge_task import MergeStatus, MergeTask
+from skypane.runtime.receiving.merge_task import MergeTask
 from skypane.runtime.receiving.open_logs import OpenLogs, most_open
-from skypane.runtime.receiving.receiver_status import RECEIVING, ReceivedInput
+from skypane.runtime.receiving.receiver_status import RECEIVING, MergeStatus, ReceivedInput
 from skypane.runtime.receiving.retention import remove_merged, remove_passed
 from skypane.types import ConfigError, SkypaneError
 from skypane.wording import count

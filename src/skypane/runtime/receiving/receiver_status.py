@@ -1,10 +1,11 @@
-"""Status of one received input: its state, and counts since the receiver started."""
+"""Status of one received input, and of the merge of all: its state, and counts since the receiver started."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from skypane.naming import shortened
 
@@ -53,3 +54,21 @@ class ReceivedInput:
     def silent(self) -> float | None:
         """Seconds since the last line; None before the first."""
         return None if self.last is None else self.now() - self.last
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStatus:
+    """Status of a merge.
+
+    lines     merged since the start
+    waiting   lines that are read and wait
+    waits_for the input that is furthest behind; empty if no line waits
+    rejected  lines without a place in the order since the start, by input and reason
+    reason    why nothing is merged; empty if the last step has succeeded
+    """
+
+    lines: int = 0
+    waiting: int = 0
+    waits_for: str = ""
+    rejected: Mapping[tuple[str, str], int] = field(default_factory=lambda: MappingProxyType({}))
+    reason: str = ""
