@@ -129,6 +129,22 @@ def test_a_silent_input_is_waited_for_as_long_as_idle_after_and_its_later_lines_
         assert made.merge.status.rejected == {("b", "late"): 1}
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_reason_of_a_rejected_line_is_the_same_after_a_restart(tmp_path, restarts):
+    """The line 2 is behind the line 3 of its own input, which was merged before the restart."""
+    with merging(tmp_path, "ab") as made:
+        made.put("a", 3, 5)
+        made.put("b", 3)
+        made.step()
+        assert [time for time, _, _ in made.merged] == [3, 3]
+        if restarts:
+            made.restart()
+        made.put("b", 2, 6)
+        made.step()
+        assert made.rejected == [("b", "out of order")]
+        assert [time for time, _, _ in made.merged] == [3, 3, 5]
+
+
 def test_lines_wait_for_a_slow_input_although_it_was_silent(tmp_path):
     """An input that sends every few minutes is idle in between; what it sends within idle_after is in order."""
     with merging(tmp_path, "ab") as made:

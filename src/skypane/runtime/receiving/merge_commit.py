@@ -34,15 +34,20 @@ class MergePlace(JsonState):
     """How far the inputs are merged.
 
     at        the offset in each input's log up to which it is merged, by name
-    time      the time of the last merged line; None before the first
+    newest    the time of the last merged line of each input, by name
     merged    the end of the log of merged lines
     rejected  the end of the log of rejected lines
     """
 
     at: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    time: Micros | None = None
+    newest: Mapping[str, Micros] = field(default_factory=lambda: MappingProxyType({}))
     merged: int = 0
     rejected: int = 0
+
+    @property
+    def time(self) -> Micros | None:
+        """The time of the last merged line; None before the first."""
+        return max(self.newest.values(), default=None)
 
 
 class MergeCommit:
@@ -81,10 +86,13 @@ class MergeCommit:
         self.place = place
         return place
 
-    def write(self, at: Mapping[str, int], time: Micros | None, merged: bytes, rejected: bytes) -> None:
-        """Write a block; raise OSError if it cannot be written: then recovered() must be called before the next one."""
+    def write(self, at: Mapping[str, int], newest: Mapping[str, Micros], merged: bytes, rejected: bytes) -> None:
+        """Write a block, with the newest time of each input in it.
+
+        Raises OSError if it cannot be written: then recovered() must be called before the next one.
+        """
         place = replace(
-            self.place, at=at, time=time, merged=self.place.merged + len(merged),
+            self.place, at=at, newest={**self.place.newest, **newest}, merged=self.place.merged + len(merged),
             rejected=self.place.rejected + len(rejected),
         )  # fmt: skip
         head = json.dumps({"place": to_json(place), "merged": len(merged)}).encode()

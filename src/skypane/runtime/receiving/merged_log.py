@@ -74,10 +74,9 @@ class MergedLog:
         self._merge = ReadyMerge(len(self.names))
         newest = _NEVER if place.time is None else place.time
         self._state = MergeState(np.full(len(self.names), newest))
-        self._time = place.time
         self._waiting = [WaitingLines(self._offset(name, place.at.get(name))) for name in self.names]
         #: the newest time that each input has sent
-        self._sent = np.full(len(self.names), _NEVER)
+        self._sent = np.array([place.newest.get(name, _NEVER) for name in self.names])
         #: when each input has last sent a line with a place in the order
         self._heard: list[float] | None = None
         #: the newest time of all inputs, and when it was that
@@ -206,9 +205,11 @@ class MergedLog:
             return
         merged = interleaved(taken, inputs)
         rejected = [line for name, one in zip(self.names, taken, strict=True) for line in _rejected(name, one)]
-        self._time = int(times[-1]) if len(times) else self._time
+        newest = np.full(len(self.names), _NEVER)
+        np.maximum.at(newest, inputs, times)
+        came = {self.names[number]: int(newest[number]) for number in np.flatnonzero(newest > _NEVER).tolist()}
         at = {name: one.at for name, one in zip(self.names, self._waiting, strict=True)}
-        self._commit.write(at, self._time, merged, b"".join(rejected))
+        self._commit.write(at, came, merged, b"".join(rejected))
         self._lines += len(inputs)
         for name, one in zip(self.names, taken, strict=True):
             self._rejected.update((name, reason.partition(":")[0]) for reason in one.reasons.values() if reason)
