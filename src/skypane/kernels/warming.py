@@ -31,6 +31,7 @@ from skypane.kernels.influence_groups import (
 )
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
 from skypane.kernels.key_table import number_keys
+from skypane.kernels.merging import advance, sorted_order
 from skypane.kernels.state_split import StateSplit, tops_in
 from skypane.types import FloatArray, IntArray
 
@@ -65,6 +66,9 @@ def _run_all() -> None:
     top_delta_indices(plane, 1)
     _stream(cube)
     elementary.power(elementary.exp(elementary.log(cube[0])), 2.0)
+    numbers = np.arange(2)
+    advance(numbers.copy(), numbers, numbers)
+    sorted_order(numbers, numbers)
     for keys in (1, 2):  # a table of one row is both C- and F-contiguous, another array type for Numba
         _by_key(keys)
 

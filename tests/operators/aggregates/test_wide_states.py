@@ -22,6 +22,16 @@ ROWS = st.lists(
 )
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([511, 512, 3_000]), st.sampled_from([1, 40, 100_000]))
+def test_many_rows_too(seed, n, different):
+    """Up to and beyond the number from which a radix sort takes over, with few or no equal times."""
+    rng = np.random.default_rng(seed)
+    table = pa.table({"t": rng.integers(-different, different, n), "v": rng.integers(0, 3, n)})
+    ranks, owners = column_ranks(table.column("t")), rng.integers(0, 3, n)
+    defined = np.lexsort((*content_keys(table)[::-1], ranks, owners))
+    assert _ordered(table, ranks, owners).tolist() == defined.tolist()
+
+
 @given(ROWS)
 def test_rows_are_in_the_order_of_group_time_and_content(rows):
     times, texts, numbers, groups = zip(*rows, strict=True) if rows else ((), (), (), ())

@@ -11,11 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.kernels.merging import sorted_order
 from skypane.operators.aggregates.list_columns import as_lists, listed, whole
 from skypane.preference.column_checks import field_of
 from skypane.preference.content_order import content_keys
 from skypane.preference.dense_ranks import column_ranks, row_ranks
 from skypane.types import IntArray
+
+_MANY = 512
+"""Rows from which a radix sort is faster than np.lexsort."""
 
 
 @runtime_checkable
@@ -154,7 +158,7 @@ class InOrderPart:
 
 def _ordered(rows: pa.Table, ranks: IntArray, groups: IntArray) -> IntArray:
     """Return the order by group, rank and content; contents are compared where ranks are equal only, as they cost most."""
-    ordered = np.lexsort((ranks, groups))
+    ordered = sorted_order(groups, ranks) if len(ranks) >= _MANY else np.lexsort((ranks, groups))
     equal = (np.diff(ranks[ordered]) == 0) & (np.diff(groups[ordered]) == 0)
     if equal.any():
         ties = np.concatenate([equal, [False]]) | np.concatenate([[False], equal])
