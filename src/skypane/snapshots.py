@@ -51,7 +51,7 @@ def to_json(value: Any) -> Any:
     return [to_json(entry) for entry in value] if isinstance(value, tuple | list) else value
 
 
-def as_read(value: T) -> T:
+def through_json(value: T) -> T:
     """Return a JSON value after a round trip through its text, which turns tuples into lists."""
     read: T = json.loads(json.dumps(value))
     return read

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import batches
 
 from skypane.progress import PaneArrivals
 from skypane.progress.recent_lateness import EDGES
-from skypane.progress.recent_windows import MOST, Clock, RecentWindows
+from skypane.progress.recent_windows import LEAST, MOST, Clock, RecentWindows
 from skypane.types import CheckpointError
 from skypane.windows import Windows
 
@@ -65,6 +65,30 @@ def test_each_slack_amends_the_windows_of_the_definition(windows, stream, slack,
         assert recent.unavoidable <= recent.total
     assert passed <= sum(windows.bounds(window)[1] <= newest for window in naive.distance)
     assert set(recent.number.tolist()) == set(naive.distance)
+
+
+@settings(max_examples=12)
+@given(WINDOWS, st.integers(0, 2**32 - 1), st.sampled_from([(LEAST, True), (MOST, False)]), st.floats(0, 1))
+def test_the_definition_holds_for_more_windows_than_are_remembered(windows, seed, remembered, part):
+    """If no row comes for a window that is no longer remembered; LEAST are, even if all may be forgotten."""
+    rng, (bound, at_once) = np.random.default_rng(seed), remembered
+    reach = (bound - 20) * windows.slide
+    drawn = np.sort(rng.integers(0, 6_000 * windows.slide, 12_000))
+    delay = np.where(rng.random(len(drawn)) < 0.05, rng.integers(0, reach, len(drawn)), rng.integers(0, 15, len(drawn)))
+    event = drawn[np.argsort(drawn + delay, kind="stable")]
+    recent, naive, late, newest, slack = RecentWindows(), Naive(windows), np.zeros(len(EDGES)), 0, int(part * reach)
+    for batch in np.split(event, np.sort(rng.integers(0, len(event), 30))):
+        times = batch.tolist()
+        now = max([newest, *times])
+        moment = clock(newest, now, newest - slack, forgotten=now if at_once else EVER)
+        recent, counts = recent.after(PaneArrivals.of_times(times, windows), windows, moment)
+        naive.take(times, newest, newest - slack)
+        late[: len(counts.late)] += counts.late
+        newest = now
+        assert len(recent.number) <= MOST + windows.overlap
+    assert len(naive.distance) > MOST
+    assert recent.total == len(naive.amended)
+    assert late.astype(np.int64).tolist() == [naive.would_amend(int(edge)) for edge in EDGES]
 
 
 @given(WINDOWS, batches())

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from skypane.locations import whole
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
-from skypane.snapshots import as_read
+from skypane.snapshots import through_json
 from skypane.types import CheckpointError, ConfigError
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
@@ -58,7 +58,7 @@ class RunLog:
         Raise CheckpointError, which names the difference, if the directory contains a run with another description, and
         ConfigError if it is not writable.
         """
-        wanted = as_read(dict(description))
+        wanted = through_json(dict(description))
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             if not os.access(self.directory, os.W_OK):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +26,7 @@ from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime import local
-from skypane.snapshots import from_json, to_json
+from skypane.snapshots import from_json, through_json, to_json
 from skypane.windows import Windows
 
 SCHEMA = pa.schema(
@@ -89,7 +88,7 @@ class Run:
         plan = replace(self.plan, query=query)
         plan.validate(schema)
         before, after = self.plan.definition(self.schema), plan.definition(schema)
-        change = compare(as_json(before), as_json(after), query, schema, self.opened)
+        change = compare(through_json(before), through_json(after), query, schema, self.opened)
         if not change.refused:
             self.plan, self.schema, self.phases = plan, schema, change.phases
             self.panes = self.panes.replace(
@@ -111,10 +110,6 @@ class Run:
         for answer in self.query.worker().answers(due, lambda table: table):
             assert answer.window not in self.answers
             self.answers[answer.window] = multiset(answer.rows)
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
 
 
 def multiset(rows: pa.Table) -> Counter[str]:
@@ -413,7 +408,7 @@ def test_windows_with_phases_travel_to_workers():
 
 
 def test_phases_are_kept_in_a_checkpoint():
-    kept = json.loads(json.dumps(to_json((PHASE,))))
+    kept = through_json(to_json((PHASE,)))
     assert from_json(tuple[Phase, ...], kept) == (PHASE,)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operators.changes.test_changes import SCHEMA, Run, as_json
+from tests.operators.changes.test_changes import SCHEMA, Run
 
 import skypane as sp
 from skypane.operators.changes.comparison import OpenWindows, QueryChange
@@ -16,6 +16,7 @@ from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.progress import KSlack
 from skypane.shared_plan import SharedPlan
+from skypane.snapshots import through_json
 from skypane.windows import Windows
 
 SECOND = 1_000_000
@@ -48,7 +49,9 @@ def change_of(before: dict[str, Query], after: dict[str, Query], runs: dict[str,
     }
     removed = {name: opened[name] for name in before.keys() - after.keys()}
     read = ReadSoFar.of([] if runs is None else [(run.progress, run.opened) for run in runs.values()])
-    return compare_several(as_json(old.definition(SCHEMA)), as_json(new.definition(SCHEMA)), parts, removed, read)
+    return compare_several(
+        through_json(old.definition(SCHEMA)), through_json(new.definition(SCHEMA)), parts, removed, read
+    )
 
 
 @st.composite

@@ -15,7 +15,7 @@ from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Preference
 from skypane.preference.criteria import Around, Component, Criterion, High, Low, Target
-from skypane.snapshots import as_read
+from skypane.snapshots import through_json
 from skypane.types import ConfigError
 
 
@@ -32,7 +32,7 @@ def query_of(recorded: Mapping[str, Any], known: Query) -> Query:
         query = build(recorded, known)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ConfigError(f"the earlier query cannot be built from its record: {error}") from error
-    if as_read(query.describe()) != recorded:
+    if through_json(query.describe()) != recorded:
         raise ConfigError(f"the earlier query, {recorded['query']!r}, was recorded by another version of skypane")
     return query
 

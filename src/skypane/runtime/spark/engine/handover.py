@@ -24,7 +24,7 @@ from skypane.operators.changes.recorded_query import query_of
 from skypane.plan import Plan
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.window_state import WindowState
-from skypane.snapshots import as_read
+from skypane.snapshots import through_json
 from skypane.types import CheckpointError, ConfigError, Micros
 from skypane.windows import Windows
 
@@ -113,7 +113,7 @@ class Handover:
 
 def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
     """Return the plan of a recorded query, by the policy of the new one."""
-    policy, now = definition["progress"], as_read(plan.definition(pa.schema([]))["progress"])
+    policy, now = definition["progress"], through_json(plan.definition(pa.schema([]))["progress"])
     if policy != now:
         kinds = [described.get("policy", described) for described in (policy, now)]
         raise ConfigError(f"its policy, {kinds[0]}, is not that of the new query, {kinds[1]}")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, get_args
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.shared_plan import SharedPlan
-from skypane.snapshots import as_read
+from skypane.snapshots import through_json
 from skypane.types import ConfigError, Micros
 from skypane.wording import counted, exact_stamp, stamp
 
@@ -61,7 +61,7 @@ def changes_of(
     """
     manifest = ledger.latest()
     recorded = QueryDefinition.recorded(store, -1 if manifest is None else manifest.batch_id)
-    wanted = as_read(plan.definition(schema))
+    wanted = through_json(plan.definition(schema))
     rows = schema if rows is None else rows
     if recorded is None or recorded == wanted:
         _check_earlier(manifest, plan, rows)
@@ -81,7 +81,7 @@ def changes_of(
     return _without_state(change, manifest, plan, rows)
 
 
-def _answers_beside(manifest: Manifest | None) -> bool:
+def _answers_beside(manifest: Manifest | None) -> TypeGuard[Manifest]:
     """Return whether the query has taken over from an earlier one that still answers beside it."""
     return manifest is not None and RECORD in manifest.operator
 
@@ -108,7 +108,7 @@ def _of_one(
 
 def _check_earlier(manifest: Manifest | None, plan: Plan | SharedPlan, rows: pa.Schema) -> None:
     """Raise CheckpointError if an earlier query that still answers windows cannot run over these rows."""
-    if manifest is not None and _answers_beside(manifest) and not isinstance(plan, SharedPlan):
+    if _answers_beside(manifest) and not isinstance(plan, SharedPlan):
         Handover.restored(manifest.operator[RECORD], plan, rows)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ownership import Ownership
-from skypane.snapshots import as_read
+from skypane.snapshots import through_json
 from skypane.types import CheckpointError
 
 DEFINITION = "definition.json"
@@ -61,7 +61,7 @@ class QueryDefinition:
                     f"or start again with a new checkpoint"
                 )
             return
-        differences = list(_differences("", recorded, as_read(self.fixed)))
+        differences = list(_differences("", recorded, through_json(self.fixed)))
         if differences and recorded != self.continues:
             raise CheckpointError(
                 f"the checkpoint {root.root} belongs to another query: {'; '.join(differences)}. "
@@ -76,7 +76,7 @@ class QueryDefinition:
         saved, recorded = _read(root), self.recorded(root, last)
         name = uuid.uuid4().hex if saved is None else str(saved["name"])
         free = {**({} if saved is None else saved["free"]), **self.free}
-        wanted = as_read({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
+        wanted = through_json({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
         if last >= 0 and recorded is not None and recorded != wanted["fixed"]:
             wanted[_EARLIER] = {"last": last, "fixed": recorded}
         if saved != wanted:
