@@ -221,12 +221,17 @@ def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
     _goes_on(spark, tmp_path, batches)
 
 
-def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
-    """Start again; the policy must continue where the ledger is, with an alpha that had moved, and answers be whole."""
+def _left_in(folder: Path) -> dict[str, Any]:
+    """The state of control that the first driver left, with its last batch."""
     manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
     assert manifest is not None
     assert manifest.batch_id == LAST
-    state = manifest.control["splitting"]["AS_PID"]
+    return manifest.control
+
+
+def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
+    """Start again; the policy must continue where the ledger is, with an alpha that had moved, and answers be whole."""
+    state = _left_in(folder)["splitting"]["AS_PID"]
     assert state["pid"]["alpha"] != 1.0
     assert state["relay"]["samples"] > 0, "in the midst of the relay's experiment"
     seen = finish(splitting_job(spark, folder))
@@ -257,10 +262,7 @@ def test_a_kill_keeps_the_choice(spark: SparkSession, tmp_path: Path):
 
 def _chooses_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
     """Start again; rows are exchanged from the first batch on, by what the ledger has of the source."""
-    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
-    assert manifest.batch_id == LAST
-    assert manifest.control["exchange"]["source"]["partitions"] == 1
+    assert _left_in(folder)["exchange"]["source"]["partitions"] == 1
     seen = finish(choosing_job(spark, folder))
     assert [(batch.batch_id, batch.splitting) for batch in seen] == [(LAST + 1, "TB_RR"), (LAST + 2, "TB_RR")]
     decided = seen[0].decision("exchange")

@@ -18,6 +18,10 @@ from skypane_papers.multiway import MQ, MQLF, Aggregation, ColumnarTuMLSC, Colum
 
 KEYS: Final = {"meters": 243, "songs": 40_000, "one": 1}
 """Number of keys by data; "one" is not of the paper: a single key, for windows that cost next to nothing."""
+PAPERS: Final = 20
+"""The most inputs that the paper's text names: its claims are judged up to there, and more are ours."""
+SHARE: Final = 0.8
+"""Rate at which latency is measured, as a share of the highest that was taken in the same round."""
 PRODUCERS: Final = 2
 """Number of sending threads; the paper has one per input, on 24 logical cores."""
 PER_TICK: Final = 7_000

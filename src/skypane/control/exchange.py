@@ -126,7 +126,8 @@ class Exchange(Policy[ExchangeState, SourceSpread | None, ExpectedBatch, str | N
 
     def _reading(self, state: ExchangeState, expected: Prediction) -> ExchangeState:
         """Return the state before the batch after one without an exchange."""
-        state, because = replace(state, because=_in_words(expected)), _in_words(expected)
+        because = _in_words(expected)
+        state = replace(state, because=because)
         if expected.routed and expected.pays:
             confirmed = min(state.confirmed + 1, CONFIRM)
             return replace(state, needed=confirmed >= CONFIRM, confirmed=confirmed, waited=0, patience=PROBE_EVERY)

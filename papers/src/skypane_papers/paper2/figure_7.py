@@ -13,15 +13,11 @@ import pandas as pd
 from skypane.types import FloatArray, IntArray
 from skypane_papers.figure import TABLE, Cause, Claim, Figure, Finding, Plot
 from skypane_papers.multiway import Ready, SkipList, TGate
-from skypane_papers.multiway_runs import BACKOFF, CALL, PRODUCERS
+from skypane_papers.multiway_runs import BACKOFF, CALL, PAPERS, PRODUCERS, SHARE
 from skypane_papers.rows import at, only
 
 INPUTS: Final = (2, 10, 20, 200)
-PAPERS: Final = 20
-"""The most inputs that the paper's text names: its claims are judged up to there, and 200 are ours."""
 ROUNDS: Final = 3
-SHARE: Final = 0.8
-"""Rate at which latency is measured, as a share of the highest that the list took in the same round."""
 ROOM: Final = 8_192
 TAKEN: Final = 1_024
 LISTS: Final[dict[str, Callable[[int], TGate]]] = {

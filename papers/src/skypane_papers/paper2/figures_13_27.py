@@ -9,17 +9,13 @@ import numpy as np
 import pandas as pd
 
 from skypane_papers.figure import Cause, Claim, Figure, Finding, Plot
-from skypane_papers.multiway_runs import QUERIES, measured
+from skypane_papers.multiway_runs import PAPERS, QUERIES, SHARE, measured
 from skypane_papers.rows import only
 
 INPUTS: Final = (2, 10, 20, 200)
-PAPERS: Final = 20
-"""The most inputs that the paper's text names: its claims are judged up to there, and 200 are ours."""
 ORDERED: Final = ("MQ", "MQLF", "TuMLSC", "ColumnarTuMLSC")
 UNORDERED: Final = ("MQ", "MQLF", "WiML", "ColumnarWiML")
 ROUNDS: Final = 3
-SHARE: Final = 0.8
-"""Rate at which latency is measured, as a share of the highest that the design took in the same round."""
 LITTLE: Final = 0.8
 """A figure that is "rather stable" or "almost constant" keeps this share of itself."""
 

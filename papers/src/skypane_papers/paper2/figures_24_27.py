@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from skypane_papers.figure import Claim, Figure, Finding, Plot
-from skypane_papers.multiway_runs import QUERIES, Query, measured
+from skypane_papers.multiway_runs import PAPERS, QUERIES, SHARE, Query, measured
 from skypane_papers.rows import at
 
-PAPERS: Final = 20
 INPUTS: Final = (PAPERS, 200)
 COSTS: Final[dict[str, Callable[[Query], Query]]] = {
     "none": lambda query: query._replace(where=""),
@@ -26,8 +25,6 @@ LIGHT: Final = "none"
 HEAVY: Final = "mail or IP, 500 words"
 DESIGNS: Final = {"F-OS": ("MQ", "MQLF", "TuMLSC"), "F-OI": ("MQ", "MQLF", "WiML")}
 ROUNDS: Final = 3
-SHARE: Final = 0.8
-"""Rate at which latency is measured, as a share of the highest that the design took in the same round."""
 CLOSE: Final = 0.1
 """Two figures are "really close" if they differ by less than this share."""
 

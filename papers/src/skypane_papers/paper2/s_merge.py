@@ -7,12 +7,10 @@ from typing import Final
 import pandas as pd
 
 from skypane_papers.figure import Claim, Figure, Finding, Plot
-from skypane_papers.multiway_runs import QUERIES, S_MERGE, measured
+from skypane_papers.multiway_runs import PAPERS, QUERIES, S_MERGE, measured
 from skypane_papers.rows import at
 
 INPUTS: Final = (2, 5, 10, 20, 50, 200)
-PAPERS: Final = 20
-"""The most inputs that the paper's text names."""
 DESIGNS: Final = ("MQ", "MQLF", "TuMLSC")
 ASKED: Final = {"S-Merge, ns": S_MERGE, "k-OS, ns": QUERIES["k-OS"], "K-OS, ns": QUERIES["K-OS"]}
 ROUNDS: Final = 3
