@@ -13,6 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.parameters import slow_but
 from tests.runtime.driver import Task, job_of
 from tests.runtime.streams import expected, finish, late_rows, parquet_rows, windows_of, write_batches
@@ -119,6 +121,29 @@ def release(handle: sp.StreamHandle) -> None:
     Held.let_go.set()
 
 
+def test_an_interrupt_of_a_start_leaves_no_query_without_a_handle(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    task, batches = stream_in(tmp_path)
+    start = DataStreamWriter.start
+
+    def interrupted(writer: DataStreamWriter) -> StreamingQuery:
+        query = start(writer)
+        signal.raise_signal(signal.SIGINT)  # Spark has begun the query, and nobody knows it yet
+        return query
+
+    monkeypatch.setattr(DataStreamWriter, "start", interrupted)
+    job = job_of(spark, task)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        job.start()
+    assert spark.streams.active == []
+    assert signal.getsignal(signal.SIGINT) is before
+    monkeypatch.undo()
+    finish(job)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, batches)
+
+
 def test_a_stop_says_what_it_waits_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -126,7 +151,7 @@ def test_a_stop_says_what_it_waits_for(
     said = threading.Event()
 
     class Listening(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
+        def emit(self, _: logging.LogRecord) -> None:
             said.set()
 
     listening = Listening(logging.WARNING)

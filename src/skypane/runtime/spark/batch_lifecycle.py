@@ -71,7 +71,7 @@ class BatchLifecycle:
     @property
     def doing(self) -> str:
         """Where the running batch is now: its last calls in Python, outermost first."""
-        frame = sys._current_frames().get(self._thread or 0)
+        frame = sys._current_frames().get(self._thread or 0)  # noqa: SLF001 - public, despite its name
         if frame is None:
             return "Spark is ending the query, and no batch is in Python"
         calls = list(walk_stack(frame))[CALLS - 1 :: -1]
