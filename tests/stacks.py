@@ -1,4 +1,4 @@
-"""What the threads of a driver do, Python's and Java's: written beside its log when it is given up on.
+"""What the threads of a driver do, Python's and Java's: written beside its log when it hangs.
 
 A driver calls register() first; its Java writes what its threads do to where its output goes, which is the log or, with
 TO_STDERR, the log of errors.

@@ -55,7 +55,7 @@ def stream_in(folder: Path) -> tuple[Task, list[pa.Table]]:
     "kind", slow_but([SystemExit], [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
 )
 @pytest.mark.parametrize("where", ["sink", "listener"])
-def test_an_error_that_is_no_exception_fails_the_query_in_one_line(
+def test_an_error_that_is_not_an_exception_fails_the_query_in_one_line(
     where: str, kind: type[BaseException], spark: SparkSession, tmp_path: Path
 ):
     task, batches = stream_in(tmp_path)
@@ -83,7 +83,7 @@ def test_an_error_that_is_no_exception_fails_the_query_in_one_line(
 
 
 def test_a_stop_that_is_cut_short_still_stops(spark: SparkSession, tmp_path: Path):
-    """Else the next batch, which is refused because of the stop, waits forever for Spark to be told of it."""
+    """Else the next batch, which is refused because of the stop, waits forever for Spark to stop."""
     task, batches = stream_in(tmp_path)
     job = job_of(spark, task, output=held(tmp_path / "out"))
     handle = job.start()
@@ -114,7 +114,7 @@ def test_a_stop_that_is_cut_short_still_stops(spark: SparkSession, tmp_path: Pat
 
 
 def release(handle: sp.StreamHandle) -> None:
-    """Let the batch go on when Spark is told to stop; also when it is not, so that the test fails and does not hang."""
+    """Let the batch go on when Spark stops the query; also when it does not, so that the test fails and does not hang."""
     until = time.monotonic() + 10
     while handle.query.isActive and time.monotonic() < until:
         pass
@@ -144,7 +144,7 @@ def test_an_interrupt_of_a_start_leaves_no_query_without_a_handle(
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, batches)
 
 
-def test_a_stop_says_what_it_waits_for(
+def test_a_stop_reports_what_it_waits_for(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(handles, "SAY_EVERY", 0.01)
