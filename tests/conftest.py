@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.failed import Failed
 from tests.java import end, inside_java, options
 from tests.leftovers import CACHE, Leftovers, temporary
 from tests.processes import turn, workers
@@ -75,6 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Hold the run to leaving nothing behind, and note what it does for a table."""
     config.pluginmanager.register(Leftovers.of(config, TEMPORARY))
+    config.pluginmanager.register(Failed())
     if config.getoption("table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Table(config.getoption("table")))
 

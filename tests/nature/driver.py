@@ -5,15 +5,14 @@ It is forked from a process that has loaded all there is to load, since a start 
 
 from __future__ import annotations
 
-import faulthandler
 import os
-import signal
 import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from tests import stacks
 from tests.nature.processes import DAEMON
 from tests.nature.scenarios import SCENARIOS
 from tests.runtime.cluster import FRUGAL
@@ -46,7 +45,7 @@ def live(connection: Connection, master: str, log: Path) -> None:
     with log.open("ab", buffering=0) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    faulthandler.register(signal.SIGUSR1)
+    stacks.register()
     spark = session(master, "skypane-nature", conf(master))
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     kernels.warm()

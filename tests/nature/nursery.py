@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -15,7 +14,9 @@ from typing import Any, Final
 
 from tests.nature.driver import FAILED, ROOT, UP, Task, live
 from tests.nature.processes import Family, family, is_there, strike
+from tests.nature.silence import Silence
 from tests.runtime.cluster import FRUGAL
+from tests.stacks import dumped
 
 CONTEXT: Final = multiprocessing.get_context("forkserver")
 ENVIRONMENT: Final = {
@@ -25,7 +26,7 @@ ENVIRONMENT: Final = {
     "NUMBA_NUM_THREADS": "1",
 }
 PATIENCE: Final = 300.0
-"""Seconds until a process that says nothing is taken for hung."""
+"""Seconds until a process that says nothing, and waits for no core, is taken for hung."""
 
 
 class HungError(Exception):
@@ -42,9 +43,10 @@ class Driver:
         self._process.start()
         theirs.close()
         self.is_running = False
-        #: batches of the stream that it runs, and when it sent something last
+        #: batches of the stream that it runs, and how long it has sent nothing
         self.batches = 0
-        self.heard = self.began = time.monotonic()
+        self.began = time.monotonic()
+        self.silence = Silence(self.python)
 
     @property
     def python(self) -> int:
@@ -63,39 +65,35 @@ class Driver:
         """Have it run a stream; it may have run one before."""
         self._line.send(task)
         self.is_running, self.batches = True, 0
-        self.heard = self.began = time.monotonic()
+        self.began = time.monotonic()
+        self.silence = Silence(self.python)
 
     def received(self) -> tuple[str, Any] | None:
         """Return what it has sent since the last call; None if that is nothing."""
         with suppress(EOFError, OSError):
             if self._line.poll(0):
                 kind, value = self._line.recv()
-                self.heard = time.monotonic()
+                self.silence = Silence(self.python)
                 self.batches += kind == "batch"
                 self.is_running = self.is_running and kind in {"batch", UP}
                 return kind, value
         return None
 
-    def wait(self, meanwhile: Callable[[], object], patience: float = PATIENCE) -> tuple[str, Any]:
+    def wait(self, meanwhile: Callable[[], object]) -> tuple[str, Any]:
         """Return what it says next, doing something else over and over until then; FAILED if it dies first."""
-        until = time.monotonic() + patience
+        silence = Silence(self.python)
         while (received := self.received()) is None:
             if not self.is_there:
                 return FAILED, (False, "it has died")
-            if time.monotonic() > until:
-                self.dump()
-                raise HungError(f"a driver has sent nothing for {patience:.0f} s; its threads are in {self.log}")
+            self.bear(silence)
             meanwhile()
             time.sleep(0.01)
         return received
 
-    def dump(self) -> None:
-        """Have it write down what its threads are doing."""
-        there = self.family
-        strike(self.python, signal.SIGUSR1)
-        for java in there.java:
-            strike(java, signal.SIGQUIT)
-        time.sleep(2)
+    def bear(self, silence: Silence, what: str = "has sent nothing", patience: float = PATIENCE) -> None:
+        """Raise HungError once it has been silent for too long; the message names the file that shows what its threads do."""
+        if silence.is_over(patience):
+            raise HungError(f"a driver {what} {silence}: {dumped(self.python, self.log)}")
 
     def end(self) -> None:
         """Kill all of it, and wait until it is gone."""

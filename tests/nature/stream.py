@@ -22,11 +22,12 @@ from tests.nature.disk import Disk
 from tests.nature.driver import BATCH, DONE, FAILED, STOPPED, UP, Task
 from tests.nature.feeding import AHEAD, Files, Inputs
 from tests.nature.judging import wrongs
-from tests.nature.nursery import PATIENCE, Driver, HungError, Nursery
+from tests.nature.nursery import Driver, HungError, Nursery
 from tests.nature.processes import is_there, strike
 from tests.nature.rows import Steps
 from tests.nature.scenarios import SCENARIOS, topic_of
 from tests.nature.schedule import Act, Life, Means
+from tests.nature.silence import Silence
 from tests.nature.tally import Tally
 from tests.nature.weather import Weather
 from tests.servers.kafka import Broker
@@ -256,9 +257,8 @@ class Stream:
                 return
             elif not driver.is_there:
                 raise HungError(f"a driver has ended by itself: {driver.log}")
-            elif time.monotonic() - driver.heard > PATIENCE and not self._place.disk.is_full:
-                driver.dump()
-                raise HungError(f"a driver has sent nothing for {PATIENCE:.0f} s; its threads are in {driver.log}")
+            elif not self._place.disk.is_full:
+                driver.bear(driver.silence)
             self._tick()
             time.sleep(0.01)
 
@@ -296,12 +296,14 @@ class Stream:
     def _do_interrupt(self, driver: Driver, _: Act) -> None:
         """Ctrl-C, which is a stop."""
         strike(driver.python, signal.SIGINT)
-        until = time.monotonic() + PATIENCE
+        since, before = Silence(driver.python), driver.batches
+
+        def tick() -> None:
+            driver.bear(since, f"has not stopped after an interrupt, and has sent {driver.batches - before} batches,")
+            self._tick()
+
         while driver.is_running:
-            if time.monotonic() > until:
-                driver.dump()
-                raise HungError(f"a driver does not stop: {driver.log}")
-            self._hear(driver, driver.wait(self._tick))
+            self._hear(driver, driver.wait(tick))
 
     def _do_slow_renames(self, _: Driver, act: Act) -> bool:
         return self._weather(act, slow=act.by)
@@ -413,7 +415,7 @@ class Stream:
     def _wake(self, driver: Driver, frozen: tuple[int, ...]) -> None:
         for process in frozen:
             strike(process, signal.SIGCONT)
-        driver.heard = time.monotonic()
+        driver.silence = Silence(driver.python)
 
     def _until_ended(self, driver: Driver) -> None:
         """Wait until a fenced driver reports it; its reports from before it was frozen come first."""

@@ -21,6 +21,7 @@ from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests import stacks
 from tests.java import inside_java
 from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 
@@ -42,6 +43,9 @@ from skypane.windows import Windows
 SCHEMA = late_rows(0, batches=1).pop().schema
 WINDOWS = Windows(50 * SECOND, 20 * SECOND)
 SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
+
+PATIENT = 500
+"""Seconds until a driver that is to die, and does not, is killed."""
 
 
 @dataclass(frozen=True)
@@ -133,23 +137,32 @@ def die() -> NoReturn:
 
 def run_until(last: int, job: sp.Job) -> None:
     """Run a job, and die after batch `last`."""
+    stacks.register()
     handle = job.start(trigger="available now", on_batch=lambda metrics: die() if metrics.batch_id == last else None)
     handle.await_termination()
 
 
 def assert_killed(module: str, folder: Path) -> None:
     """Run a driver, a module of this package, over `folder` in a process of its own, to its death."""
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-m", module, str(folder)],
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr[-3_000:]
+    root, log = Path(__file__).parents[2], folder / f"{module}.log"
+    environment = {
+        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)]),
+        "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {stacks.TO_STDERR}",
+    }
+    command = [sys.executable, "-m", module, str(folder)]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            command, cwd=root, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors
+        ) as process,
+    ):
+        try:
+            process.communicate(timeout=PATIENT)  # until its Java has ended, too
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"a driver does not end: {stacks.dumped(process.pid, log)}") from None
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL, log.read_text()[-3_000:]
 
 
 def say(line: str) -> None:
@@ -350,7 +363,8 @@ def main() -> None:
     # Short-lived processes: neither the second compiler nor a concurrent collector would pay, and what the verifier
     # would find in Spark's classes others have looked for.
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-    java = f"{defaults()['spark.driver.extraJavaOptions']} {quick}"
+    stacks.register()
+    java = f"{defaults()['spark.driver.extraJavaOptions']} {quick} {stacks.TO_STDERR}"
     conf = {
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",

@@ -37,6 +37,7 @@ from tests.runtime.streams import (
     windows_of,
     write_batches,
 )
+from tests.stacks import dumped
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
@@ -49,6 +50,7 @@ from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 ROOT = Path(__file__).parents[2]
 PATIENCE = 180
 """Seconds until a driver that says nothing is taken for hung, and killed, so that the test fails and does not hang."""
+GIVEN_UP = "a driver has said nothing for too long"
 
 
 class Driver:
@@ -58,7 +60,7 @@ class Driver:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         temporary = log.with_suffix(".tmp")  # a Java that is killed leaves what it has there
         temporary.mkdir()
-        self._log = log
+        self.log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", module, master],
@@ -74,7 +76,7 @@ class Driver:
         self._is_ready = False
 
     def _patience(self) -> threading.Timer:
-        watchdog = threading.Timer(PATIENCE, self.kill)
+        watchdog = threading.Timer(PATIENCE, self.give_up)
         watchdog.daemon = True
         return watchdog
 
@@ -108,6 +110,13 @@ class Driver:
         else:
             self.process.kill()
 
+    def give_up(self) -> None:
+        """Kill it for what it has not said, and add to its log where it shows what its threads did."""
+        threads = dumped(self.process.pid, self.log)
+        self.kill()
+        with self.log.open("a") as log:
+            log.write(f"{GIVEN_UP}: {threads}\n")
+
     def go_on(self) -> None:
         """Wake a driver that sleeps."""
         assert self.process.stdin is not None
@@ -135,7 +144,7 @@ class Driver:
         return self.process.poll() is None
 
     def errors(self) -> str:
-        return self._log.read_text()[-4_000:]
+        return self.log.read_text()[-4_000:]
 
 
 AHEAD = 2
@@ -684,6 +693,24 @@ def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors,
     assert len(stream.batches()) < 12
     finish(job_of(spark, task))
     stream.assert_is_complete(task)
+
+
+def test_a_hung_driver_leaves_the_stacks_of_its_threads(survivors: Survivors, tmp_path: Path):
+    task = Task(str(tmp_path), "asleep before the commit")
+    write_batches(tmp_path / "in", late_rows(6))
+    driver = survivors.take(task)
+    while (printed := driver.line()) != "asleep":
+        assert printed, driver.errors()
+    driver.give_up()
+    assert driver.end() == []
+    assert driver.was_killed
+    threads = driver.log.with_suffix(".threads")
+    assert driver.errors().endswith(f"{GIVEN_UP}: {threads}\n")
+    written = threads.read_text()
+    assert 'driver.py", line' in written
+    assert "in sleep" in written
+    assert "stream execution thread for" in written
+    assert "JNI global refs" in written
 
 
 def test_java_that_dies_is_reported_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):

@@ -9,9 +9,11 @@ ends as an interrupted batch of Spark's own does, with an error in whose text Sp
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 from threading import Event, Lock, get_ident
+from traceback import walk_stack
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
@@ -29,6 +31,8 @@ POLL = 0.01
 """Seconds between checks of a query that is about to end; inside foreachBatch Python receives no notification."""
 LOOKS = 5
 """Checks without a running batch before the query counts as waiting for its trigger; most batches begin at once."""
+CALLS = 4
+"""Calls of a running batch that a message shows: a sink's own, and the library's in which it waits."""
 
 
 class BatchLifecycle:
@@ -44,7 +48,8 @@ class BatchLifecycle:
         #: the query that runs these batches, once it is known
         self.query: StreamingQuery | None = None
         #: the error that made the query fail, with its trace
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
+        self._batch_id = -1
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         with self._running:
@@ -54,7 +59,7 @@ class BatchLifecycle:
         if not begins:
             self._refused.set()
             # Spark would take an error that comes before it has registered the stop for a failure.
-            while not self._stopped():
+            while self._active():
                 time.sleep(POLL)
             raise _abandoned(batch_id)
 
@@ -62,6 +67,16 @@ class BatchLifecycle:
     def mine(self) -> bool:
         """Whether the caller, such as a listener or a sink, runs inside the current batch."""
         return self._thread == get_ident()
+
+    @property
+    def doing(self) -> str:
+        """Where the running batch is now: its last calls in Python, outermost first."""
+        frame = sys._current_frames().get(self._thread or 0)  # noqa: SLF001 - public, despite its name
+        if frame is None:
+            return "Spark is ending the query, and no batch is in Python"
+        calls = list(walk_stack(frame))[CALLS - 1 :: -1]
+        places = (f"{call.f_code.co_qualname} ({call.f_code.co_filename}:{line})" for call, line in calls)
+        return f"batch {self._batch_id} is in {', '.join(places)}"
 
     def rest(self, timeout: float) -> None:
         """Let no further batch begin, and wait for the running one, at most `timeout` seconds.
@@ -89,10 +104,10 @@ class BatchLifecycle:
         return True
 
     def _run(self, rows: DataFrame, batch_id: int) -> None:
-        self._thread = get_ident()
+        self._thread, self._batch_id = get_ident(), batch_id
         try:
             self._process(rows, batch_id)
-        except Exception as error:
+        except BaseException as error:  # Java waits forever for the answer to a call that ends otherwise
             if self._stopped():
                 log.info("batch %d was stopped by %r", batch_id, error)
                 raise _abandoned(batch_id) from None
@@ -105,8 +120,16 @@ class BatchLifecycle:
             self._thread = None
 
     def _stopped(self) -> bool:
+        """Return whether Spark has stopped the query; False if it has not, or if Java has ended."""
         try:
             return self.query is not None and not self.query.isActive
+        except (Py4JError, ConnectionError):  # Java has ended
+            return False
+
+    def _active(self) -> bool:
+        """Return whether Spark may still stop the query; False if it has, or if Java has ended."""
+        try:
+            return self.query is None or self.query.isActive
         except (Py4JError, ConnectionError):  # Java has ended
             return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from contextlib import contextmanager
 from threading import Thread, current_thread, main_thread
 from types import FrameType
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
-from skypane.runtime.background import in_background
+from skypane.runtime.background import awaited, in_background
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.error_causes import cause
@@ -30,6 +31,9 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT = 30.0
 """Seconds that a stop waits for the running batch."""
+
+SAY_EVERY = 30.0
+"""Seconds after which a stop that still waits says what for."""
 
 
 class StreamHandle:
@@ -80,8 +84,8 @@ class StreamHandle:
         try:
             with self.interruptible(), java_there(self._spark):
                 # Spark accepts fractions of a second, despite its annotation, but not zero.
-                wait = None if timeout is None else max(timeout, 0.001)
-                ended = in_background(lambda: self.query.awaitTermination(wait)).result()  # type: ignore[arg-type]
+                limit = None if timeout is None else max(timeout, 0.001)
+                ended = awaited(in_background(lambda: self.query.awaitTermination(limit)))  # type: ignore[arg-type]
         except StreamingQueryException as error:
             if self._lifecycle.error is None:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
@@ -96,7 +100,8 @@ class StreamHandle:
 
         A batch that takes longer than `timeout` seconds is abandoned: it leaves nothing behind, and the next start
         repeats it. When called from on_batch or a sink, which are part of a batch, this returns at once, and the query
-        stops after that batch.
+        stops after that batch. Spark can interrupt its own jobs, and not Python: a sink that waits in Python is waited
+        for, and a warning every 30 s names the line in which it is.
         """
         if self._lifecycle.mine:
             self._stop_later(timeout)
@@ -105,8 +110,17 @@ class StreamHandle:
 
     def _stop(self, timeout: float) -> None:
         with java_there(self._spark):
-            self._lifecycle.rest(timeout)
-            self.query.stop()
+            try:
+                self._lifecycle.rest(timeout)
+            finally:  # a batch that was refused waits for the stop, so an interrupt of rest() must not leave it out
+                self._end()
+
+    def _end(self) -> None:
+        """Have Spark stop the query, and say every SAY_EVERY seconds what it waits for."""
+        stopped = in_background(self.query.stop)
+        while not wait([stopped], SAY_EVERY).done:
+            log.warning("the query does not stop yet: %s", self._lifecycle.doing)
+        stopped.result()
 
     def _stop_later(self, timeout: float) -> None:
         def stop() -> None:

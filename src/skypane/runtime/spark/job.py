@@ -196,8 +196,13 @@ class Job:
         if when is not None:
             writer = writer.trigger(**when)
         try:
-            with local_files(spark, checkpoint):
+            # Ctrl-C in the middle of Spark's start would leave a query that runs, and no handle that stops it.
+            with local_files(spark, checkpoint), interrupted_afterwards():
                 lifecycle.query = inputs.query = writer.start()
+        except KeyboardInterrupt:
+            if lifecycle.query is not None:
+                lifecycle.query.stop()
+            raise
         except Py4JJavaError as error:
             raise SkypaneError(
                 f"Spark cannot start the query in {self.settings.checkpoint}: {error.java_exception}; no rows of the "
