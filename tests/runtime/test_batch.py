@@ -139,6 +139,13 @@ def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     assert rows_of(answered) == rows_of(expected)
 
 
+@pytest.mark.parametrize("preference", [PREFERENCE, sp.low("x") * sp.high("y"), "label DIFF, x MIN, y MAX"])
+def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame, preference: str | sp.Preference):
+    windowed: dict[str, Any] = {"time": "time", "window": "1 hour", "slide": "20 minutes"}
+    assert rows_of(sp.ask(df, preference)) == rows_of(sp.skyline(df, preference))
+    assert rows_of(sp.ask(df, preference, **windowed)) == rows_of(sp.skyline(df, preference, **windowed))
+
+
 def test_a_user_defined_query_has_its_own_partials_and_answers(df: DataFrame):
     answered = sp.ask(df, Counts("label"), time="time", window="1 hour")
     expected = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
@@ -329,8 +336,9 @@ def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options
     (lambda df: sp.skyline(df.toArrow(), PREFERENCE), r"got a pyarrow.Table: .* spark.createDataFrame\(rows\)"),
     (lambda df: sp.ask(df, sp.Skyline),  # type: ignore[arg-type]
      "got the class Skyline; create an instance"),
-    (lambda df: sp.ask(df, PREFERENCE),  # type: ignore[arg-type]
-     "need a query .* got str, which has no required, reads, validate"),
+    (lambda df: sp.ask(df, 3),  # type: ignore[arg-type]
+     "need a query .* got int, which has no required, reads, validate"),
+    (lambda df: sp.ask(df, "x"), "preference 'x': expected MIN, MAX, DIFF or AROUND after column 'x'"),
     (lambda df: sp.skyline(df, "label MIN"), "column 'label' of type string is text"),
     (lambda df: sp.stream(df, sp.Skyline(PREFERENCE)), "this DataFrame is static: read it with spark.readStream"),
 ])  # fmt: skip
