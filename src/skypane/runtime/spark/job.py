@@ -41,6 +41,7 @@ from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
 from skypane.runtime.spark.triggers import Trigger, pace_of, trigger_of
+from skypane.runtime.spark.unused_watermarks import warn_of_unused_watermarks
 from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, SkypaneError
 
@@ -69,6 +70,7 @@ class Job:
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
         plan.validate(schema)
+        warn_of_unused_watermarks(rows)
         whole, columns = rows, schema
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
             rows, schema = pruned(rows, schema, plan.reads(schema))
