@@ -5,7 +5,7 @@
 One thread, as in the receiver: a step gives the merge the times of the lines that have come from each input, and takes
 the inputs of the lines that are ready, in order. Figures are nanoseconds of CPU per line, the median of rounds in turn;
 lines are read and written alike in both ways, and are left out. The second table is the order of rows of 1,000 keys that
-lie in sorted runs, as `in_order` and `collect` merge partials: the whole merge, and of it the order alone, by np.lexsort,
+lie in sorted runs, as `in_order` and `collect_list` merge partials: the whole merge, and of it the order alone, by np.lexsort,
 which they use, and by the radix sort of the columnar merge.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.differential import case as of
-from tests.differential.definition.aggregate import APPROXIMATE, rises
+from tests.differential.definition.aggregate import APPROXIMATE, SHARES, rises
 
 import skypane as sp
 from skypane.operators.fronts import ContinuousSkyline
@@ -117,7 +117,11 @@ def _function(one: of.Function) -> sp.Function:
             return sp.in_order(_rises, one.columns[0], returns=pa.int64(), where=where, **ordered)
         case "approx_count_distinct" | "approx_quantile":
             return _word(one.word)(one.columns[0], error=APPROXIMATE, where=where)
-        case "first" | "last" | "collect":
+        case "percentile":
+            return sp.percentile(one.columns[0], list(SHARES), where=where)
+        case "percentile_approx":
+            return sp.percentile_approx(one.columns[0], SHARES[1], where=where)
+        case "first" | "last" | "collect_list":
             return _word(one.word)(one.columns[0], where=where, **ordered)
     return _word(one.word)(*one.columns, where=where)
 

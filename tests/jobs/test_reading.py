@@ -491,6 +491,12 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "count_if(paid == 'card' and amount > 10)": sp.count_if("paid == 'card' and amount > 10"),
         "avg(amount, where=paid == 'card')": sp.avg("amount", where="paid == 'card'"),
         "sum('unit price', where='amount > 1')": sp.sum("unit price", where="amount > 1"),
+        "count(*)": sp.count(),
+        "count( * , where=speed > 0)": sp.count(where="speed > 0"),
+        "count('*')": sp.count(),
+        "percentile(amount, [0.5, 0.9])": sp.percentile("amount", [0.5, 0.9]),
+        "percentile_approx(amount, 0.5, 100)": sp.percentile_approx("amount", 0.5),
+        "collect_set(paid)": sp.collect_set("paid"),
         "max_by(name, price)": sp.max_by("name", "price"),
         "approx_quantile(amount, [0.5, 0.9], error=0.05)": sp.approx_quantile("amount", [0.5, 0.9], error=0.05),
     }

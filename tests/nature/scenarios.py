@@ -70,7 +70,7 @@ SUMS: Final = sp.Aggregate(
     "sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"),
     different=sp.approx_count_distinct("id"), median=sp.approx_quantile("price", 0.5),
 )  # fmt: skip
-IDS: Final = sp.Aggregate("sensor", time="ts", n=sp.count(), total=sp.sum("weight"), ids=sp.collect("id"))
+IDS: Final = sp.Aggregate("sensor", time="ts", n=sp.count(), total=sp.sum("weight"), ids=sp.collect_list("id"))
 
 
 def _to_folder(spark: SparkSession, task: Task) -> sp.Job:

@@ -57,7 +57,7 @@ ALLOWED = 1.5
         "sp.Aggregate('said', n=sp.count())",
         "sp.Aggregate((), n=sp.count_distinct('a'))",
         "sp.Aggregate('key', n=sp.count_distinct('said'))",
-        "sp.Aggregate('key', said=sp.collect('said', order='a'))",
+        "sp.Aggregate('key', said=sp.collect_list('said', order='a'))",
         "sp.Aggregate('id', middle=sp.approx_quantile('a', 0.5))",
         "sp.Skyline('a MIN, b MIN')",
         "sp.Skyline('a MIN, b MIN', by='key')",

@@ -58,7 +58,29 @@ PAIRS: dict[str, tuple[Any, str]] = {
     "at_most": (sp.max_by("f", "i"), "max_by(f, i)"),
     "at_least": (sp.min_by("word", "i"), "min_by(word, i)"),
     "different": (sp.count_distinct("f"), "count(DISTINCT f)"),
-    "words": (sp.collect("word", order="word"), "sort_array(collect_list(word))"),
+    "every_row": (sp.count("*"), "count(*)"),
+    "mean_short": (sp.mean("short"), "mean(short)"),
+    "all_flags": (sp.bool_and("flag"), "bool_and(flag)"),
+    "any_flag": (sp.bool_or("flag", where="short > 0"), "bool_or(flag) FILTER (WHERE short > 0)"),
+    "set_of_f": (sp.collect_set("f"), "sort_array(collect_set(f))"),
+    "set_of_words": (sp.collect_set("word"), "sort_array(collect_set(word))"),
+    "mode_word": (sp.mode("word"), "mode(word, true)"),
+    "mode_short": (sp.mode("short"), "mode(short, true)"),
+    "mode_small": (sp.mode("small", where="flag"), "mode(small, true) FILTER (WHERE flag)"),
+    "mode_day": (sp.mode("day"), "mode(day, true)"),
+    "median": (sp.median("f"), "median(f)"),
+    "median_i": (sp.median("i"), "median(i)"),
+    "parts": (sp.percentile("f", [0.0, 0.3, 0.77, 1.0]), "percentile(f, array(0.0D, 0.3D, 0.77D, 1.0D))"),
+    "part_of_small": (sp.percentile("small", 0.9), "percentile(small, 0.9D)"),
+    # Without NaN, whose place Spark's percentile_approx does not fix.
+    "taken": (sp.percentile_approx("i", 0.25), "percentile_approx(i, 0.25D)"),
+    "taken_all": (
+        sp.percentile_approx("f", [0.0, 0.1, 0.5, 1.0], 20_000, where="f < 1e9"),
+        "percentile_approx(f, array(0.0D, 0.1D, 0.5D, 1.0D), 20000) FILTER (WHERE f < 1e9)",
+    ),
+    "taken_day": (sp.percentile_approx("day", 0.5), "percentile_approx(day, 0.5D)"),
+    "taken_at": (sp.percentile_approx("at", 0.9), "percentile_approx(at, 0.9D)"),
+    "words": (sp.collect_list("word", order="word"), "sort_array(collect_list(word))"),
 }
 SCHEMA = pa.schema(
     {
@@ -124,6 +146,8 @@ def in_order(found: Iterable[Any], keys: int) -> list[tuple[Any, ...]]:
 def same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
 
 

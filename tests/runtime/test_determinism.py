@@ -44,7 +44,7 @@ QUERY = sp.Aggregate(
     order=sp.in_order(text, "source", "sequence", "x", returns=pa.string()),
     first=sp.first("x"),
     last=sp.last("x"),
-    all=sp.collect("x"),
+    all=sp.collect_list("x"),
     total=sp.sum("x"),
     spread=sp.variance("x"),
 )

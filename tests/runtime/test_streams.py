@@ -253,6 +253,22 @@ def test_a_job_shows_each_query_and_its_output(spark: SparkSession, tmp_path: Pa
         assert part in repr(job)
 
 
+def test_a_preference_is_a_query(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", [])
+    rows = read_batches(spark, tmp_path / "in", late_rows(0, batches=1)[0].schema)
+    asked: dict[str, Any] = {"time": "ts", "window": "10 s", "checkpoint": tmp_path, "output": tmp_path / "out"}
+    text, composed = "price MIN, rating MAX", sp.low("price") * sp.high("rating")
+    several = sp.streams(rows, {"text": text, "composed": composed, "load": ASKED["load"]}, **asked)
+    plans = several.settings.plan.plans  # type: ignore[union-attr]
+    assert [plans[name].query for name in ("text", "composed")] == [sp.Skyline(text), sp.Skyline(composed)]
+    assert [sp.stream(rows, one, **asked).settings.plan.query for one in (text, composed)] == [  # type: ignore[union-attr]
+        sp.Skyline(text),
+        sp.Skyline(composed),
+    ]
+    with pytest.raises(sp.ConfigError, match=r"preference 'price': expected MIN, MAX, DIFF or AROUND"):
+        sp.streams(rows, {"best": "price"}, **asked)
+
+
 def test_lengths_of_windows_are_given_by_name(spark: SparkSession, tmp_path: Path):
     write_batches(tmp_path / "in", [])
     rows = read_batches(spark, tmp_path / "in", late_rows(0, batches=1)[0].schema)

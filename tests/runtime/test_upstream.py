@@ -85,6 +85,47 @@ def job(rows: DataFrame, folder: Path) -> sp.Job:
     )
 
 
+def late_minutes(rows: DataFrame) -> DataFrame:
+    """Aggregate by Spark's windows, and set a watermark that nothing uses on the minutes."""
+    return minutes(rows).withWatermark("ts", "2 hours")
+
+
+def late_cities(rows: DataFrame) -> DataFrame:
+    """Set a watermark that nothing uses, as a join with a static table has no state."""
+    return cities(rows.withWatermark("ts", "10 minutes")).where("price > 1")
+
+
+@pytest.mark.parametrize(
+    ("before", "delays"),
+    [
+        (lambda rows: rows, []),
+        (lambda rows: rows.withWatermark("ts", "1 hour"), ["1 hours"]),
+        (late_cities, ["10 minutes"]),
+        (late_minutes, ["2 hours"]),
+        (distinct, []),
+        (distinct_times, []),
+        (pairs, []),
+        (minutes, []),
+    ],
+)
+def test_a_watermark_that_no_operator_uses_is_reported(
+    before: Callable[[DataFrame], DataFrame],
+    delays: list[str],
+    spark: SparkSession,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+):
+    write_batches(tmp_path / "in", [])
+    job(before(read_batches(spark, tmp_path / "in", SCHEMA)), tmp_path)
+    found = [record.getMessage() for record in caplog.records if "withWatermark" in record.getMessage()]
+    assert found == [
+        f"withWatermark(..., '{delay}') has no effect here, as no operator of Spark uses it before the query: write "
+        f"progress=sp.Watermark('{delay}') instead"
+        for delay in delays
+    ]
+    assert all(sp.Watermark(delay).delay for delay in delays)
+
+
 @pytest.mark.parametrize(
     "before",
     [pairs, minutes, *(pytest.param(one, marks=pytest.mark.slow) for one in (cities, distinct, distinct_times))],

@@ -7,6 +7,7 @@ Whatever it is, it is the same on every way, to the bit: compare.py holds the wa
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +26,8 @@ _TOO_LARGE, _TOO_SMALL = 1e150, 1e-150
 """Beyond these a square is not a float64, and a variance is not defined."""
 APPROXIMATE = 0.05
 """The error of the approximate functions."""
+SHARES = (0.0, 0.3, 1.0)
+"""The percentiles; percentile_approx has the one in the middle."""
 _SURELY = 6
 """Standard errors that an estimate is never off by: of a billion estimates two are off by more."""
 
@@ -154,6 +157,32 @@ def _quantile(values: Sequence[Any]) -> Any:
     return Near(middle, abs(middle) * APPROXIMATE * (1 + 1e-9) if math.isfinite(middle) else 0.0)
 
 
+def _set(values: Sequence[Any]) -> list[Any]:
+    """The different values, ascending; -0.0 is 0.0."""
+    different = {key(value): value + 0.0 if isinstance(value, float) else value for value in values}
+    return sorted(different.values(), key=order)
+
+
+def _mode(values: Sequence[Any]) -> Any:
+    """The least of the values that occur most often."""
+    counts = Counter(map(key, values))
+    return next((value for value in _set(values) if counts[key(value)] == max(counts.values())), None)
+
+
+def _percentile(values: Sequence[Any], share: float) -> float:
+    """Between the values at the places around share (n - 1) in order."""
+    ordered = sorted((float(value) + 0.0 for value in values), key=order)
+    place = share * (len(ordered) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low if low == high else low + (high - low) * (place - math.floor(place))
+
+
+def _taken(values: Sequence[Any], share: float) -> Any:
+    """The first value in order up to which there is such a share of all."""
+    ordered = sorted((value + 0.0 if isinstance(value, float) else value for value in values), key=order)
+    return next((value for place, value in enumerate(ordered, 1) if place >= share * len(ordered)), None)
+
+
 def _about_as_many(values: Sequence[Any]) -> int | Near:
     """Exact below 1 / error² different values, an estimate beyond."""
     count = len(set(map(key, values)))
@@ -198,6 +227,14 @@ _OF_VALUES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "stddev": lambda values: _variance(values, sample=True, root=True),
     "stddev_pop": lambda values: _variance(values, sample=False, root=True),
     "count_distinct": lambda values: len(set(map(key, values))),
+    "mean": _mean,
+    "bool_and": lambda values: all(values) if values else None,
+    "bool_or": lambda values: any(values) if values else None,
+    "collect_set": _set,
+    "mode": _mode,
+    "median": lambda values: _percentile(values, 0.5) if values else None,
+    "percentile": lambda values: [_percentile(values, share) for share in SHARES] if values else None,
+    "percentile_approx": lambda values: _taken(values, SHARES[1]),
     "approx_count_distinct": _about_as_many,
     "approx_quantile": _quantile,
 }
@@ -206,6 +243,6 @@ _OF_ROWS: dict[str, Callable[[Sequence[Row], str, str], Any]] = {
     "last": lambda rows, column, by: _chosen(rows, column, by, last=True, skip=True),
     "min_by": lambda rows, column, by: _chosen(rows, column, by, last=False),
     "max_by": lambda rows, column, by: _chosen(rows, column, by, last=True),
-    "collect": _collected,
+    "collect_list": _collected,
     "in_order": _rises,
 }

@@ -127,10 +127,11 @@ def _aggregate(rng: Rng, rows: pa.Table, kinds: Kinds, by: tuple[str, ...]) -> A
     )
 
 
-_NUMERIC = ("sum", "avg", "variance", "var_pop", "stddev", "stddev_pop", "approx_quantile")
+_PERCENTILES = ("median", "percentile", "percentile_approx")
+_NUMERIC = ("sum", "avg", "mean", "variance", "var_pop", "stddev", "stddev_pop", "approx_quantile", *_PERCENTILES)
 _IN_NUMBERS = ("sum", "sum", "avg", "variance", "count", "min", "max")
-_SIMPLE = ("count", "min", "max", "first", "last", "count_distinct", "approx_count_distinct")
-_ORDERED = ("min_by", "max_by", "first", "last", "collect", "in_order")
+_SIMPLE = ("count", "min", "max", "first", "last", "count_distinct", "approx_count_distinct", "collect_set", "mode")
+_ORDERED = ("min_by", "max_by", "first", "last", "collect_list", "in_order")
 
 
 def _in_numbers(rng: Rng, name: str, rows: pa.Table, kinds: Kinds) -> Function:
@@ -147,6 +148,9 @@ def _function(rng: Rng, name: str, rows: pa.Table, kinds: Kinds) -> Function:
     numeric = [column for column, kind in kinds.items() if kind in _SUMMED]
     if numeric and rng.random() < 0.5:
         return Function(name, str(rng.choice(_NUMERIC)), (str(rng.choice(numeric)),), where)
+    flags = [column for column, kind in kinds.items() if kind == "boolean"]
+    if flags and rng.random() < 0.2:
+        return Function(name, str(rng.choice(["bool_and", "bool_or"])), (str(rng.choice(flags)),), where)
     columns = [*kinds, "word"]
     if rng.random() < 0.5:
         word = str(rng.choice(_SIMPLE))

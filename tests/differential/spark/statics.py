@@ -26,7 +26,15 @@ import skypane as sp
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.types import Length
 
-_SPARKS: Final = {"count": sf.count, "min": sf.min, "max": sf.max, "sum": sf.sum, "count_distinct": sf.count_distinct}
+_SPARKS: Final = {
+    "count": sf.count,
+    "min": sf.min,
+    "max": sf.max,
+    "sum": sf.sum,
+    "count_distinct": sf.count_distinct,
+    "bool_and": sf.bool_and,
+    "bool_or": sf.bool_or,
+}
 """Aggregates that mean the same in Spark, of floats those that do not depend on an order of adding."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -79,6 +80,39 @@ def _in_order(rows: list[Row], value: str, by: str) -> list[Any]:
     return [row[value] for row in sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[value])))]
 
 
+def _set(values: list[Any]) -> list[Any]:
+    return sorted({_plain(value): _one(value) for value in values}.values(), key=order)
+
+
+def _one(value: Any) -> Any:
+    """-0.0 is 0.0."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _mode(values: list[Any]) -> Any:
+    counts = Counter(map(_plain, values))
+    return next((value for value in _set(values) if counts[_plain(value)] == max(counts.values())), None)
+
+
+def _percentile(values: list[Any], share: float) -> float | None:
+    if not values:
+        return None
+    ordered = sorted(map(float, values), key=order)
+    place = share * (len(values) - 1)
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low if low == high else low + (high - low) * (place - math.floor(place))
+
+
+def _taken(values: list[Any], share: float) -> Any:
+    """The first value in order up to which there are at least so many of all."""
+    ordered = sorted(map(_one, values), key=order)
+    return next((value for place, value in enumerate(ordered, 1) if place >= share * len(values)), None)
+
+
+def _each(of: Callable[[list[Any], float], Any], values: list[Any], shares: list[float]) -> list[Any] | None:
+    return [of(values, share) for share in shares] if values else None
+
+
 def _is(condition: Callable[[Row], Any]) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [row for row in rows if condition(row)]
 
@@ -117,6 +151,20 @@ ORACLE: dict[str, Callable[[list[Row]], Any]] = {
     "text_of_min_i": lambda rows: _chosen(rows, "text", "i"),
     "texts": lambda rows: _in_order(rows, "text", "at"),
     "numbers": lambda rows: _in_order(_BELOW(rows), "i", "f"),
+    "starred": len,
+    "mean_small": lambda rows: _mean(_present([row for row in rows if row["flag"]], "small")),
+    "all_flags": lambda rows: all(flags) if (flags := _present(rows, "flag")) else None,
+    "any_flag": lambda rows: any(flags) if (flags := _present(_POSITIVE(rows), "flag")) else None,
+    "set": lambda rows: _set(_present(rows, "f")),
+    "set_of_texts": lambda rows: _set(_present(_POSITIVE(rows), "text")),
+    "mode_f": lambda rows: _mode(_present(rows, "f")),
+    "mode_text": lambda rows: _mode(_present(_OFF(rows), "text")),
+    "median_f": lambda rows: _percentile(_present(rows, "f"), 0.5),
+    "median_i": lambda rows: _percentile(_present(rows, "i"), 0.5),
+    "parts_of_f": lambda rows: _each(_percentile, _present(rows, "f"), [0.0, 0.3, 0.5, 1.0]),
+    "part_of_small": lambda rows: _percentile(_present([row for row in rows if row["flag"]], "small"), 0.9),
+    "taken_of_f": lambda rows: _each(_taken, _present(rows, "f"), [0.0, 0.25, 0.5, 1.0]),
+    "taken_of_at": lambda rows: _taken(_present(rows, "at"), 0.4),
     "different": lambda rows: len({_plain(value) for value in _present(rows, "f")}),
     "different_texts": lambda rows: len(set(_present(_POSITIVE(rows), "text"))),
 }

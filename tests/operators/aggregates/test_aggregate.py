@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ def same(found: Any, wanted: Any) -> bool:
     """Equal, or numbers as near as rounding a mean or a root of them leaves; -0.0 is 0.0."""
     if isinstance(found, float) and isinstance(wanted, float | int):
         return (math.isnan(found) and math.isnan(wanted)) or math.isclose(found, wanted, rel_tol=1e-12)
+    if isinstance(found, list) and isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(same, found, wanted))
     return bool(found == wanted)
 
 
@@ -225,6 +229,12 @@ def _steps(rows: pa.Table) -> Any:
         ([], {"n": sp.sum("text")}, "sum of column 'text' of type string: it holds no numbers"),
         ([], {"n": sp.avg("money")}, "decimals are not summed exactly; cast it to double"),
         ([], {"n": sp.sum("flag")}, "sum of column 'flag' of type bool"),
+        ([], {"n": sp.bool_and("i")}, "bool_and of column 'i' of type int64: it holds no truth values"),
+        ([], {"n": sp.bool_or("text")}, "bool_or of column 'text' of type string: it holds no truth values"),
+        ([], {"n": sp.mode("tags")}, r"column 'tags' of type list<item: int64> has no order"),
+        ([], {"n": sp.median("text")}, "a percentile of column 'text' of type string: it holds no numbers"),
+        ([], {"n": sp.percentile("at", 0.5)}, "a percentile of column 'at' of type timestamp"),
+        ([], {"n": sp.percentile_approx("flag", 0.5)}, "a percentile of column 'flag' of type bool"),
         ([], {"n": sp.max("tags")}, r"column 'tags' of type list<item: int64> has no order"),
         ("tags", {"n": sp.count()}, "column 'tags' of type list<item: int64> cannot form groups"),
         ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
@@ -239,7 +249,50 @@ def test_invalid_aggregates_are_refused_when_validated(by: Any, functions: Any, 
         sp.Aggregate(by, **functions).validate(schema)
 
 
-@pytest.mark.parametrize("function", [sp.first("f"), sp.last("f"), sp.collect("f")])
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: sp.percentile("f", 1.5), r"percentages must lie between 0 and 1, got \(1.5,\)"),
+        (lambda: sp.percentile("f", []), r"percentages must lie between 0 and 1, got \(\)"),
+        (lambda: sp.percentile_approx("f", [0.5, float("nan")]), "percentages must lie between 0 and 1"),
+        (lambda: sp.percentile_approx("f", 0.5, 0), "accuracy must be at least 1, got 0"),
+    ],
+)
+def test_a_percentile_is_of_a_share(make: Callable[[], Any], complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        make()
+
+
+def test_functions_of_the_same_values_share_their_state():
+    of_counts = {
+        "m": sp.mode("f"),
+        "p": sp.median("f"),
+        "q": sp.percentile("f", [0.1]),
+        "a": sp.percentile_approx("f", 0.9),
+    }
+    of_values = {"n": sp.count_distinct("f"), "all": sp.collect_set("f")}
+    functions: dict[str, Any] = {**of_counts, **of_values}
+    columns = sp.Aggregate(**functions).lift(SCHEMA.empty_table()).column_names
+    assert columns == ["state", "state_0", "state_1"]
+
+
+def test_decimals_have_a_mode_and_percentiles_among_them():
+    money = pa.array([Decimal("1.10"), Decimal("2.20"), Decimal("2.20"), None], pa.decimal128(10, 2))
+    query = sp.Aggregate(often=sp.mode("x"), low=sp.percentile_approx("x", 0.25), all=sp.collect_set("x"))
+    assert answer(query, pa.table({"x": money})).to_pylist() == [
+        {"often": Decimal("2.20"), "low": Decimal("1.10"), "all": [Decimal("1.10"), Decimal("2.20")]}
+    ]
+
+
+def test_a_percentile_beside_an_infinity_is_that_of_spark():
+    rows = pa.table({"x": [-INF, 1.0, INF, INF]})
+    query = sp.Aggregate(p=sp.percentile("x", [0.0, 0.25, 0.5, 1.0]), taken=sp.percentile_approx("x", [0.25, 0.5]))
+    found = answer(query, rows).to_pylist()[0]
+    assert same(found["p"], [-INF, NAN, INF, INF])
+    assert found["taken"] == [-INF, 1.0]
+
+
+@pytest.mark.parametrize("function", [sp.first("f"), sp.last("f"), sp.collect_list("f")])
 def test_a_function_with_an_order_needs_one(function: Any):
     with pytest.raises(ConfigError, match="name its column as order=, or as time= of the query"):
         sp.Aggregate(n=function)
@@ -289,7 +342,7 @@ def test_a_condition_is_read_strictly(where: str, complaint: str):
 )
 def test_a_condition_keeps_the_rows_for_which_it_is_true(where: str, kept: list[int]):
     rows = pa.table({"id": [1, 2, 3], "x": [1, 2, None], "a b": ["q", None, None]})
-    query = sp.Aggregate(ids=sp.collect("id", order="id", where=where))
+    query = sp.Aggregate(ids=sp.collect_list("id", order="id", where=where))
     assert answer(query, rows).to_pylist() == [{"ids": kept}]
 
 
@@ -342,8 +395,10 @@ def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[
 @pytest.mark.parametrize(("function", "recorded"), [
     (sp.count(), "counted"), (sp.count_if("f > 1"), "counted"), (sp.sum("f"), "sum"), (sp.avg("f"), "mean"),
     (sp.variance("f"), "spread"), (sp.stddev("f"), "spread"), (sp.min("f"), "chosen"), (sp.max_by("f", "i"), "chosen"),
-    (sp.first("f", order="i"), "chosen"), (sp.collect("f", order="i"), "inorder"), (sp.count_distinct("f"), "distinct"),
+    (sp.first("f", order="i"), "chosen"), (sp.collect_list("f", order="i"), "inorder"), (sp.count_distinct("f"), "distinct"),
+    (sp.mean("f"), "mean"), (sp.bool_or("flag"), "chosen"), (sp.collect_set("f"), "distinctvalues"),
+    (sp.mode("f"), "mode"), (sp.median("f"), "percentile"), (sp.percentile_approx("f", 0.5), "percentile"),
     (sp.approx_quantile("f"), "approxquantile"), (sp.approx_count_distinct("f"), "approxdistinct"),
 ])  # fmt: skip
-def test_checkpoints_record_a_function_under_its_name_of_version_0_2(function: Any, recorded: str):
+def test_checkpoints_record_a_function_under_a_name_that_stays(function: Any, recorded: str):
     assert function.describe()["function"] == recorded

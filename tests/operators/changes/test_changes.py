@@ -46,8 +46,12 @@ KEYED: dict[str, Any] = {
     "most": sp.max("x"),
     "spread": sp.stddev("x"),
     "words": sp.count_distinct("text"),
-    "listed": sp.collect("text", order="n"),
+    "listed": sp.collect_list("text", order="n"),
     "newest": sp.last("text", order="time"),
+    "often": sp.mode("n"),
+    "middle": sp.median("n"),
+    "different": sp.collect_set("text"),
+    "parts": sp.percentile_approx("n", [0.2, 0.9]),
     "about": sp.approx_count_distinct("n"),
 }
 CHOICES = [
@@ -241,6 +245,14 @@ QUERIES: dict[str, tuple[Query, Query]] = {
         sp.Aggregate("key", most=sp.max("x")),
     ),
     "a mean of a sum": (sp.Aggregate("key", t=sp.sum("n")), sp.Aggregate("key", m=sp.avg("n"), t=sp.sum("n"))),
+    "a set of counted values": (
+        sp.Aggregate("key", words=sp.count_distinct("text")),
+        sp.Aggregate("key", words=sp.collect_set("text")),
+    ),
+    "functions of the same counts": (
+        sp.Aggregate("key", often=sp.mode("n")),
+        sp.Aggregate("key", parts=sp.percentile("n", [0.1, 0.5]), middle=sp.median("n"), often=sp.mode("n")),
+    ),
     "another name": (sp.Aggregate("key", t=sp.sum("n")), sp.Aggregate("key", total=sp.sum("n"))),
 }
 
@@ -263,6 +275,13 @@ def test_what_the_partials_suffice_for_begins_at_once(
         run.take(batch)
     old, new = (from_the_start(query, windows, SCHEMA, batches) for query in (before, after))
     assert run.answers == {window: multiset((old if window in answered else new)[window]) for window in new}
+
+
+def test_the_other_name_of_a_function_makes_no_change():
+    before = sp.Aggregate("key", m=sp.avg("n"), rows=sp.count(), all=sp.percentile("x", 0.5))
+    run = Run(Plan(before, Windows(10, 10), "time"), SCHEMA)
+    change = run.change_to(sp.Aggregate("key", m=sp.mean("n"), rows=sp.count("*"), all=sp.median("x")), SCHEMA)
+    assert not list(change.lines)
 
 
 PASSING: list[Query] = [

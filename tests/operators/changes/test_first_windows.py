@@ -34,7 +34,7 @@ QUERIES: list[Query] = [
     sp.TopK(2, "2 * x - n", "key"),
     sp.TopK(1, "n", largest=False),
     sp.Aggregate("key", rows=sp.count(), total=sp.sum("n"), words=sp.count_distinct("text")),
-    sp.Aggregate(high=sp.count_if("x > 2"), listed=sp.collect("text", order="n"), having="high > 0"),
+    sp.Aggregate(high=sp.count_if("x > 2"), listed=sp.collect_list("text", order="n"), having="high > 0"),
     sp.Aggregate(("key", "text"), rows=sp.count(), top=3, rank_by="rows", required="x"),
 ]
 WINDOWS = st.builds(

@@ -142,7 +142,7 @@ def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(sp
     for name in names:
         times = np.cumsum(rng.integers(0, 4, 40))
         (tmp_path / f"{name}.csv").write_text("".join(f"{at},{rng.normal()}\n" for at in times))
-    query = sp.Aggregate("input", time="ts", all=sp.collect("x"), total=sp.sum("x"))
+    query = sp.Aggregate("input", time="ts", all=sp.collect_list("x"), total=sp.sum("x"))
     found = []
     for readers, budget in ((1, None), (2, 25)):
         listed = [{"path": f"{tmp_path}/{name}.csv", "name": name} for name in names]

@@ -39,7 +39,7 @@ class Aggregate(Query):
 
     A key is the combination of a row's values in the columns of `by`; null is a value, all NaNs are one value, and -0.0
     equals 0.0. Without `by` there is one key. Null values are skipped, as in SQL, not quarantined. A row of the answer
-    has the columns of `by`, then one column for each function. `time` is the default order of first, last and collect.
+    has the columns of `by`, then one column for each function. `time` is the default order of first, last and collect_list.
 
     required  columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
     having    a condition on rows of the answer: only rows for which it is true are returned

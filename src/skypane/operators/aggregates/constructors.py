@@ -14,12 +14,14 @@ from skypane.operators.aggregates.functions import (
     AccumulatedValue,
     CountFunction,
     Function,
+    LeastTruth,
     MeanFunction,
     SumFunction,
     ValueByOrder,
     VarianceFunction,
 )
 from skypane.operators.aggregates.sketches import ApproxDistinct, ApproxQuantile
+from skypane.operators.aggregates.value_functions import DistinctValues, ModeFunction, PercentileFunction
 from skypane.operators.aggregates.wide_states import Accumulator, DistinctPart, InOrderPart
 from skypane.preference import ColumnLike
 from skypane.preference.column import column_name
@@ -27,8 +29,9 @@ from skypane.types import ConfigError
 
 
 def count(column: ColumnLike | None = None, *, where: str | None = None) -> Function:
-    """Number of rows, or of rows in which `column` is not null."""
-    return CountFunction(where, None if column is None else column_name(column, "count"))
+    """Number of rows, for "*" or no column, or of rows in which `column` is not null."""
+    name = "*" if column is None else column_name(column, "count")
+    return CountFunction(where, None if name == "*" else name)
 
 
 def count_if(condition: str) -> Function:
@@ -46,6 +49,11 @@ def avg(column: ColumnLike, *, where: str | None = None) -> Function:
     return MeanFunction(where, column_name(column, "avg"))
 
 
+def mean(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Arithmetic mean, as avg."""
+    return MeanFunction(where, column_name(column, "mean"))
+
+
 def min(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A001 - as SQL calls it
     """Least value; NaN is larger than any other number, as in Spark."""
     name = column_name(column, "min")
@@ -56,6 +64,18 @@ def max(column: ColumnLike, *, where: str | None = None) -> Function:  # noqa: A
     """Largest value; NaN is larger than any other number, as in Spark."""
     name = column_name(column, "max")
     return ValueByOrder(where, name, name, largest=True)
+
+
+def bool_and(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Whether all truth values that are not null are true; null if there are none."""
+    name = column_name(column, "bool_and")
+    return LeastTruth(where, name, name)
+
+
+def bool_or(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Whether any truth value is true; null if all are null."""
+    name = column_name(column, "bool_or")
+    return LeastTruth(where, name, name, largest=True)
 
 
 def variance(column: ColumnLike, *, where: str | None = None) -> Function:
@@ -98,14 +118,48 @@ def max_by(column: ColumnLike, order: ColumnLike, *, where: str | None = None) -
     return ValueByOrder(where, column_name(column, "max_by"), column_name(order, "max_by"), largest=True)
 
 
-def collect(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
+def collect_list(column: ColumnLike, *, order: ColumnLike | None = None, where: str | None = None) -> Function:
     """List of all values but nulls, in the order of the column `order`, by default the time column; ties by value."""
-    return AccumulatedValue(where, InOrderPart(_order(order), (column_name(column, "collect"),)))
+    return AccumulatedValue(where, InOrderPart(_order(order), (column_name(column, "collect_list"),)))
+
+
+def collect_set(column: ColumnLike, *, where: str | None = None) -> Function:
+    """List of the distinct values, ascending, nulls left out."""
+    return DistinctValues(where, column_name(column, "collect_set"))
 
 
 def count_distinct(column: ColumnLike, *, where: str | None = None) -> Function:
     """Exact number of distinct values, nulls left out; the state holds all of them."""
     return AccumulatedValue(where, DistinctPart(column_name(column, "count_distinct")))
+
+
+def mode(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Most frequent value, nulls left out; of several such values the least, as Spark with deterministic=True."""
+    return ModeFunction(where, column_name(column, "mode"))
+
+
+def median(column: ColumnLike, *, where: str | None = None) -> Function:
+    """Exact median, interpolated between two values; the same as percentile(column, 0.5)."""
+    return PercentileFunction(where, column_name(column, "median"))
+
+
+def percentile(column: ColumnLike, percentage: float | Sequence[float], *, where: str | None = None) -> Function:
+    """Exact percentile, or a list of several, interpolated between two values; each percentage is between 0 and 1."""
+    name, (shares, single) = column_name(column, "percentile"), _shares(percentage)
+    return PercentileFunction(where, name, shares, single)
+
+
+def percentile_approx(
+    column: ColumnLike, percentage: float | Sequence[float], accuracy: int = 10_000, *, where: str | None = None
+) -> Function:
+    """Least value that at least a share `percentage` of the values do not exceed, or a list of several.
+
+    accuracy  as Spark's; the answer is exact, whatever it is
+    """
+    if accuracy < 1:
+        raise ConfigError(f"accuracy must be at least 1, got {accuracy!r}")
+    name, (shares, single) = column_name(column, "percentile_approx"), _shares(percentage)
+    return PercentileFunction(where, name, shares, single, taken=True)
 
 
 def approx_count_distinct(column: ColumnLike, *, error: float = 0.02, where: str | None = None) -> Function:
@@ -117,8 +171,7 @@ def approx_quantile(
     column: ColumnLike, quantile: float | Sequence[float] = 0.5, *, error: float = 0.01, where: str | None = None
 ) -> Function:
     """Approximate quantile, or a list of several, within `error` times the true value, which is one of the column's."""
-    name, single = column_name(column, "approx_quantile"), isinstance(quantile, int | float)
-    quantiles = (float(quantile),) if isinstance(quantile, int | float) else tuple(quantile)
+    name, (quantiles, single) = column_name(column, "approx_quantile"), _shares(quantile)
     return AccumulatedValue(where, ApproxQuantile(name, quantiles, error, single))
 
 
@@ -151,6 +204,12 @@ def accumulate(accumulator: Accumulator, *, where: str | None = None) -> Functio
             f"accumulate needs a hashable value such as a frozen dataclass, got {accumulator!r}"
         ) from error
     return AccumulatedValue(where, accumulator)
+
+
+def _shares(share: float | Sequence[float]) -> tuple[tuple[float, ...], bool]:
+    """Return one or several shares, and whether it is one."""
+    single = isinstance(share, int | float)
+    return ((float(share),) if isinstance(share, int | float) else tuple(share)), single
 
 
 def _order(order: ColumnLike | None) -> str:

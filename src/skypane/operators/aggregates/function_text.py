@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -27,12 +28,14 @@ Named: TypeAlias = Callable[[str], Any]
 """Returns the object "module.name"; raises ConfigError, importing nothing, if it must not run, or if it is missing."""
 
 _CONDITIONS: Final = ("where", "condition")
+_EVERY_ROW: Final = re.compile(r"^(count\s*\(\s*)\*(?=\s*[,)])")
+"""The star of count(*), which Python's parser does not read."""
 
 
 def function_of(text: str, named: Named) -> Function:
     """Return the function that a text describes; raise ConfigError, naming the fault, if it describes none."""
     try:
-        call = ast.parse(text.strip(), mode="eval").body
+        call = ast.parse(_EVERY_ROW.sub(r"\1'*'", text.strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"{shortened(text)!r} is not an aggregate function: write one such as sum(amount)") from error
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):

@@ -92,7 +92,7 @@ class Function:
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two functions exactly when they give the same values."""
-        settings = {name: value for name, value in vars(self).items() if value is not None}
+        settings = {name: _json_value(value) for name, value in vars(self).items() if value is not None}
         return {"function": recorded_name(self), **settings}
 
 
@@ -293,6 +293,18 @@ class ValueByOrder(Function):
 
     def _fits(self, schema: pa.Schema) -> bool:
         return all(fits(field_of(schema, name).type) for name in (self.column, self.order))
+
+
+@dataclass(frozen=True)
+class LeastTruth(ValueByOrder):
+    """The least or largest truth value: whether all of them are true, or any; recorded in checkpoints as min or max."""
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        kind = super().kind(schema)
+        if not pa.types.is_boolean(kind):
+            word = "bool_or" if self.largest else "bool_and"
+            raise ConfigError(f"{word} of column {self.column!r} of type {kind}: it holds no truth values")
+        return kind
 
 
 @dataclass(frozen=True)

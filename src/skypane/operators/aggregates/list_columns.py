@@ -26,3 +26,20 @@ def as_lists(values: pa.Array, groups: IntArray, n: int) -> pa.Array:
 def listed(lists: pa.Array, groups: IntArray) -> tuple[pa.Array, IntArray]:
     """Return the values of all lists, and for each value the group of its list."""
     return pc.list_flatten(lists), groups[pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)]
+
+
+def valid_values(rows: pa.Table, name: str, groups: IntArray) -> tuple[pa.Array, IntArray]:
+    """Return the values of a column that are not null, and their groups."""
+    column = whole(rows.column(name))
+    if not column.null_count:
+        return column, groups
+    kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    return column.take(pa.array(kept)), groups[kept]
+
+
+def one_of_equals(values: pa.Array) -> pa.Array:
+    """Return values of which all NaNs have the same bits, and -0.0 is 0.0."""
+    if not pa.types.is_floating(values.type):
+        return values
+    values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 + 0.0 = 0.0
+    return pc.if_else(pc.is_nan(values), pa.scalar(np.nan, values.type), values)

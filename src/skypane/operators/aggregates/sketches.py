@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import elementary
-from skypane.operators.aggregates.list_columns import as_lists, listed, whole
+from skypane.operators.aggregates.list_columns import as_lists, listed, valid_values
 from skypane.operators.aggregates.stable_hashes import can_be_hashed, hashes_of
 from skypane.preference.column_checks import field_of
 from skypane.types import ConfigError, FloatArray, IntArray
@@ -61,7 +61,7 @@ class ApproxDistinct:
         return pa.int64()
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        values, owners = _valid(rows, self.column, groups)
+        values, owners = valid_values(rows, self.column, groups)
         return self._least(hashes_of(values), owners, n)
 
     def combine(self, states: pa.Array, groups: IntArray, n: int) -> pa.Array:
@@ -123,7 +123,7 @@ class ApproxQuantile:
         return pa.float64() if self.single else pa.list_(pa.float64())
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        values, owners = _valid(rows, self.column, groups)
+        values, owners = valid_values(rows, self.column, groups)
         # Integers beyond 2**53 are rounded, which is within any allowed error.
         numbers: FloatArray = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return self._summed(self._buckets(numbers), np.ones(len(numbers), np.int64), owners, n)
@@ -187,15 +187,6 @@ class ApproxQuantile:
         sums = np.add.reduceat(counts, firsts) if len(firsts) else counts
         columns = [pa.array(buckets[firsts].astype(np.int32)), pa.array(sums)]
         return as_lists(pa.StructArray.from_arrays(columns, fields=list(_BUCKET)), groups[firsts], n)
-
-
-def _valid(rows: pa.Table, name: str, groups: IntArray) -> tuple[pa.Array, IntArray]:
-    """Return the values that are not null, and their groups."""
-    column = whole(rows.column(name))
-    if not column.null_count:
-        return column, groups
-    kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-    return column.take(pa.array(kept)), groups[kept]
 
 
 def _check_error(error: float) -> None:

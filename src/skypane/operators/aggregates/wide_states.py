@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.kernels.merging import sorted_order
-from skypane.operators.aggregates.list_columns import as_lists, listed, whole
+from skypane.operators.aggregates.list_columns import as_lists, listed, one_of_equals, valid_values, whole
 from skypane.preference.column_checks import field_of
 from skypane.preference.content_order import content_keys
 from skypane.preference.dense_ranks import column_ranks, row_ranks
@@ -170,7 +170,7 @@ def _ordered(rows: pa.Table, ranks: IntArray, groups: IntArray) -> IntArray:
 
 @dataclass(frozen=True)
 class DistinctPart:
-    """The distinct values of a column, nulls left out; all NaNs are one value, and -0.0 equals 0.0."""
+    """The distinct values of a column, ascending, nulls left out; all NaNs are one value, and -0.0 equals 0.0."""
 
     recorded: ClassVar[str] = "distinct"
 
@@ -188,9 +188,7 @@ class DistinctPart:
         return pa.int64()
 
     def lift(self, rows: pa.Table, groups: IntArray, n: int) -> pa.Array:
-        column = whole(rows.column(self.column))
-        kept = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
-        return self._different(column.take(pa.array(kept)), groups[kept], n)
+        return self._different(*valid_values(rows, self.column, groups), n)
 
     def combine(self, states: pa.Array, groups: IntArray, n: int) -> pa.Array:
         return self._different(*listed(states, groups), n)
@@ -200,8 +198,7 @@ class DistinctPart:
 
     @staticmethod
     def _different(values: pa.Array, groups: IntArray, n: int) -> pa.Array:
-        if pa.types.is_floating(values.type):
-            values = pc.add(values, pa.scalar(0.0, values.type))  # -0.0 + 0.0 = 0.0
+        values = one_of_equals(values)
         pairs = row_ranks([groups, *content_keys(pa.table({"value": values}))])
         firsts = np.unique(pairs, return_index=True)[1]
         return as_lists(values.take(pa.array(firsts)), groups[firsts], n)

@@ -24,11 +24,22 @@ from skypane.operators.aggregates.functions import (
 from skypane.operators.aggregates.sketches import ApproxDistinct, ApproxQuantile
 from skypane.operators.aggregates.state_layout import StateLayout, layout_of
 from skypane.operators.aggregates.state_parts import CountPart
+from skypane.operators.aggregates.value_functions import DistinctValues, ModeFunction, PercentileFunction
 from skypane.operators.aggregates.wide_states import DistinctPart, InOrderPart
 from skypane.types import ConfigError
 
 _FUNCTIONS: Mapping[str, type[Function]] = {
-    recorded_name(kind): kind for kind in (CountFunction, SumFunction, MeanFunction, VarianceFunction, ValueByOrder)
+    recorded_name(kind): kind
+    for kind in (
+        CountFunction,
+        SumFunction,
+        MeanFunction,
+        VarianceFunction,
+        ValueByOrder,
+        DistinctValues,
+        ModeFunction,
+        PercentileFunction,
+    )
 }
 _ACCUMULATORS: Mapping[str, type[Any]] = {
     recorded_name(kind): kind for kind in (DistinctPart, InOrderPart, ApproxDistinct, ApproxQuantile)
@@ -58,10 +69,9 @@ def _built_in(name: str, recorded: Mapping[str, Any]) -> Function:
     settings = {key: value for key, value in recorded.items() if key != "function"}
     try:
         if (kind := _FUNCTIONS.get(recorded["function"])) is not None:
-            function = kind(**settings)
+            function = kind(**_fields(settings))
         else:
-            fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings["of"].items()}
-            accumulator = _ACCUMULATORS[recorded["function"]](**fields)
+            accumulator = _ACCUMULATORS[recorded["function"]](**_fields(settings["of"]))
             function = AccumulatedValue(settings.get("where"), accumulator)
         if _text(function.describe()) == _text(recorded):
             return function
@@ -70,6 +80,10 @@ def _built_in(name: str, recorded: Mapping[str, Any]) -> Function:
     raise ConfigError(
         f"the state of {name!r}, {recorded['function']}, can be read only by its own code: keep this function"
     )
+
+
+def _fields(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in recorded.items()}
 
 
 def _text(value: Any) -> str:

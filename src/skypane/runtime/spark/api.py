@@ -15,7 +15,7 @@ from skypane.control.worker_options import WorkerOptions
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.dominance import KDominant, TopDelta
-from skypane.operators.query import Query, check_implements
+from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.plan import Plan
@@ -23,8 +23,17 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.amend import Amend, amend_of
-from skypane.runtime.spark.arguments import check_needed, early_of, policy_of, rows_schema, windows_of, workers_of
+from skypane.runtime.spark.arguments import (
+    check_needed,
+    early_of,
+    policy_of,
+    query_of,
+    rows_schema,
+    windows_of,
+    workers_of,
+)
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.pandas_frames import Static, as_spark
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import Duration
 from skypane.windows import Windows
@@ -33,7 +42,7 @@ _STREAM = "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=...
 
 
 def skyline(
-    rows: DataFrame,
+    rows: Static,
     preference: Preference | str,
     *,
     by: Columns = (),
@@ -55,7 +64,7 @@ def skyline(
 
 
 def top_k(
-    rows: DataFrame,
+    rows: Static,
     k: int,
     score: Score | ColumnLike,
     *,
@@ -80,7 +89,7 @@ def top_k(
 
 
 def k_dominant(
-    rows: DataFrame,
+    rows: Static,
     k: int,
     preference: Preference | str,
     *,
@@ -99,7 +108,7 @@ def k_dominant(
 
 
 def top_delta(
-    rows: DataFrame,
+    rows: Static,
     delta: int,
     preference: Preference | str,
     *,
@@ -118,7 +127,7 @@ def top_delta(
 
 
 def aggregate(
-    rows: DataFrame,
+    rows: Static,
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
@@ -149,8 +158,8 @@ def aggregate(
 
 
 def ask(
-    rows: DataFrame,
-    query: Query,
+    rows: Static,
+    query: Query | Preference | str,
     *,
     time: ColumnLike | None = None,
     window: Duration | Windows | None = None,
@@ -159,9 +168,11 @@ def ask(
 ) -> DataFrame:
     """Return a lazy DataFrame with the answer of a query, built-in or your own, over a static DataFrame.
 
+    A preference, such as "price MIN, rating MAX", is the query Skyline("price MIN, rating MAX").
     Without `time` and `window` the query runs over all rows. With both it runs over each window, and the answers begin
     with the columns window_start and window_end.
 
+    rows     a Spark DataFrame, or a pandas-on-Spark one, whose index is left out
     time     event-time column, a timestamp
     window   length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
     slide    distance between the starts of consecutive windows; defaults to the window's length
@@ -169,21 +180,22 @@ def ask(
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
-    schema = rows_schema(rows, streaming=False, other=_STREAM)
-    check_implements(query)
-    query.validate(schema)
+    frame: DataFrame = as_spark(rows)
+    schema = rows_schema(frame, streaming=False, other=_STREAM)
+    asked = query_of(query)
+    asked.validate(schema)
     batch.check_invalid(invalid)
     if time is None and window is None and slide is None:
-        return batch.whole(rows, schema, query, invalid)
+        return batch.whole(frame, schema, asked, invalid)
     check_needed({"time": time, "window": window})
-    plan = Plan(query, windows_of(window or "", slide), column_name(time, "time"))
+    plan = Plan(asked, windows_of(window or "", slide), column_name(time, "time"))
     plan.validate(schema)
-    return batch.windowed(rows, schema, plan, invalid)
+    return batch.windowed(frame, schema, plan, invalid)
 
 
 def stream(
     rows: DataFrame,
-    query: Query,
+    query: Query | Preference | str,
     *,
     time: ColumnLike | None = None,
     window: Duration | Windows | None = None,
@@ -199,7 +211,8 @@ def stream(
 ) -> Job:
     """Return a Job that answers a query over every window of a streaming DataFrame; its start() runs it.
 
-    A window without rows has no answer; the metrics count it (BatchMetrics.empty_windows).
+    A preference, such as "price MIN, rating MAX", is the query Skyline("price MIN, rating MAX"). A window without
+    rows has no answer; the metrics count it (BatchMetrics.empty_windows).
 
     Four arguments are required; one error names all that are missing:
     time         event-time column, a timestamp
@@ -227,11 +240,11 @@ def stream(
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
-    check_implements(query)
+    asked = query_of(query)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     amend, rejected = amend_of(late)
     plan = Plan(
-        query=query,
+        query=asked,
         windows=windows_of(window or "", slide),
         time=column_name(time, "time"),
         progress=policy_of(progress),

@@ -10,7 +10,10 @@ from pyspark.sql import DataFrame
 
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
+from skypane.operators.query import Query, check_implements
+from skypane.operators.skyline import Skyline
 from skypane.plugins import Registered
+from skypane.preference import Preference
 from skypane.progress import ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.progress.default_policy import DEFAULT
@@ -56,6 +59,13 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
                 f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
             )
     return arrow_schema(rows)
+
+
+def query_of(query: Query | Preference | str) -> Query:
+    """Return the query, the skyline of a preference; raise ConfigError if `query` does not implement Query."""
+    asked = Skyline(query) if isinstance(query, Preference | str) else query
+    check_implements(asked)
+    return asked
 
 
 def check_needed(needed: Mapping[str, object]) -> None:

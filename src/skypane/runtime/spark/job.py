@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -41,8 +40,10 @@ from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
+from skypane.runtime.spark.triggers import Trigger, pace_of, trigger_of
+from skypane.runtime.spark.unused_watermarks import warn_of_unused_watermarks
 from skypane.shared_plan import SharedPlan
-from skypane.types import ConfigError, SkypaneError, micros
+from skypane.types import ConfigError, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Job:
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
         plan.validate(schema)
+        warn_of_unused_watermarks(rows)
         whole, columns = rows, schema
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
             rows, schema = pruned(rows, schema, plan.reads(schema))
@@ -138,26 +140,30 @@ class Job:
         *,
         on_batch: Callable[[BatchMetrics], None] | None = None,
         trigger: str | None = None,
+        processingTime: str | None = None,
+        availableNow: bool | None = None,
         name: str | None = None,
         begin: Begin | None = None,
     ) -> StreamHandle:
         """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
 
-        on_batch  called with the metrics of every committed batch, including drains
-        trigger   an interval such as "5 seconds"; "available now" processes the available data and ends; None starts
-                  each batch as soon as the one before is done
-        name      name of the query in Spark
-        begin     "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot continue,
-                  begin where that one has stopped reading. If that one was drained, the first window begins where its
-                  last one has ended, or at the next slide; rows before it are late. Else it is the first one that
-                  holds no row read so far, and the earlier query still answers its windows that begin before it.
-                  None: such a query is refused
+        on_batch        called with the metrics of every committed batch, including drains
+        trigger         an interval such as "5 seconds"; "available now" processes the available data and ends; None
+                        starts each batch as soon as the one before is done
+        processingTime  the interval, as PySpark's trigger(processingTime="5 seconds") spells it
+        availableNow    True is trigger="available now", as PySpark's trigger(availableNow=True) spells it
+        name            name of the query in Spark
+        begin           "at_offsets": if the query of the checkpoint is another one, from whose state this one cannot
+                        continue, begin where that one has stopped reading. If that one was drained, the first window
+                        begins where its last one has ended, or at the next slide; rows before it are late. Else it is
+                        the first one that holds no row read so far, and the earlier query still answers its windows
+                        that begin before it. None: such a query is refused
 
-        Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read,
-        and SkypaneError if Spark cannot write to the checkpoint.
+        Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read or
+        is given twice, and SkypaneError if Spark cannot write to the checkpoint.
         """
         check_begin(begin)
-        when = None if trigger is None else _trigger(trigger)
+        when = trigger_of(trigger, processingTime, availableNow)
         with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
             return self._started(on_batch, when, name, begin)
 
@@ -176,7 +182,7 @@ class Job:
     def _started(
         self,
         on_batch: Callable[[BatchMetrics], None] | None,
-        when: dict[str, Any] | None,
+        when: Trigger | None,
         name: str | None,
         begin: Begin | None,
     ) -> StreamHandle:
@@ -185,7 +191,7 @@ class Job:
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs = InputStatus()
-        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=_pace(when), begin=begin)
+        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=pace_of(when), begin=begin)
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         checkpoint = Location.of(self.settings.checkpoint)
@@ -224,25 +230,3 @@ def _check_free(schema: pa.Schema, added: Iterable[str]) -> None:
     for name in added:
         if name in schema.names:
             raise ConfigError(f"late rows get a column {name!r}: rename yours")
-
-
-def _pace(when: dict[str, Any] | None) -> float:
-    """Return the seconds that Spark's trigger leaves between batches: 0 without one, infinite for "available now"."""
-    if when is None:
-        return 0.0
-    return micros(when["processingTime"]) / 1e6 if "processingTime" in when else math.inf
-
-
-def _trigger(text: str) -> dict[str, Any]:
-    """Return the arguments of Spark's trigger(); raise ConfigError unless it is an interval or "available now"."""
-    if not isinstance(text, str):
-        raise ConfigError(f"trigger must be a text such as '5 seconds' or 'available now', got {text!r}")
-    if text.lower().replace("_", " ") == "available now":
-        return {"availableNow": True}
-    try:
-        interval = micros(text, "trigger")
-    except ConfigError as error:
-        raise ConfigError(f"{error}; or 'available now'") from None
-    if interval < 0:
-        raise ConfigError(f"trigger must not be negative, got {text!r}")
-    return {"processingTime": f"{interval // 1_000} milliseconds"}

@@ -10,12 +10,20 @@ from pyspark.sql import DataFrame
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
 from skypane.naming import instead
-from skypane.operators.query import Query, check_implements
+from skypane.operators.query import Query
 from skypane.plan import Plan
-from skypane.preference import ColumnLike, column_name
+from skypane.preference import ColumnLike, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark.amend import Amend, amend_of
-from skypane.runtime.spark.arguments import check_needed, early_of, policy_of, rows_schema, windows_of, workers_of
+from skypane.runtime.spark.arguments import (
+    check_needed,
+    early_of,
+    policy_of,
+    query_of,
+    rows_schema,
+    windows_of,
+    workers_of,
+)
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Output
@@ -26,7 +34,7 @@ from skypane.windows import Windows
 
 def streams(
     rows: DataFrame,
-    queries: Mapping[str, Query],
+    queries: Mapping[str, Query | Preference | str],
     *,
     time: ColumnLike | None = None,
     window: Duration | Windows | Mapping[str, Duration | Windows] | None = None,
@@ -43,7 +51,7 @@ def streams(
     """Return a Job that answers several queries over one streaming DataFrame, whose rows are read once; see stream().
 
     queries      queries by name: {"best": sp.Skyline(...), "load": sp.Aggregate(...)}; a name is of letters, digits, "_"
-                 and "-"
+                 and "-"; a preference such as "price MIN, rating MAX" stands for its skyline
     window       length of the windows of all queries, or of each: {"best": "10 minutes", "load": "1 hour"}
     slide        as `window`; a query that it does not name has tumbling windows
     output       a folder, in which each query gets a folder of its name, or a sink for each query by name
@@ -66,9 +74,8 @@ def streams(
     amend, rejected = amend_of(late)
     plans = {}
     for name, query in queries.items():
-        check_implements(query)
         plans[name] = Plan(
-            query=query,
+            query=query_of(query),
             windows=windows[name],
             time=column_name(time, "time"),
             progress=policy_of(progress),
