@@ -91,8 +91,8 @@ def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
     shared, alone = _shared(due, costs), seconds_alone(due, costs)
     dividing = due.row_count * costs.divided_per_row if shared.parts > 1 else 0.0
     together = costs.job + alone / shared.tasks + dividing
-    threads = costs.threads + seconds_in_threads(due, costs, shared.tasks)
-    if due.threads and shared.parts == 1 and threads < together:
+    threads = costs.threads + seconds_in_threads(due, costs, shared.tasks) + dividing
+    if due.threads and threads < together:
         shared, together = replace(shared, where="threads"), threads
     by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
     overhead = " in threads" if shared.where == "threads" else f", {costs.job * 1e3:.0f} ms of it for a job"

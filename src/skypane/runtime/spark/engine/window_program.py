@@ -20,7 +20,7 @@ from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
 from skypane.operators.entry.pane_counts import PaneCount
-from skypane.operators.query import DivisibleQuery
+from skypane.operators.query import DivisibleQuery, GrowingQuery
 from skypane.plan import Plan
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
@@ -55,7 +55,9 @@ class WindowedProgram:
         self._phases: tuple[Phase, ...] = ()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
-        self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
+        # The number of groups is not known where partials hold several rows of a group.
+        self._row_per_key = not (isinstance(query, GrowingQuery) and query.growth > 0)
+        self._compared_once = self._window_query.compares_once(intake.schema)
 
     def init(self) -> WindowState:
         return WindowState.initial(self._plan)
@@ -117,7 +119,8 @@ class WindowedProgram:
             self._enter(state.phases)
             ranked = any(phase.choice.top is not None for phase in state.phases)
             tasks = [*again, *due, *early]
-            keys = wlq.largest_partial(tasks) if self._divisible and not ranked else 0
+            divisible = self._divisible and not ranked
+            keys = (wlq.largest_partial(tasks) if self._row_per_key else 1) if divisible else 0
             windows = DueWindows(
                 windows=len(tasks),
                 row_count=wlq.distinct_row_count(tasks),
