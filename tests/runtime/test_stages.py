@@ -18,6 +18,7 @@ from tests.rows import SCHEMA, SKYLINE, multiset, split, tables, windows
 
 import skypane as sp
 from skypane import Aggregate
+from skypane.control.window_division import Division, fixed_division
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.plan import Plan
 from skypane.progress import KSlack
@@ -27,11 +28,10 @@ from skypane.runtime.spark.engine.plq import LiftReports, LiftStage, TaskReport
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.engine.wlq import (
     WindowStage,
-    cut,
     distinct_row_count,
     in_driver,
     in_threads,
-    row_count,
+    sizes_of,
     together,
 )
 from skypane.windows import Windows
@@ -56,6 +56,15 @@ def store(factory: pytest.TempPathFactory) -> DocumentStore:
 
 def plan(shape: Windows) -> Plan:
     return Plan(SKYLINE, shape, "time", KSlack())
+
+
+def row_count(task: RefTask) -> int:
+    """The rows in the partials of a window."""
+    return sum(ref.rows for _, refs in task.panes for ref in refs)
+
+
+def fixed_of(tasks: list[RefTask], runs: int, parts: int = 1) -> Division:
+    return fixed_division(sizes_of(tasks), runs, parts)
 
 
 def lifted(made: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftReports:
@@ -97,8 +106,8 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     tasks = panes.all_windows()
     schema, query = made.validate(SCHEMA), made.window_query(SCHEMA)
     here, alone = in_driver(query.worker(), folder, tasks, schema)
-    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
+    stage = WindowStage(query, folder, folder.child("answers"), "7", tuple(tasks), schema, fixed_of(tasks, runs))
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
     there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
     assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
@@ -107,9 +116,9 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     if tasks:
         in_turn, work = in_threads(stage)
         assert (multiset(in_turn.table()), in_turn.windows) == (answered, here.windows)
-        assert sum(run.windows for run in work) == len(tasks)
+        assert sum(run.windows for run in work.runs) == len(tasks)
     assert here.row_count == sum(answered.values())
-    assert [run.windows for run in alone] == [len(tasks)]
+    assert [run.windows for run in alone.runs] == [len(tasks)]
     assert all(run["busy"] > 0 for run in done), "each run tells how long it took"
     for window, size in here.windows:
         start, end = shape.bounds(window)
@@ -128,7 +137,10 @@ def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
     shape = Windows(20, 10)
     made = plan(shape)
     query, folder = made.window_query(SCHEMA), DocumentStore("/nowhere")
-    stages = LiftStage(made.query, made.gate, folder, 7), WindowStage(query, folder, folder, "7", (), SCHEMA)
+    stages = (
+        LiftStage(made.query, made.gate, folder, 7),
+        WindowStage(query, folder, folder, "7", (), SCHEMA, Division(())),
+    )
     load = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(stages), capture_output=True, check=True)
     loaded = done.stdout.decode().split()
@@ -156,8 +168,8 @@ def test_workers_that_share_windows_by_keys_answer_as_the_driver(
     tasks = panes.all_windows()
     schema, query = made.validate(rows.schema), made.window_query(rows.schema)
     here, _ = in_driver(query.worker(), folder, tasks, schema)
-    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
-    assert stage.tasks == len(stage.runs) * parts
+    stage = WindowStage(query, folder, folder.child("answers"), "7", tuple(tasks), schema, fixed_of(tasks, runs, parts))
+    assert stage.tasks % parts == 0
     numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
     there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
@@ -190,13 +202,23 @@ def _stamp(time: int) -> pa.Scalar:
 
 @given(TASKS, st.integers(1, 8))
 def test_runs_are_consecutive_and_of_about_the_same_weight(tasks: list[RefTask], runs: int):
-    parts = cut(tasks, runs)
+    pieces = fixed_of(tasks, runs).pieces
+    parts = [tasks[piece.begin : piece.end] for piece in pieces]
     assert [task for part in parts for task in part] == tasks
     assert 1 <= len(parts) <= runs
     assert all(parts)
     weights = [row_count(task) + 1 for task in tasks]
     for part in parts:
         assert sum(row_count(task) + 1 for task in part) <= sum(weights) / runs + max(weights)
+
+
+@given(TASKS)
+def test_the_sizes_of_windows_are_those_of_their_panes(tasks: list[RefTask]):
+    """A pane that the window before holds with the same partials is not added again."""
+    for at, (task, size) in enumerate(zip(tasks, sizes_of(tasks), strict=True)):
+        held = dict(tasks[at - 1].panes) if at else {}
+        added = [refs for pane, refs in task.panes if held.get(pane) != refs]
+        assert size == (row_count(task), sum(ref.rows for refs in added for ref in refs))
 
 
 @given(TASKS)
