@@ -42,7 +42,7 @@ CASES = (
 """Rows, workers, and how many of the last full windows; None: all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Held:
     """A partial, and its number of rows, as the engine's references tell it."""
 

@@ -31,12 +31,10 @@ BETTER: Final = 0.95
 predictions are not exact, and the best of several is better by luck."""
 SHORTER: Final = (0.95, 0.9, 0.85, 0.8, 0.75, 0.65, 0.5, 0.35, 0.25)
 """Longest pieces, as shares of that with a piece for each worker, of which tasks are bundled."""
-MOST_PIECES: Final = 8
-"""Pieces for each worker, up to which tasks are bundled of them."""
+MOST_PIECES: Final = 4
+"""Pieces for each worker, up to which tasks are bundled of them: each writes a file."""
 EVEN: Final = 1.03
 """Seconds of the longest piece, as a multiple of those of equal shares, up to which nothing is bundled."""
-SINGLE: Final = 512
-"""Windows up to which they are bundled one by one, too."""
 _PARTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _STEPS: Final = 40
 _EXACT: Final = 1e-3
@@ -160,7 +158,21 @@ def bundled(pieces: Sequence[Piece], runs: DueRuns, costs: WindowCosts, tasks: i
         load, task = heap[0]
         found[task].append(piece)
         heapreplace(heap, (load - seconds, task))
-    return Division(tuple(tuple(sorted(task)) for task in found))
+    return Division(tuple(tuple(_joined(task)) for task in found))
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the pieces of a task in order; whole runs that follow on from each other are one run, which shares merges."""
+    last: Piece | None = None
+    for piece in sorted(pieces):
+        if last is not None and last.parts == piece.parts == 1 and last.end == piece.begin:
+            last = Piece(last.begin, piece.end)
+            continue
+        if last is not None:
+            yield last
+        last = piece
+    if last is not None:
+        yield last
 
 
 def _candidates(
@@ -182,7 +194,7 @@ def _candidates(
         pieces = search.within(MOST_PIECES * workers, share * seconds)
         if pieces:
             yield bundled(pieces, runs, costs, workers)
-    if workers < len(runs) <= SINGLE:
+    if workers < len(runs) <= MOST_PIECES * workers:
         yield bundled([Piece(at, at + 1) for at in range(len(runs))], runs, costs, workers)
 
 

@@ -89,34 +89,40 @@ class WindowStage:
         return len(self.division.tasks)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the tasks whose numbers are received; yield the file, windows and seconds of each, or why it failed."""
+        """Run the tasks whose numbers are received; yield the windows, files and seconds of each, or why it failed."""
         for number in (index for batch in batches for index in batch.column(0).to_pylist()):
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(self.done(number))]})
         keep_loaded(WindowStage)
 
     def done(self, number: int) -> dict[str, Any]:
-        """Run a task; return its file, windows, and seconds of each piece, or why it failed."""
-        name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
+        """Run a task; return the windows, file and seconds of each piece, or why it failed."""
         windows: list[tuple[int, int]] = []
-        pieces: list[float] = []
+        files: list[tuple[str, float]] = []
         failed, began = None, time.perf_counter()
         try:
             with limited("the windows of a task", SHORTER_WINDOW):
-                self.target.write_parquet(name, self.schema, self._answers(number, windows, pieces))
+                files.extend(self._written(piece, windows) for piece in self.division.tasks[number])
         except (CheckpointError, MemoryLimitError) as error:  # Spark would turn an exception into a page of trace
             failed = [type(error).__name__, str(error)]
         busy = time.perf_counter() - began
-        return {"file": name, "task": number, "windows": windows, "failed": failed, "busy": busy, "pieces": pieces}
+        return {"task": number, "windows": windows, "failed": failed, "busy": busy, "files": files}
 
-    def _answers(self, number: int, windows: list[tuple[int, int]], pieces: list[float]) -> Iterator[pa.Table]:
-        """Yield the rows of each window; append its number and row count to `windows`, and a piece's seconds to `pieces`."""
-        for piece in self.division.tasks[number]:
-            began = time.perf_counter()
-            worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(piece)
-            for answer in answers_of(worker, self.windows[piece.begin : piece.end], load):
-                windows.append((answer.window, answer.rows.num_rows))
-                yield answer.rows
-            pieces.append(time.perf_counter() - began)
+    def file_name(self, place: int) -> str:
+        """Return a new name of a file that is read after those of lower places."""
+        return f"{self.prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
+
+    def _written(self, piece: Piece, windows: list[tuple[int, int]]) -> tuple[str, float]:
+        """Write the answers of a piece; return the file, whose name has the order of its windows, and the seconds."""
+        name, began = self.file_name(sorted(self.division.pieces).index(piece)), time.perf_counter()
+        self.target.write_parquet(name, self.schema, self._answers(piece, windows))
+        return name, time.perf_counter() - began
+
+    def _answers(self, piece: Piece, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
+        """Yield the rows of each window of a piece, and append its number and row count to `windows`."""
+        worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(piece)
+        for answer in answers_of(worker, self.windows[piece.begin : piece.end], load):
+            windows.append((answer.window, answer.rows.num_rows))
+            yield answer.rows
 
     def _loader(self, piece: Piece) -> Callable[[PartialReference], pa.Table]:
         """Return a function that loads the rows of a partial whose keys belong to the piece."""
@@ -152,11 +158,12 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
     for kind, why in (run["failed"] for run in runs if run["failed"]):
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
-    files = [run["file"] for run in runs]
+    written = [file for run in runs for file in run["files"]]
+    files = sorted(name for name, _ in written)
     # Only the driver knows whether all parts of a window's keys are empty.
     nothing = _without_rows(stage.query, stage.windows, windows, stage.schema)
     if nothing:
-        files.append(f"{stage.prefix}-{stage.tasks:05d}-{uuid.uuid4().hex}.parquet")
+        files.append(stage.file_name(len(files)))
         stage.target.write_parquet(files[-1], stage.schema, nothing)
     answers = BatchRows(
         stage.schema,
@@ -166,8 +173,8 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         files=tuple(files),
     )
     work, sizes = tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs), DueRuns(sizes_of(stage.windows))
-    pieces = zip(stage.division.pieces, (seconds for run in runs for seconds in run["pieces"]), strict=True)
-    return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, seconds in pieces))
+    pieces = zip(stage.division.pieces, written, strict=True)
+    return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, (_, seconds) in pieces))
 
 
 def _piece_work(piece: Piece, sizes: DueRuns, seconds: float) -> PieceWork:
