@@ -24,9 +24,10 @@ import pyarrow as pa
 from measure.bench.aggregates import QUERY, Case
 from measure.tables import markdown_table, replace_between
 from skypane.control.keys import FrequencyAware, HashRing, KeyPlan, SpaceSaving, basic, load_balance
+from skypane.control.window_division import fixed_division
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.window_query import WindowQuery
-from skypane.runtime.spark.engine.wlq import cut
+from skypane.runtime.spark.engine.wlq import sizes_of
 from skypane.types import IntArray
 
 LAST = 10
@@ -41,7 +42,7 @@ CASES = (
 """Rows, workers, and how many of the last full windows; None: all."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Held:
     """A partial, and its number of rows, as the engine's references tell it."""
 
@@ -76,8 +77,8 @@ def answered(case: Case, tasks: Tasks) -> tuple[float, int]:
 
 def by_windows(case: Case, tasks: Tasks, n: int) -> tuple[list[float], float]:
     """Return the CPU seconds of each worker, and those of dividing: none."""
-    runs = cut(tasks, n)  # type: ignore[arg-type] # only the rows of a partial are used
-    return [answered(case, run)[0] for run in runs], 0.0  # type: ignore[arg-type]
+    pieces = fixed_division(sizes_of(tasks), n).pieces  # type: ignore[arg-type] # only the rows of a partial are used
+    return [answered(case, tasks[piece.begin : piece.end])[0] for piece in pieces], 0.0
 
 
 def by_keys(case: Case, tasks: Tasks, n: int, route: Route) -> tuple[list[float], float]:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as sf
 from tests.runtime.streams import answers, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
+from skypane.control.window_division import fixed_division
 from skypane.operators.open_panes import OpenPanes
 from skypane.plan import Plan
 from skypane.runtime import local
@@ -250,11 +251,12 @@ def test_workers_share_a_single_window_of_many_keys_and_write_its_answers(spark:
     schema, query = plan.validate(rows.schema), plan.window_query(rows.schema)
     tasks = panes.all_windows()
     here, _ = wlq.in_driver(query.worker(), folder, tasks, schema)
+    division = fixed_division(wlq.sizes_of(tasks), 1, 3)
     there, work = wlq.on_workers(
-        spark, wlq.WindowStage(query, folder, folder.child("answers"), "0", (tuple(tasks),), schema, parts=3)
+        spark, wlq.WindowStage(query, folder, folder.child("answers"), "0", tuple(tasks), schema, division)
     )
     assert len(tasks) == 1
-    assert [run.windows for run in work] == [1, 1, 1]
+    assert [run.windows for run in work.runs] == [1, 1, 1]
     assert (there.windows, there.row_count) == (here.windows, 5_000)
     assert len(there.files) == 3
     assert not there.tables

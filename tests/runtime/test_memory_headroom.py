@@ -15,6 +15,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from skypane.control.window_division import fixed_division
 from skypane.operators import pane_query
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.memory_estimates import step_bytes
@@ -27,7 +28,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.arrow_transfer import _Refusing
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference
-from skypane.runtime.spark.engine.wlq import WindowStage
+from skypane.runtime.spark.engine.wlq import WindowStage, sizes_of
 from skypane.runtime.spark.error_causes import cause
 from skypane.windows import Windows
 
@@ -155,7 +156,8 @@ def test_a_window_reserves_memory_for_all_of_its_panes_though_each_is_small(tmp_
         OpenPanes[PartialReference].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
     )
     query = WindowQuery(KEYS, EVERY, "UTC")
-    stage = WindowStage(query, store, store, "x", (tuple(panes.all_windows()),), query.output_schema(offers(1).schema))
+    tasks, schema = tuple(panes.all_windows()), query.output_schema(offers(1).schema)
+    stage = WindowStage(query, store, store, "x", tasks, schema, fixed_division(sizes_of(tasks), 1))
     kind, message = stage.done(0)["failed"]
     assert kind == "MemoryLimitError"
     assert message.startswith("not enough memory for the rows of a window: it needs about ")

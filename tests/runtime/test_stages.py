@@ -6,7 +6,9 @@ import json
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -18,7 +20,9 @@ from tests.rows import SCHEMA, SKYLINE, multiset, split, tables, windows
 
 import skypane as sp
 from skypane import Aggregate
+from skypane.control.window_division import Division, Piece, fixed_division
 from skypane.operators.open_panes import OpenPanes, WindowTask
+from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.progress import KSlack
 from skypane.runtime.spark.document_store import DocumentStore
@@ -27,11 +31,10 @@ from skypane.runtime.spark.engine.plq import LiftReports, LiftStage, TaskReport
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.engine.wlq import (
     WindowStage,
-    cut,
     distinct_row_count,
     in_driver,
     in_threads,
-    row_count,
+    sizes_of,
     together,
 )
 from skypane.windows import Windows
@@ -56,6 +59,15 @@ def store(factory: pytest.TempPathFactory) -> DocumentStore:
 
 def plan(shape: Windows) -> Plan:
     return Plan(SKYLINE, shape, "time", KSlack())
+
+
+def row_count(task: RefTask) -> int:
+    """The rows in the partials of a window."""
+    return sum(ref.rows for _, refs in task.panes for ref in refs)
+
+
+def fixed_of(tasks: list[RefTask], runs: int, parts: int = 1) -> Division:
+    return fixed_division(sizes_of(tasks), runs, parts)
 
 
 def lifted(made: Plan, folder: DocumentStore, parts: list[pa.Table]) -> LiftReports:
@@ -97,19 +109,19 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     tasks = panes.all_windows()
     schema, query = made.validate(SCHEMA), made.window_query(SCHEMA)
     here, alone = in_driver(query.worker(), folder, tasks, schema)
-    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema)
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(stage.runs)))})
+    stage = WindowStage(query, folder, folder.child("answers"), "7", tuple(tasks), schema, fixed_of(tasks, runs))
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
-    there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
+    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, _ in run["files"]]
     assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
     if tasks:
         in_turn, work = in_threads(stage)
         assert (multiset(in_turn.table()), in_turn.windows) == (answered, here.windows)
-        assert sum(run.windows for run in work) == len(tasks)
+        assert sum(run.windows for run in work.runs) == len(tasks)
     assert here.row_count == sum(answered.values())
-    assert [run.windows for run in alone] == [len(tasks)]
+    assert [run.windows for run in alone.runs] == [len(tasks)]
     assert all(run["busy"] > 0 for run in done), "each run tells how long it took"
     for window, size in here.windows:
         start, end = shape.bounds(window)
@@ -128,7 +140,10 @@ def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
     shape = Windows(20, 10)
     made = plan(shape)
     query, folder = made.window_query(SCHEMA), DocumentStore("/nowhere")
-    stages = LiftStage(made.query, made.gate, folder, 7), WindowStage(query, folder, folder, "7", (), SCHEMA)
+    stages = (
+        LiftStage(made.query, made.gate, folder, 7),
+        WindowStage(query, folder, folder, "7", (), SCHEMA, Division(())),
+    )
     load = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", load], input=pickle.dumps(stages), capture_output=True, check=True)
     loaded = done.stdout.decode().split()
@@ -137,6 +152,7 @@ def test_workers_load_nothing_that_only_people_and_other_runtimes_need():
     assert "pandas" not in loaded, "pyarrow loads it, where it meets an array of NumPy's"
 
 
+BEST = sp.Skyline("id MIN, order MAX", by=("key", "grade"))
 KEYED = Aggregate(["key", "text"], n=sp.count(), total=sp.sum("f"), last=sp.last("text", order="i"))
 
 
@@ -156,14 +172,64 @@ def test_workers_that_share_windows_by_keys_answer_as_the_driver(
     tasks = panes.all_windows()
     schema, query = made.validate(rows.schema), made.window_query(rows.schema)
     here, _ = in_driver(query.worker(), folder, tasks, schema)
-    stage = WindowStage(query, folder, folder.child("answers"), "7", cut(tasks, runs), schema, parts)
-    assert stage.tasks == len(stage.runs) * parts
+    stage = WindowStage(query, folder, folder.child("answers"), "7", tuple(tasks), schema, fixed_of(tasks, runs, parts))
+    assert stage.tasks % parts == 0
     numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
-    there = [folder.child("answers").read_parquet(run["file"], schema) for run in done]
+    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, _ in run["files"]]
     answered = sorted(map(repr, pa.concat_tables([schema.empty_table(), *here.tables]).to_pylist()))
     assert sorted(map(repr, pa.concat_tables([schema.empty_table(), *there]).to_pylist())) == answered
     assert together(run["windows"] for run in done) == here.windows
+
+
+@st.composite
+def divisions(draw: st.DrawFn, windows: int, most_parts: int) -> Division:
+    """Any runs of so many windows, each in any number of parts, dealt to tasks in any way."""
+    edges = sorted({0, windows, *draw(st.lists(st.integers(0, windows), max_size=5))})
+    pieces = []
+    for begin, end in pairwise(edges):
+        parts = draw(st.integers(1, most_parts))
+        pieces += [Piece(begin, end, part, parts) for part in range(parts)]
+    tasks: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        tasks.setdefault(draw(st.integers(0, 3)), []).append(piece)
+    return Division(tuple(map(tuple, tasks.values())))
+
+
+@FEW
+@given(
+    tables_of_keys(60),
+    st.integers(1, 5).map(lambda length: Windows(length * 1_000_000, 1_000_000)),
+    st.sampled_from([(KEYED, 4), (BEST, 4), (sp.TopK(2, "small", by="key"), 3), (sp.Skyline("id MIN, order MAX"), 1)]),
+    st.data(),
+)
+def test_any_division_of_windows_answers_as_the_driver(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: pa.Table,
+    shape: Windows,
+    query: tuple[Query, int],
+    data: st.DataObject,
+):
+    """Runs of any windows, each in a number of parts of its own, several of them in one task."""
+    numbers = pa.array(np.arange(rows.num_rows, dtype=np.float64))
+    rows = rows.append_column("id", numbers).append_column("order", pc.bit_wise_xor(numbers.cast(pa.int64()), 5))
+    rows = rows.set_column(rows.schema.get_field_index("small"), "small", pc.fill_null(rows["small"], 0.0))
+    folder, made = store(tmp_path_factory), Plan(query[0], shape, "at", KSlack())
+    level = lifted(made, folder, split(rows, [rows.num_rows // 2]))
+    panes = OpenPanes[PartialReference].empty(shape).add((pane.count.pane, pane.ref) for pane in level.panes)
+    tasks = panes.all_windows()
+    schema, window_query = made.validate(rows.schema), made.window_query(rows.schema)
+    here, _ = in_driver(window_query.worker(), folder, tasks, schema)
+    division = data.draw(divisions(len(tasks), query[1])) if tasks else Division(())
+    stage = WindowStage(window_query, folder, folder.child("answers"), "7", tuple(tasks), schema, division)
+    if not tasks:
+        return
+    there, work = in_threads(stage)
+    assert (there.windows, there.row_count) == (here.windows, here.row_count)
+    assert sorted(map(repr, there.table().to_pylist())) == sorted(map(repr, here.table().to_pylist()))
+    assert [(piece.begin, piece.end, piece.part) for piece in work.pieces] == [piece[:3] for piece in division.pieces]
+    assert all(piece.busy > 0 for piece in work.pieces)
+    assert len(work.runs) == len(division.tasks)
 
 
 @pytest.mark.parametrize(
@@ -190,13 +256,23 @@ def _stamp(time: int) -> pa.Scalar:
 
 @given(TASKS, st.integers(1, 8))
 def test_runs_are_consecutive_and_of_about_the_same_weight(tasks: list[RefTask], runs: int):
-    parts = cut(tasks, runs)
+    pieces = fixed_of(tasks, runs).pieces
+    parts = [tasks[piece.begin : piece.end] for piece in pieces]
     assert [task for part in parts for task in part] == tasks
     assert 1 <= len(parts) <= runs
     assert all(parts)
     weights = [row_count(task) + 1 for task in tasks]
     for part in parts:
         assert sum(row_count(task) + 1 for task in part) <= sum(weights) / runs + max(weights)
+
+
+@given(TASKS)
+def test_the_sizes_of_windows_are_those_of_their_panes(tasks: list[RefTask]):
+    """A pane that the window before holds with the same partials is not added again."""
+    for at, (task, size) in enumerate(zip(tasks, sizes_of(tasks), strict=True)):
+        held = dict(tasks[at - 1].panes) if at else {}
+        added = [refs for pane, refs in task.panes if held.get(pane) != refs]
+        assert size == (row_count(task), sum(ref.rows for refs in added for ref in refs))
 
 
 @given(TASKS)

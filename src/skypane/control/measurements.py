@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from skypane.control.forecast import RateAhead
 from skypane.control.placement import DueRows, DueWindows, Place
+from skypane.control.window_work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,17 @@ class RunWork:
 
 
 @dataclass(frozen=True, slots=True)
+class PieceWork:
+    """One of the parts of the windows [begin, end) of a batch: its work, if all parts are equal, and its busy seconds."""
+
+    begin: int
+    end: int
+    part: int
+    work: Work
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
 class BatchMeasurements:
     """Measurements of one batch.
 
@@ -53,6 +65,7 @@ class BatchMeasurements:
     sized           whether the source chooses the number of reader tasks by the backlog
     due             windows, or rows of a front, that the window-level query had to process
     where           where it processed them
+    pieces          the pieces into which the windows of one query were divided, if they were
 
     A task's busy seconds divided by the interval are the utilisation factor of its worker.
     """
@@ -69,3 +82,4 @@ class BatchMeasurements:
     due: DueWindows | DueRows | None = None
     where: Place = "driver"
     ahead: RateAhead | None = None
+    pieces: tuple[PieceWork, ...] = ()

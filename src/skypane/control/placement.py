@@ -32,6 +32,7 @@ class DueWindows:
     compared_once
                 whether each row is compared once, however many windows hold it
     threads     whether the workers are threads on the driver's cores, so that the driver can run their tasks in threads
+    hot         share of the work on keys that one key has, as batches have shown; its part cannot be divided further
     """
 
     windows: int
@@ -41,6 +42,12 @@ class DueWindows:
     keys: int = 0
     compared_once: bool = False
     threads: bool = False
+    hot: float = 0.0
+
+    def evenly(self, place: PlacementChoice) -> float:
+        """Return the number of equal tasks that would take as long as the longest of these."""
+        hot = self.hot if place.parts > 1 else 0.0
+        return place.runs / (hot + (1.0 - hot) / place.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +97,9 @@ def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
     """
     shared, alone = _shared(due, costs), seconds_alone(due, costs)
     dividing = due.row_count * costs.divided_per_row if shared.parts > 1 else 0.0
-    together = costs.job + alone / shared.tasks + dividing
-    threads = costs.threads + seconds_in_threads(due, costs, shared.tasks)
-    if due.threads and shared.parts == 1 and threads < together:
+    together = costs.job + alone / due.evenly(shared) + dividing
+    threads = costs.threads + seconds_in_threads(due, costs, due.evenly(shared)) + dividing
+    if due.threads and threads < together:
         shared, together = replace(shared, where="threads"), threads
     by_keys = f", each by keys in {shared.parts} parts" if shared.parts > 1 else ""
     overhead = " in threads" if shared.where == "threads" else f", {costs.job * 1e3:.0f} ms of it for a job"
@@ -137,7 +144,7 @@ def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
     return due.windows * costs.window + _merging(due, costs)
 
 
-def seconds_in_threads(due: DueWindows | DueRows, costs: Costs, tasks: int) -> float:
+def seconds_in_threads(due: DueWindows | DueRows, costs: Costs, tasks: float) -> float:
     """Return the seconds that threads of the driver work; the fixed cost is Python code, which runs one at a time."""
     if isinstance(due, DueRows):
         taking, comparing = _front_work(due, costs)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
 from skypane.preference import Columns, Preference
 from skypane.preference.column_checks import check_group, column_names
@@ -61,6 +62,13 @@ class ByPreference(Query):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
+
+    def divisible(self, schema: pa.Schema) -> bool:
+        """Return whether there are groups, and their columns can be hashed."""
+        return have_parts(schema, self.groups)
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        return rows_of_part(partial, self.groups, part, parts)
 
 
 def one_per(by: Sequence[str]) -> str:

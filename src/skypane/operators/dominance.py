@@ -65,6 +65,12 @@ class _SkylineFilter(Query):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
+    def divisible(self, schema: pa.Schema) -> bool:
+        return self.skyline.divisible(schema)
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        return self.skyline.part_of(partial, part, parts)
+
 
 @dataclass(frozen=True, init=False)
 class KDominant(_SkylineFilter):

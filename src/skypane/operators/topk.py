@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.by_preference import is_count, one_per, take_rows
+from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column_checks import check_group, column_names
@@ -79,6 +80,13 @@ class TopK(Query):
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
+
+    def divisible(self, schema: pa.Schema) -> bool:
+        """Return whether there are groups, and their columns can be hashed."""
+        return have_parts(schema, self.by)
+
+    def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
+        return rows_of_part(partial, self.by, part, parts)
 
     def describe(self) -> dict[str, Any]:
         return {"query": "top_k", "k": self.k, "score": str(self.score), "largest": self.largest, "by": sorted(self.by)}

@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skypane.control.keys import basic
 from skypane.kernels import keyed
 from skypane.kernels.column_layout import frozen
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.sliding_aggregates import SlidingStates
-from skypane.operators.aggregates.stable_hashes import can_be_hashed, key_hashes
 from skypane.operators.aggregates.state_layout import StateLayout, layout_of
 from skypane.operators.aggregates.state_parts import EvaluatedRows
 from skypane.operators.by_preference import one_per
+from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name
-from skypane.preference.column_checks import check_group, column_names, field_of, value_type
+from skypane.preference.column_checks import check_group, column_names, field_of
 from skypane.types import ConfigError, IntArray
 
 TOGETHER = 50_000
@@ -163,12 +162,10 @@ class Aggregate(Query):
 
     def divisible(self, schema: pa.Schema) -> bool:
         """Return whether there are keys, which can be hashed, and no `top`, which compares the answers of all keys."""
-        hashed = all(can_be_hashed(value_type(field_of(schema, name).type)) for name in self.by)
-        return bool(self.by) and self.choice.top is None and hashed
+        return self.choice.top is None and have_parts(schema, self.by)
 
     def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
-        """Return the keys of one part, by basic hashing: tasks keep no state, so a key may change its task."""
-        return partial.filter(pa.array(basic(key_hashes(partial, self.by), parts) == part))
+        return rows_of_part(partial, self.by, part, parts)
 
     def chosen_by(self, choice: AnswerFilter) -> Aggregate:
         """Return the same aggregate with another filter of its answers."""

@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
+from skypane.control.window_division import fixed_division
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.constructors import count
 from skypane.operators.fronts.front import Front
@@ -145,8 +146,9 @@ class _Windows:
         wlq.in_driver(self.query.worker(), self.store, self.tasks, self.schema)
 
     def in_threads(self) -> None:
-        runs = wlq.cut(self.tasks, 2)
-        wlq.in_threads(wlq.WindowStage(self.query, self.store, self.store, "threads", runs, self.schema))
+        division = fixed_division(wlq.sizes_of(self.tasks), 2)
+        tasks = tuple(self.tasks)
+        wlq.in_threads(wlq.WindowStage(self.query, self.store, self.store, "threads", tasks, self.schema, division))
 
 
 def _windows(row_count: int, rounds: int) -> Timing:

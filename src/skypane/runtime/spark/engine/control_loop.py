@@ -16,6 +16,8 @@ from skypane.control.parallelism import Workers
 from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.control.splitting import CHOICE, STATIC, Routing, Splitting, SplittingSample, UpcomingBatch
 from skypane.control.splitting.expected import ExpectedPanes
+from skypane.control.window_costs import LearnedWindows
+from skypane.control.window_division import WindowDivision
 from skypane.operators.query import GrowingQuery
 from skypane.policy import Decision
 from skypane.runtime.spark.engine.job_settings import JobSettings
@@ -39,6 +41,7 @@ class ControlState:
     elastic    state of the elastic policy, if there is one
     sized      whether the source has reported that it sets the readers of each batch; not saved, as it reports it again
     costs      what the batches have shown of the costs
+    windows    what the batches have shown of what windows cost
     routed_by  name of the policy that routes the current batch; not saved, as it is decided before each batch
     """
 
@@ -50,6 +53,7 @@ class ControlState:
     expected: ExpectedPanes = field(default_factory=ExpectedPanes)
     elastic: ElasticState | None = None
     sized: bool = False
+    windows: LearnedWindows = field(default_factory=LearnedWindows)
     routed_by: str | None = None
 
 
@@ -62,6 +66,7 @@ class BatchDecisions:
                and rows stay where they are read
     tasks      maximum number of tasks that read rows without a routing; None: one per partition of the source
     elastic    decision of the elastic policy, if a control interval has ended
+    windows    what is known of the costs of windows; how they are divided follows from it when they are known
     """
 
     workers: Workers
@@ -71,6 +76,7 @@ class BatchDecisions:
     splitting: Decision[str]
     tasks: int | None = None
     elastic: Decision[Workers] | None = None
+    windows: LearnedWindows = field(default_factory=LearnedWindows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,10 @@ class ControlLoop:
     def learning(self) -> CostLearning:
         return CostLearning(self.costs)
 
+    @property
+    def division(self) -> WindowDivision:
+        return WindowDivision()
+
     def init(self) -> ControlState:
         elastic = None if self.elastic is None else self.elastic.init()
         exchange, costs = self.exchange.init(), self.learning.init()
@@ -127,6 +137,7 @@ class ControlLoop:
             "splitting": {name: policy.snapshot(state.splitting[name]) for name, policy in self.policies.items()},
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
+            "windows": self.division.snapshot(state.windows),
         }
 
     def _elastic_snapshot(self, state: ControlState) -> dict[str, Any] | None:
@@ -152,6 +163,7 @@ class ControlLoop:
                 name: policy.restore(saved[name]) if name in saved else policy.init()
                 for name, policy in self.policies.items()
             }
+            windows = self.division.restore(snapshot["windows"]) if "windows" in snapshot else self.division.init()
             elastic_name, elastic = _named(snapshot.get("elastic") or {"policy": None, "state": None})
         except (KeyError, TypeError, ConfigError) as error:
             raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
@@ -163,6 +175,7 @@ class ControlLoop:
             costs,
             splitting,
             from_json(ExpectedPanes, snapshot.get("expected")),
+            windows=windows,
         )
         if self.elastic is None:
             return state
@@ -199,11 +212,11 @@ class ControlLoop:
             name = AS_READ if self.splitting is None else self.splitting.name
             split = Decision("splitting", name, "rows stay where they are read")
             tasks = state.workers.plq if self._limited(state) else None
-            return state, BatchDecisions(state.workers, costs, exchange, None, split, tasks, elastic)
+            return state, BatchDecisions(state.workers, costs, exchange, None, split, tasks, elastic, state.windows)
         after, routing = routings[chosen.value]
         split = Decision(routing.what, chosen.value, routing.because, routing.figures)
         return replace(state, splitting={**state.splitting, chosen.value: after}), BatchDecisions(
-            state.workers, costs, exchange, routing.value, split, elastic=elastic
+            state.workers, costs, exchange, routing.value, split, elastic=elastic, windows=state.windows
         )
 
     def _routings(self, state: ControlState, batch: ExpectedBatch) -> dict[str, tuple[Any, Decision[Routing]]]:
@@ -259,6 +272,7 @@ class ControlLoop:
             expected=state.expected.observe(row_counts),
             elastic=self._elastic_after(state.elastic, measured),
             sized=state.sized or measured.sized,
+            windows=self.division.observe(state.windows, measured),
             routed_by=None,
         )
 

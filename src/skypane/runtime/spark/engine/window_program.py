@@ -11,22 +11,23 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from skypane.control.measurements import BatchMeasurements, RunWork
+from skypane.control.measurements import BatchMeasurements
 from skypane.control.placement import DueWindows, PlacementChoice, place_windows
+from skypane.control.window_division import Division, WindowDivision, WindowsToDivide
 from skypane.operators.advance import ProgressStep, drained
 from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
 from skypane.operators.entry.pane_counts import PaneCount
-from skypane.operators.query import DivisibleQuery
+from skypane.operators.query import DivisibleQuery, GrowingQuery
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import wlq
-from skypane.runtime.spark.engine.batch_metrics import batch_metrics
+from skypane.runtime.spark.engine.batch_metrics import batch_metrics, plain
 from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.kept_panes import compacted, size_of
 from skypane.runtime.spark.engine.partials import PartialReference
@@ -55,7 +56,9 @@ class WindowedProgram:
         self._phases: tuple[Phase, ...] = ()
         query = plan.query
         self._divisible = isinstance(query, DivisibleQuery) and query.divisible(intake.schema)
-        self._compared_once = not self._divisible and self._window_query.compares_once(intake.schema)
+        # The number of groups is not known where partials hold several rows of a group.
+        self._row_per_key = not (isinstance(query, GrowingQuery) and query.growth > 0)
+        self._compared_once = self._window_query.compares_once(intake.schema)
 
     def init(self) -> WindowState:
         return WindowState.initial(self._plan)
@@ -117,7 +120,8 @@ class WindowedProgram:
             self._enter(state.phases)
             ranked = any(phase.choice.top is not None for phase in state.phases)
             tasks = [*again, *due, *early]
-            keys = wlq.largest_partial(tasks) if self._divisible and not ranked else 0
+            divisible = self._divisible and not ranked
+            keys = (wlq.largest_partial(tasks) if self._row_per_key else 1) if divisible else 0
             windows = DueWindows(
                 windows=len(tasks),
                 row_count=wlq.distinct_row_count(tasks),
@@ -127,6 +131,7 @@ class WindowedProgram:
                 compared_once=self._compared_once,
                 threads=self._compared_once
                 and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None)),
+                hot=batch.steering.windows.hot,
             )
             placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
@@ -134,7 +139,8 @@ class WindowedProgram:
             if late & (_panes(due) | still.panes.keys()):
                 self._window_worker = self._window_worker.anew()  # it may have merged panes that have changed
             windowed = (again, due, early)
-            answers, runs = self._answer(batch.rows.sparkSession, windowed, placement.value, batch.batch_id)
+            division = self._division(batch, tasks, windows, placement.value)
+            answers, work = self._answer(batch, windowed, placement.value, division)
         with timer("sink"):
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
@@ -144,7 +150,8 @@ class WindowedProgram:
             merge_seconds=timer.seconds["wlq"],
             interval=batch.interval,
             exchanged=batch.steering.routing is not None,
-            runs=runs,
+            runs=work.runs,
+            pieces=work.pieces,
             lift_seconds=timer.seconds.get("plq", 0.0),
             due=windows,
             where=placement.value.where,
@@ -161,6 +168,8 @@ class WindowedProgram:
             fingerprint=level.fingerprint,
             metrics=replace(
                 metrics,
+                wlq_workers=metrics.wlq_workers if division is None else len(division.value.tasks),
+                decisions=(*metrics.decisions, *plain(division)),
                 empty_windows=empty,
                 early_windows=len(early),
                 amended=None if amended is None else asdict(amended.counts),
@@ -204,31 +213,40 @@ class WindowedProgram:
             return None
         return amendment(rule, state.closed.after_early(due), panes, entered, len(due), punctuation, size_of)
 
+    def _division(
+        self, batch: MicroBatch, tasks: list[wlq.RefTask], due: DueWindows, place: PlacementChoice
+    ) -> Decision[Division] | None:
+        """Return how windows are divided among tasks; None if the driver answers them."""
+        if place.where == "driver":
+            return None
+        steering = batch.steering
+        known = WindowsToDivide(wlq.sizes_of(tasks), due, place, steering.costs.value)
+        return WindowDivision().decide(steering.windows, known)[1]
+
     def _answer(
         self,
-        spark: SparkSession,
+        batch: MicroBatch,
         windowed: tuple[list[wlq.RefTask], list[wlq.RefTask], list[wlq.RefTask]],
         place: PlacementChoice,
-        batch_id: int,
-    ) -> tuple[BatchRows, tuple[RunWork, ...]]:
-        """Return the answers, and the work of each run of windows.
+        division: Decision[Division] | None,
+    ) -> tuple[BatchRows, wlq.DividedWork]:
+        """Return the answers, and the work of each task.
 
         windowed   the windows to answer again, those to answer at their end, and those to answer before
         """
         again, due, early = windowed
-        if place.where == "driver":
+        if division is None:
             return wlq.in_driver(self._window_worker, self._intake.store, due, self._answer_schema, again, early)
-        runs = wlq.cut([*again, *due, *early], place.runs)
         stage = wlq.WindowStage(
             self._window_query,
             self._intake.store,
             self._staged,
-            f"{batch_id:012d}",
-            runs,
+            f"{batch.batch_id:012d}",
+            (*again, *due, *early),
             self._answer_schema,
-            place.parts,
+            division.value,
         )
-        return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(spark, stage)
+        return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(batch.rows.sparkSession, stage)
 
 
 def _panes(tasks: list[wlq.RefTask]) -> set[int]:

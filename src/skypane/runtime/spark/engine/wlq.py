@@ -1,8 +1,8 @@
 """The window-level query: one operator that runs in the driver, in threads of it, or as an Arrow map stage.
 
 In the driver the two-stack queue outlives a batch, so consecutive windows share merges across batches. On the workers
-each task takes a run of consecutive windows and shares merges inside it (WIN_RR at the grain of runs), or several tasks
-take one run and divide its windows by keys.
+each task takes pieces: runs of consecutive windows, which share merges inside a run, or parts of their keys
+(control/window_division.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.control.measurements import RunWork
+from skypane.control.measurements import PieceWork, RunWork
+from skypane.control.window_division import Division, Piece
+from skypane.control.window_work import DueRuns, WindowSize
 from skypane.operators.answer_changes import answers_of
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
@@ -40,7 +42,7 @@ def in_driver(
     schema: pa.Schema,
     again: Sequence[RefTask] = (),
     early: Sequence[RefTask] = (),
-) -> tuple[BatchRows, tuple[RunWork, ...]]:
+) -> tuple[BatchRows, DividedWork]:
     """Answer windows in this thread, as one run; return the answers, whose schema is `schema`, and the work.
 
     again   windows before those of `tasks` that are answered again
@@ -56,7 +58,7 @@ def in_driver(
     nothing = _without_rows(worker.query, (*again, *tasks, *early), windows, schema)
     tables = (*(answer.rows for answer in answers), *nothing)
     done = BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
-    return done, (RunWork(len(windows), busy),)
+    return done, DividedWork((RunWork(len(windows), busy),))
 
 
 def _without_rows(
@@ -71,81 +73,97 @@ def _without_rows(
 
 @dataclass(frozen=True, slots=True)
 class WindowStage:
-    """Answers runs of windows, or parts of their keys; travels to the workers.
-
-    Task i answers part i % parts of run i // parts.
-    """
+    """Answers windows, or parts of their keys, task by task; travels to the workers."""
 
     query: WindowQuery
     store: DocumentStore
     target: DocumentStore
     prefix: str
-    runs: tuple[tuple[RefTask, ...], ...]
+    windows: tuple[RefTask, ...]
     schema: pa.Schema
-    parts: int = 1
+    division: Division
 
     @property
     def tasks(self) -> int:
         """Number of tasks."""
-        return len(self.runs) * self.parts
+        return len(self.division.tasks)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the tasks whose numbers are received; yield the file, windows and seconds of each, or why it failed."""
+        """Run the tasks whose numbers are received; yield the windows, files and seconds of each, or why it failed."""
         for number in (index for batch in batches for index in batch.column(0).to_pylist()):
             yield pa.RecordBatch.from_pydict({"run": [json.dumps(self.done(number))]})
         keep_loaded(WindowStage)
 
     def done(self, number: int) -> dict[str, Any]:
-        """Run a task; return its file, windows and seconds, or why it failed."""
-        name = f"{self.prefix}-{number:05d}-{uuid.uuid4().hex}.parquet"
+        """Run a task; return the windows, file and seconds of each piece, or why it failed."""
         windows: list[tuple[int, int]] = []
+        files: list[tuple[str, float]] = []
         failed, began = None, time.perf_counter()
         try:
             with limited("the windows of a task", SHORTER_WINDOW):
-                self.target.write_parquet(name, self.schema, self._answers(number, windows))
+                files.extend(self._written(piece, windows) for piece in self.division.tasks[number])
         except (CheckpointError, MemoryLimitError) as error:  # Spark would turn an exception into a page of trace
             failed = [type(error).__name__, str(error)]
-        return {"file": name, "windows": windows, "failed": failed, "busy": time.perf_counter() - began}
+        busy = time.perf_counter() - began
+        return {"task": number, "windows": windows, "failed": failed, "busy": busy, "files": files}
 
-    def _answers(self, number: int, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
-        """Yield the rows of each window, and append its number and row count to `windows`."""
-        run, part = divmod(number, self.parts)
-        worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(part)
-        for answer in answers_of(worker, self.runs[run], load):
+    def file_name(self, place: int) -> str:
+        """Return a new name of a file that is read after those of lower places."""
+        return f"{self.prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
+
+    def _written(self, piece: Piece, windows: list[tuple[int, int]]) -> tuple[str, float]:
+        """Write the answers of a piece; return the file, whose name has the order of its windows, and the seconds."""
+        name, began = self.file_name(sorted(self.division.pieces).index(piece)), time.perf_counter()
+        self.target.write_parquet(name, self.schema, self._answers(piece, windows))
+        return name, time.perf_counter() - began
+
+    def _answers(self, piece: Piece, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
+        """Yield the rows of each window of a piece, and append its number and row count to `windows`."""
+        worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(piece)
+        for answer in answers_of(worker, self.windows[piece.begin : piece.end], load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
-    def _loader(self, part: int) -> Callable[[PartialReference], pa.Table]:
-        """Return a function that loads the rows of a partial whose keys belong to the part."""
+    def _loader(self, piece: Piece) -> Callable[[PartialReference], pa.Table]:
+        """Return a function that loads the rows of a partial whose keys belong to the piece."""
         load, query = PartialReader(self.store.child(PARTIALS)), self.query.query
-        if self.parts == 1 or not isinstance(query, DivisibleQuery):
+        if piece.parts == 1 or not isinstance(query, DivisibleQuery):
             return load
-        return lambda ref: query.part_of(load(ref), part, self.parts)
+        return lambda ref: query.part_of(load(ref), piece.part, piece.parts)
 
 
-def on_workers(spark: SparkSession, stage: WindowStage) -> tuple[BatchRows, tuple[RunWork, ...]]:
-    """Answer windows in one job, whose rows stay in files; return the answers, and the work of each task."""
+@dataclass(frozen=True, slots=True)
+class DividedWork:
+    """What tasks did: windows and seconds of each task, and seconds of each of its pieces."""
+
+    runs: tuple[RunWork, ...]
+    pieces: tuple[PieceWork, ...] = ()
+
+
+def on_workers(spark: SparkSession, stage: WindowStage) -> tuple[BatchRows, DividedWork]:
+    """Answer windows in one job, whose rows stay in files; return the answers, and the work."""
     numbers = spark.range(0, stage.tasks, 1, stage.tasks)
     rows = numbers.mapInArrow(stage, "run string").collect()
     return _merged_reports(stage, (json.loads(row.run) for row in rows))
 
 
-def in_threads(stage: WindowStage) -> tuple[BatchRows, tuple[RunWork, ...]]:
+def in_threads(stage: WindowStage) -> tuple[BatchRows, DividedWork]:
     """Answer windows in threads of this process, one per task; kernels and Arrow release the interpreter lock."""
     with ThreadPoolExecutor(stage.tasks, "skypane-windows") as pool:
         return _merged_reports(stage, pool.map(stage.done, range(stage.tasks)))
 
 
-def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tuple[BatchRows, tuple[RunWork, ...]]:
-    runs = sorted(reports, key=lambda run: run["file"])
+def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tuple[BatchRows, DividedWork]:
+    runs = sorted(reports, key=lambda run: run["task"])
     for kind, why in (run["failed"] for run in runs if run["failed"]):
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
-    files = [run["file"] for run in runs]
+    written = [file for run in runs for file in run["files"]]
+    files = sorted(name for name, _ in written)
     # Only the driver knows whether all parts of a window's keys are empty.
-    nothing = _without_rows(stage.query, (task for run in stage.runs for task in run), windows, stage.schema)
+    nothing = _without_rows(stage.query, stage.windows, windows, stage.schema)
     if nothing:
-        files.append(f"{stage.prefix}-{stage.tasks:05d}-{uuid.uuid4().hex}.parquet")
+        files.append(stage.file_name(len(files)))
         stage.target.write_parquet(files[-1], stage.schema, nothing)
     answers = BatchRows(
         stage.schema,
@@ -154,7 +172,14 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         store=stage.target,
         files=tuple(files),
     )
-    return answers, tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs)
+    work, sizes = tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs), DueRuns(sizes_of(stage.windows))
+    pieces = zip(stage.division.pieces, written, strict=True)
+    return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, (_, seconds) in pieces))
+
+
+def _piece_work(piece: Piece, sizes: DueRuns, seconds: float) -> PieceWork:
+    work = sizes.work(piece.begin, piece.end, piece.parts)
+    return PieceWork(piece.begin, piece.end, piece.part, work, seconds)
 
 
 def together(reports: Iterable[Sequence[Sequence[int]]]) -> tuple[tuple[int, int], ...]:
@@ -170,23 +195,18 @@ def largest_partial(tasks: Sequence[RefTask]) -> int:
     return max((ref.rows for task in tasks for _, refs in task.panes for ref in refs), default=0)
 
 
-def cut(tasks: Sequence[RefTask], runs: int) -> tuple[tuple[RefTask, ...], ...]:
-    """Divide windows into at most `runs` runs of consecutive windows, with about equal numbers of rows to merge."""
-    weights = [row_count(task) + 1 for task in tasks]
-    total, done = sum(weights), 0
-    parts: list[list[RefTask]] = [[] for _ in range(runs)]
-    for task, weight in zip(tasks, weights, strict=True):
-        parts[min(runs - 1, (done + weight // 2) * runs // total)].append(task)
-        done += weight
-    return tuple(tuple(part) for part in parts if part)
+def sizes_of(tasks: Sequence[RefTask]) -> tuple[WindowSize, ...]:
+    """Return the rows of each window, and those in panes that the window before it does not hold in the same form."""
+    before: frozenset[tuple[int, tuple[PartialReference, ...]]] = frozenset()
+    sizes = []
+    for task in tasks:
+        rows = {pane: sum(ref.rows for ref in pane[1]) for pane in task.panes}
+        sizes.append(WindowSize(sum(rows.values()), sum(rows[pane] for pane in rows.keys() - before)))
+        before = frozenset(task.panes)
+    return tuple(sizes)
 
 
 def distinct_row_count(tasks: Sequence[RefTask]) -> int:
     """Return the number of rows in the partials of the windows' panes, with each pane counted once."""
     panes = {pane: refs for task in tasks for pane, refs in task.panes}
     return sum(ref.rows for refs in panes.values() for ref in refs)
-
-
-def row_count(task: RefTask) -> int:
-    """Return the number of rows in the partials of a window."""
-    return sum(ref.rows for _, refs in task.panes for ref in refs)

@@ -1,0 +1,103 @@
+"""How windows are divided among tasks may change in every batch: the answers are those of the definition."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.control.window_costs import LearnedWindows
+from skypane.control.window_division import Division, Piece, WindowDivision, WindowsToDivide
+from skypane.policy import Decision
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import window_program
+from skypane.runtime.spark.engine.ledger import Ledger
+
+ON_SPARK = Costs(job=0.0, threads=1e3, window=1.0)
+IN_THREADS = Costs(job=1e3, threads=0.0, window=1.0, window_per_row=1.0, compared_per_row=1.0)
+
+
+class AnyDivision(WindowDivision):
+    """Divides windows in another way each time: any runs, any parts of each, dealt to any tasks."""
+
+    def decide(self, state: LearnedWindows, known: WindowsToDivide) -> tuple[LearnedWindows, Decision[Division]]:
+        rng = random.Random(repr(known.sizes))
+        count = len(known.sizes)
+        tasks: dict[int, list[Piece]] = {}
+        for begin, end in pairwise(sorted({0, count, *(rng.randrange(count) for _ in range(3))})):
+            parts = rng.randint(1, 3) if known.due.keys else 1
+            for part in range(parts):
+                tasks.setdefault(rng.randrange(3), []).append(Piece(begin, end, part, parts))
+        return state, Decision("windows", Division(tuple(map(tuple, tasks.values()))), "at random")
+
+
+def job_of(spark: SparkSession, folder: Path, costs: Costs, query: Any, more: Mapping[str, Any]) -> sp.Job:
+    rows = read_batches(spark, folder / "in", late_rows(1, batches=1)[0].schema)
+    job = sp.stream(
+        rows,
+        query,
+        time="ts",
+        window="40 s",
+        slide="5 s",
+        progress=sp.KSlack(),
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+        workers=sp.WorkerOptions(wlq_workers=3),
+        **more,
+    )
+    return replace(job, settings=replace(job.settings, costs=costs))
+
+
+@pytest.mark.parametrize(
+    ("query", "more"),
+    [
+        (sp.Skyline("price MIN, rating MAX", by="sensor"), {}),
+        (sp.Skyline("price MIN, rating MAX", by="sensor"), {"late": sp.Amend("2 minutes"), "early": "10 seconds"}),
+        (sp.Aggregate("sensor", n=sp.count(), total=sp.sum("weight")), {"late": sp.Amend("2 minutes", changes=True)}),
+    ],
+    ids=["skyline", "amended and early", "changes"],
+)
+def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
+    query: Any, more: dict[str, Any], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    batches = late_rows(17, batches=6, rows=60)
+    write_batches(tmp_path / "in", batches[:3])
+    monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
+    first = job_of(spark, tmp_path, ON_SPARK, query, more)
+    seen = finish(first)
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    seen += finish(job_of(spark, tmp_path, IN_THREADS, query, more))
+    decided = [decision.value for metrics in seen if (decision := metrics.decision("windows")) is not None]
+    assert len({str(value) for value in decided}) > 1, decided
+    assert any(value["parts"] > 1 for value in decided)
+    assert "spark" in {metrics.wlq_where for metrics in seen}
+    found, wanted = parquet_rows(tmp_path / "out"), answers(first.settings.plan, batches)
+    assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.select(found.column_names).to_pylist()))
+
+
+def test_a_stream_divides_windows_by_what_its_runs_took_and_continues_so(spark: SparkSession, tmp_path: Path):
+    """The first decisions say that nothing has been measured; later ones, also after a restart, compare seconds."""
+    batches = late_rows(17, batches=10, rows=40)
+    write_batches(tmp_path / "in", batches[:7])
+    job = job_of(spark, tmp_path, ON_SPARK, sp.Skyline("price MIN, rating MAX", by="sensor"), {})
+    decided = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
+    assert "no run has been measured yet" in decided[0].because
+    assert decided[-1].figures["best"] <= decided[-1].figures["fixed"]
+    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    assert manifest.control["windows"]["runs"] > 0
+    write_batches(tmp_path / "in", batches[7:], first=7)
+    again = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
+    assert all(decision.figures for decision in again)
+    found, wanted = parquet_rows(tmp_path / "out"), answers(job.settings.plan, batches)
+    assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.to_pylist()))
