@@ -206,7 +206,7 @@ fuzz-intake: $(INSTALLED)
 	@$(BIN)/python -m tests.runtime.many.fuzzing $(MINUTES) $(SEED)
 
 KILLS := 100
-chaos: $(INSTALLED)
+chaos: classes
 	@$(BIN)/python -m tests.nature --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 clean:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.failed import Failed
 from tests.java import end, inside_java, options
 from tests.leftovers import CACHE, Leftovers, temporary
-from tests.processes import turn, workers
+from tests.processes import Sharing, turn, workers
 from tests.table import Table
 
 from skypane.runtime.resources import cores, memory_bytes
@@ -87,6 +87,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return workers(cores(), memory_bytes())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing | None:
+    """Return what shares out tests by file, where that is what is wanted."""
+    return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark whatever reaches for the session, directly or through a fixture of its own: `-m "not spark"` stays quick.
 
@@ -96,4 +102,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: turn(item.path.relative_to(config.rootpath / "tests").as_posix()))
+        slow = config.getoption("markexpr") == "slow"
+        items.sort(key=lambda item: turn(item.nodeid, slow=slow))

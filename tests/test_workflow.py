@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from measure.versions.lock import DEVELOPMENT, OLDEST, lines, versions
 from packaging.version import Version
-from tests.processes import LONG, turn, workers
+from tests.processes import APART, LONG, LONG_IF_SLOW, together, turn, workers
 
 from skypane.runtime.resources import GIB
 
@@ -125,6 +126,17 @@ def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, ex
 
 
 def test_the_longest_files_are_there_and_go_first():
-    assert [file for file in LONG if not (ROOT / "tests" / file).exists()] == []
-    files = ["kernels/test_exact.py", *reversed(LONG), "cli/test_main.py"]
-    assert sorted(files, key=turn) == [*LONG, "kernels/test_exact.py", "cli/test_main.py"]
+    assert [file for file in (*LONG, *LONG_IF_SLOW) if not (ROOT / "tests" / file).exists()] == []
+    for slow, long in ((False, LONG), (True, LONG_IF_SLOW)):
+        first = [*APART, *(f"tests/{file}::test" for file in long)]
+        others = ["tests/kernels/test_exact.py::test", "tests/cli/test_main.py::test"]
+        tests = [others[0], *reversed(first), others[1]]
+        assert sorted(tests, key=partial(turn, slow=slow)) == [*first, *others]
+
+
+@pytest.mark.parametrize("test", APART)
+def test_what_goes_apart_is_a_slow_test(test: str):
+    file, _, name = test.partition("::")
+    assert together(f"{test}[a-b::c]") == f"{test}[a-b::c]"
+    assert together(f"{file}::test_another[a]") == file
+    assert re.search(rf"@pytest\.mark\.slow\n(@.*\n)*def {name}\(", (ROOT / file).read_text())

@@ -13,10 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-import pyspark
-from tests.nature.archive import archived
 from tests.nature.disk import Disk
-from tests.nature.driver import ARCHIVE, ROOT
+from tests.nature.driver import ROOT
 from tests.nature.nursery import Nursery
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.stream import Place, Stream
@@ -28,10 +26,6 @@ log = logging.getLogger("nature")
 
 ROUND: Final = 30
 """Kills of a stream, about, by default."""
-MANY: Final = 50
-"""Kills from which on it pays to make an archive of Java's classes first."""
-KEPT: Final = Path(tempfile.gettempdir()) / f"skypane-nature-{pyspark.__version__}.jsa"
-"""It is kept from one campaign to the next: Java looks by itself whether it fits."""
 
 
 def campaign(names: Sequence[str], kills: int, seed: int, logs: Path, each: int = ROUND) -> dict[str, Tally]:
@@ -39,7 +33,7 @@ def campaign(names: Sequence[str], kills: int, seed: int, logs: Path, each: int 
     tallies = {name: Tally() for name in names}
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skypane-nature-")))
-        place = _place(names, root, logs, stack, archive=kills >= MANY)
+        place = _place(names, root, logs, stack)
         for number in itertools.count():
             name = names[number % len(names)]
             left = kills - sum(tally.kills for tally in tallies.values())
@@ -51,7 +45,7 @@ def campaign(names: Sequence[str], kills: int, seed: int, logs: Path, each: int 
     return tallies
 
 
-def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack, *, archive: bool) -> Place:
+def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack) -> Place:
     weather = Weather.made(root)
     if weather is None:
         log.warning("there is no C compiler here: clocks stay right, and renames quick")
@@ -61,10 +55,7 @@ def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack, *, ar
         log.warning("nothing may be mounted here: the disk does not fill")
     needed = any(SCENARIOS[name].broker for name in names)
     kafka = stack.enter_context(broker(known_classpath(ROOT / ".pytest_cache" / "kafka-classpath"))) if needed else None
-    preloaded = {} if weather is None else weather.environment
-    if archive:
-        preloaded[ARCHIVE] = str(archived(KEPT))
-    nursery = Nursery(logs, preloaded)
+    nursery = Nursery(logs, {} if weather is None else weather.environment)
     stack.callback(nursery.close)
     return Place(disk, nursery, kafka, weather, logs)
 

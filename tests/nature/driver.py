@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests import stacks
+from tests.java import options
 from tests.nature.processes import DAEMON
 from tests.nature.scenarios import SCENARIOS
-from tests.runtime.cluster import FRUGAL
 
 from skypane import kernels
 from skypane.runtime.spark.job import Job
@@ -24,8 +24,8 @@ from skypane.types import CheckpointError
 
 ROOT: Final = Path(__file__).parents[2]
 UP, BATCH, DONE, FAILED, STOPPED = "up", "batch", "done", "failed", "stopped"
-ARCHIVE: Final = "NATURE_ARCHIVE"
-QUICK: Final = f"{FRUGAL} -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+_UNVERIFIED: Final = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""What the verifier would find in Spark's classes others have looked for."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,13 @@ def live(connection: Connection, master: str, log: Path) -> None:
             connection.send((FAILED, (_is_refusal(error), f"{during}{type(error).__name__}: {error}")))
 
 
-def conf(master: str, more: str = "") -> dict[str, str]:
+def conf(master: str) -> dict[str, str]:
     """Return settings of Spark that let processes be killed often: a small heap, a quick start, any number of retries."""
-    archive = os.environ.get(ARCHIVE, "")
-    shared = f"-Xshare:auto -XX:SharedArchiveFile={archive}" if archive else ""
-    java = f"{defaults(master)['spark.driver.extraJavaOptions']} {QUICK} {shared} {more}"
     return {
         "spark.driver.memory": "512m",
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": f"{defaults(master)['spark.driver.extraJavaOptions']} {_UNVERIFIED}",
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": f"{options()} {_UNVERIFIED}",
         "spark.executor.cores": "1",
         "spark.python.daemon.module": DAEMON,
         # Else a stream has two parents of workers, which differ in this alone.

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from tests import stacks
-from tests.java import inside_java
+from tests.java import inside_java, options
 from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 
 import skypane as sp
@@ -360,15 +360,17 @@ def _same(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def main() -> None:
-    # Short-lived processes: neither the second compiler nor a concurrent collector would pay, and what the verifier
-    # would find in Spark's classes others have looked for.
-    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     stacks.register()
-    java = f"{defaults()['spark.driver.extraJavaOptions']} {quick} {stacks.TO_STDERR}"
+    # What the verifier would find in Spark's classes others have looked for.
+    unverified = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    java = f"{defaults()['spark.driver.extraJavaOptions']} {unverified} {stacks.TO_STDERR}"
     conf = {
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
         "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": f"{options()} {unverified}",
+        # Else a stream has two parents of Python workers, which differ in this alone.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         **inside_java(),
     }
     spark = session(sys.argv[1], "skypane-recovery", conf)

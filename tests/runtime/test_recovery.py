@@ -8,8 +8,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter, deque
@@ -25,6 +23,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.rows import flipped
 from tests.runtime.driver import CRASHES, ENDS, SKYLINE, WINDOWS, Task, job_of
+from tests.runtime.forked import Parent
 from tests.runtime.streams import (
     SECOND,
     NaiveKSlack,
@@ -47,7 +46,6 @@ from skypane.runtime import local
 from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 180
 """Seconds until a driver that says nothing is taken for hung, and killed, so that the test fails and does not hang."""
 GIVEN_UP = "a driver has said nothing for too long"
@@ -56,22 +54,12 @@ GIVEN_UP = "a driver has said nothing for too long"
 class Driver:
     """A driver process that starts Spark at once, and each of its tasks on request."""
 
-    def __init__(self, log: Path, master: str, module: str) -> None:
-        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    def __init__(self, parent: Parent, log: Path, master: str) -> None:
         temporary = log.with_suffix(".tmp")  # a Java that is killed leaves what it has there
         temporary.mkdir()
         self.log = log
         with log.open("wb") as stderr:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", module, master],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(temporary)},
-                text=True,
-                start_new_session=True,
-            )
+            self.process = parent.fork(master, temporary, stderr)
         self._watchdog = self._patience()
         self._is_ready = False
 
@@ -86,13 +74,11 @@ class Driver:
         self._watchdog.start()
         self._is_ready = self._is_ready or self.line() == "ready"
         assert self._is_ready, self.errors()
-        assert self.process.stdin is not None
         self.process.stdin.write(f"{task.to_json()}\n")
         self.process.stdin.flush()
 
     def line(self) -> str:
         """Return what the driver says next; nothing, when it is dead."""
-        assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
     def ended(self) -> str:
@@ -119,14 +105,11 @@ class Driver:
 
     def go_on(self) -> None:
         """Wake a driver that sleeps."""
-        assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def end(self) -> list[str]:
         """Give it no other task, and wait for its end; return its last output."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         with suppress(BrokenPipeError):  # it is dead, and has not read its task
             self.process.stdin.close()
         printed = self.process.stdout.read().split()
@@ -160,7 +143,7 @@ class Drivers:
 
     def __init__(self, folder: Path, module: str = "tests.runtime.driver", master: str = LOCAL) -> None:
         self._folder = folder
-        self._module = module
+        self._parent = Parent(module)
         self._master = master
         self._made = 0
         self._ready = deque([self._start()])
@@ -175,13 +158,14 @@ class Drivers:
 
     def _start(self) -> Driver:
         self._made += 1
-        return Driver(self._folder / f"{self._made}.log", self._master, self._module)
+        return Driver(self._parent, self._folder / f"{self._made}.log", self._master)
 
     def close(self) -> None:
         for driver in self._ready:
             if driver.is_alive:
                 driver.kill()
                 driver.end()
+        self._parent.close()
 
 
 @pytest.fixture
@@ -207,9 +191,9 @@ class Survivors:
         return self._driver
 
     def close(self) -> None:
-        self._drivers.close()
         if self._driver is not None and self._driver.is_alive:
             self._driver.end()
+        self._drivers.close()
 
 
 @pytest.fixture(scope="module")
