@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from measure.reproductions import __main__ as reproductions
 from measure.reproductions.document import UNKNOWN, Part, parts, write
-from measure.reproductions.running import Running, split
+from measure.reproductions.running import Running, Told, split
 from measure.reproductions.stamp import stamp
 
 from skypane.types import ConfigError
@@ -101,12 +101,11 @@ def test_a_run_writes_each_figure_and_goes_on_with_those_that_are_missing(
 
 def test_a_figure_that_fails_does_not_stop_the_others(tmp_path: Path):
     (tmp_path / "arrivals_elastic.txt").write_text("no rates\n", encoding="utf-8")
-    told = []
+    told: list[Told] = []
     with pytest.raises(ExceptionGroup) as failed:
-        for one in Running(2, quick=True, traces=tmp_path).over(("paper5-table-3", *QUICK[1:3])):
-            told.append(one.name)
+        told.extend(Running(2, quick=True, traces=tmp_path).over(("paper5-table-3", *QUICK[1:3])))
     assert failed.value.exceptions[0].__notes__ == ["paper5-table-3"]
-    assert sorted(told) == sorted(QUICK[1:3])
+    assert sorted(one.name for one in told) == sorted(QUICK[1:3])
 
 
 def test_a_run_needs_a_process():
