@@ -1,4 +1,4 @@
-"""The page of figures: which are measured beside each other, its date, and runs that go on."""
+"""The page of figures: which are measured beside each other, its date, and runs that are continued."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_line_of_most_parts_is_the_head_and_others_have_their_own(tmp_path: 
     assert text.endswith("the end\n")
 
 
-def test_parts_without_a_day_say_so_and_never_give_the_head(tmp_path: Path):
+def test_parts_without_a_day_state_that_and_never_give_the_head(tmp_path: Path):
     document = page(tmp_path, "\n\n".join(part(name, "").text for name in "ab"))
     assert [one.stamp for one in parts(document).values()] == [UNKNOWN, UNKNOWN]
     write(document, parts(document) | {"c": part("c", "Monday")}, ORDER)
@@ -86,7 +86,7 @@ def test_figures_that_measure_time_come_last_and_processes_change_nothing():
         assert texts == {one.name: one.text for one in Running(quick=True).over(QUICK[1:])}
 
 
-def test_a_run_writes_each_figure_and_goes_on_with_those_that_are_missing(
+def test_a_run_writes_each_figure_and_continues_with_those_that_are_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     document = page(tmp_path)

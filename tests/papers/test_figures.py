@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,13 @@ def test_values_that_vary_with_the_seed_are_shown_from_least_to_most():
     assert "*3 seeds; " in told
     assert "| 1..12 | 0.5 | 1..12 / 3 |" in told
     assert "| at most 2 | 1..12 of 9, 100..1,200 % |" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"), [(999.7, "1,000"), (999.4, "999"), (-1234.5, "-1,234"), (0.12345, "0.123"), (math.nan, "-")]
+)
+def test_a_cell_has_three_digits_or_all_of_a_whole_number(value: float, cell: str):
+    assert f"| {cell} |" in page.table([pd.DataFrame({"a": [value]})])
 
 
 def test_a_quick_run_has_one_seed():

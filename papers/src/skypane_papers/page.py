@@ -56,7 +56,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         if value != value:  # noqa: PLR0124 - NaN
             return "-"
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
