@@ -9,13 +9,19 @@ _NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:
 
 
 def spread(texts: Sequence[str]) -> str:
-    """Return texts that differ in numbers alone as one, such as "rho 1.2..1.4"; others side by side, each once."""
+    """Return texts that differ in numbers alone as one, such as "rho 1.2..1.4"; others with "or" between, each once.
+
+    What semicolons divide into as many parts in each text is taken part by part.
+    """
     texts = list(dict.fromkeys(texts))
     if len(texts) == 1:
         return texts[0]
+    parts = [text.split("; ") for text in texts]
+    if len(parts[0]) > 1 and all(len(part) == len(parts[0]) for part in parts):
+        return "; ".join(spread(same) for same in zip(*parts, strict=True))
     words = _NUMBER.split(texts[0])
     if any(_NUMBER.split(text) != words for text in texts):
-        return "; another seed: ".join(texts)
+        return " or ".join(texts)
     columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
     numbers = [_range(column) for column in columns]
     return "".join(part for pair in zip(words, [*numbers, ""], strict=True) for part in pair)
