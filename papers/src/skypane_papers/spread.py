@@ -11,7 +11,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:
 def spread(texts: Sequence[str]) -> str:
     """Return texts that differ in numbers alone as one, such as "rho 1.2..1.4"; others with "or" between, each once.
 
-    What semicolons divide into as many parts in each text is taken part by part.
+    Texts with equally many parts between semicolons are joined part by part.
     """
     texts = list(dict.fromkeys(texts))
     if len(texts) == 1:
