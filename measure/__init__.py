@@ -8,6 +8,7 @@ latency/           latency against dropped rows, by policy
 yardstick/         AqKSlack against K-slack and the best fixed delay
 versions/          the core tests with other versions of Python, Java and packages
 workload_gallery/  plots of every generator
-bursty.py, decisions.py, example_map.py, fuzzy.py, reference.py, reproductions.py   one table or picture each
+reproductions/     the papers' figures with verdicts, each with the day and the machine
+bursty.py, decisions.py, example_map.py, fuzzy.py, reference.py   one table or picture each
 tables.py, processes.py, bounded.py   shared helpers
 """

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skypane.cli.main import main
 from skypane.types import ConfigError
 from skypane_papers import page, registry
 from skypane_papers.figure import TABLE, Cause, Claim, Figure, Finding, Plot, in_each, measure
+from skypane_papers.spread import spread
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -24,7 +29,7 @@ def test_every_figure_is_measured_judged_and_drawn(name: str, tmp_path: Path):
         assert {plot.x, plot.y, *plot.where} | ({plot.by} if plot.by else set()) <= set(measured.rows.columns)
         assert np.isfinite(measured.rows[plot.y].to_numpy(float)).any()
     assert len(measured.findings) == len(figure.claims) > 0
-    assert all(finding.ours for finding in measured.findings)
+    assert all(finding.ours for findings in measured.findings for finding in findings)
     written = page.write(measured, tmp_path)
     assert [file.name for file in written if file.suffix == ".svg"] == [
         f"{name}{plot.name}.svg" for plot in figure.plots
@@ -50,7 +55,7 @@ CAUSE = Cause("fingers were counted twice", TABLE)
     (tiny(Finding("5", holds=False)), "open"),
 ])  # fmt: skip
 def test_the_page_lists_claim_finding_and_verdict_side_by_side(figure: Figure, verdict: str):
-    (finding,) = measure("x", figure).findings
+    ((finding,),) = measure("x", figure).findings
     assert f"| twice two is four | {finding.ours} | {verdict} |" in page.text(measure("x", figure))
 
 
@@ -67,6 +72,93 @@ def test_a_claim_is_judged_in_each_setting_and_names_those_with_which_it_holds(
         "setting", {"a": "x", "b": "y"}, lambda part: Finding(str(part["value"].sum()), held[part.index[0]])
     )
     assert judge(rows) == expected
+
+
+def with_seeds(values: Sequence[int], **of_claim: Any) -> Figure:
+    """Return a figure whose seeds have these values; its claim holds with those of at most 2, given "care" if 2."""
+
+    def judge(rows: pd.DataFrame) -> Finding:
+        value = int(rows["a"].iloc[0])
+        return Finding(f"{value} of 9, {100 * value:,} %", value <= 2, "care" if value == 2 else "")
+
+    def rows(_: bool, *, seed: int) -> pd.DataFrame:
+        return pd.DataFrame({"a": [values[seed]], "b": [0.5], "c": [f"{values[seed]} / 3"]})
+
+    claim = Claim("at most 2", judge, **of_claim)
+    return Figure("x", "made", rows, (claim,), (Plot("", "t", "a", "b"),), seeds=len(values))
+
+
+@pytest.mark.parametrize(("values", "of_claim", "verdict"), [
+    ((1, 0, 1), {}, "holds"),
+    ((2, 2, 2), {}, "holds with care"),
+    ((0, 2, 1), {}, "holds with 2 of 3 seeds; 1 of 3 seeds and care"),
+    ((3, 1, 4), {}, "holds with 1 of 3 seeds; else open"),
+    ((1, 1, 4), {"cause": CAUSE},
+     "holds with 2 of 3 seeds; else differs: fingers were counted twice (shown by the table above)"),
+    ((3, 3, 5), {}, "open"),
+    ((3, 3, 5), {"contradiction": "page 2 says five"}, "the paper contradicts itself: page 2 says five"),
+])  # fmt: skip
+def test_a_verdict_counts_the_seeds_with_which_a_claim_holds(
+    values: tuple[int, ...], of_claim: dict[str, Any], verdict: str
+):
+    measured = measure("x", with_seeds(values, **of_claim))
+    assert page.verdicts(measured).splitlines()[-1].endswith(f"| {verdict} |")
+
+
+def test_values_that_vary_with_the_seed_are_shown_from_least_to_most():
+    told = page.text(measure("x", with_seeds((3, 1, 12))))
+    assert "*3 seeds; " in told
+    assert "| 1..12 | 0.5 | 1..12 / 3 |" in told
+    assert "| at most 2 | 1..12 of 9, 100..1,200 % |" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"), [(999.7, "1,000"), (999.4, "999"), (-1234.5, "-1,234"), (0.12345, "0.123"), (math.nan, "-")]
+)
+def test_a_cell_has_three_digits_or_all_of_a_whole_number(value: float, cell: str):
+    assert f"| {cell} |" in page.table([pd.DataFrame({"a": [value]})])
+
+
+def test_a_quick_run_has_one_seed():
+    assert [len(measure("x", with_seeds((1, 2, 3)), quick=quick).seeds) for quick in (True, False)] == [1, 3]
+
+
+def test_the_rows_of_all_seeds_are_written(tmp_path: Path):
+    first, *_ = page.write(measure("x", with_seeds((3, 1, 12))), tmp_path)
+    assert pd.read_csv(first)[["a", "seed"]].to_numpy().tolist() == [[3, 0], [1, 1], [12, 2]]
+
+
+@given(st.lists(st.lists(st.integers(-10_000, 10_000), min_size=2, max_size=2), min_size=1, max_size=4))
+def test_texts_that_differ_in_numbers_alone_become_one_with_the_range_of_each(pairs: list[list[int]]):
+    ends = [(min(column), max(column)) for column in zip(*pairs, strict=True)]
+    left, right = (f"{low:,}" if low == high else f"{low:,}..{high:,}" for low, high in ends)
+    assert spread([f"G8 {a:,}, {b:,}%" for a, b in pairs]) == f"G8 {left}, {right}%"
+
+
+@pytest.mark.parametrize(("texts", "expected"), [
+    (("n* = 7, 8, 9", "n* = 7, 9, 8"), "n* = 7, 8..9, 8..9"),
+    (("1.5-2.5", "1.5-3.5"), "1.5-2.5..3.5"),
+    (("1e-05", "0.3"), "1e-05..0.3"),
+    (("a: 1; b: x 2", "a: 3; b: y 2"), "a: 1..3; b: x 2 or b: y 2"),
+    (("a: 1", "a: 3; b: 2"), "a: 1 or a: 3; b: 2"),
+    (("G8 3 K", "G7 3 K"), "G8 3 K or G7 3 K"),
+])  # fmt: skip
+def test_what_is_a_number(texts: tuple[str, ...], expected: str):
+    assert spread(texts) == expected
+
+
+def test_other_texts_stand_side_by_side_each_once():
+    assert spread(["LLW 3", "RR 3", "LLW 3"]) == "LLW 3 or RR 3"
+
+
+SEEDED = [name for name in registry.names() if registry.figure(name).seeds > 1]
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_another_seed_measures_something_else(name: str):
+    quick, figure = True, registry.figure(name)
+    first, second = (figure.measure(quick, seed=seed) for seed in (0, 1))
+    assert not first.equals(second)
 
 
 ROOT = Path(__file__).parents[2]

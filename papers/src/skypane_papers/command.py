@@ -13,7 +13,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser = commands.add_parser(
         "reproduce",
         help="measure a figure of a paper again, write its table, data and plots, and check the paper's claims",
-        description="Each figure takes about a minute; the name `all` stands for every figure.",
+        description="Each figure takes one to several minutes; the name `all` stands for every figure.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="figure such as paper1-figure-8; see --list")
     parser.add_argument("--list", action="store_true", help="list all figures")

@@ -47,9 +47,9 @@ def points(kind: str, n: int, d: int = D, seed: int = 1) -> FloatArray:
 
 
 @lru_cache(maxsize=3)
-def stream(kind: str, rate: int, window: float, beyond: float = 0.5, d: int = D) -> Lives:
+def stream(kind: str, rate: int, window: float, beyond: float = 0.5, d: int = D, *, seed: int = 0) -> Lives:
     """Return a stream that fills its window of `window` seconds and continues for the share `beyond` of a window."""
-    return lives_at(points(kind, round(rate * window * (1 + beyond)), d), rate, window)
+    return lives_at(points(kind, round(rate * window * (1 + beyond)), d, 1 + seed), rate, window)
 
 
 def lives_at(some: FloatArray, rate: float, window: float) -> Lives:
@@ -58,10 +58,10 @@ def lives_at(some: FloatArray, rate: float, window: float) -> Lives:
     return lives(some, times.astype(np.int64), max(1, round(window * SECOND)))
 
 
-def stored(kind: str, received: int, d: int = D) -> int:
+def stored(kind: str, received: int, d: int = D, *, seed: int = 0) -> int:
     """Return the number of stored points, |DB|, for `received` points in a window, |W|; the mean over one window."""
     front, counts = Front(d, received), []
-    draw, rng = DRAWS[kind], np.random.default_rng(2)
+    draw, rng = DRAWS[kind], np.random.default_rng(2 + seed)
     part = max(1, received // 10)
     for first in range(0, 2 * received, part):
         times = np.arange(first, first + part)
@@ -93,13 +93,19 @@ def bandwidth(
 
 
 def sustained(
-    kind: str, window: float, workers: int, d: int = D, draw: Callable[[int], FloatArray] | None = None
+    kind: str,
+    window: float,
+    workers: int,
+    d: int = D,
+    draw: Callable[[int], FloatArray] | None = None,
+    *,
+    seed: int = 0,
 ) -> float:
     """Return the largest rate in points per second with which a farm keeps up, by bisection (section 6.3).
 
     draw   generator of another distribution: n -> points (n, d)
     """
-    take = draw or (lambda n: points(kind, n, d))
+    take = draw or (lambda n: points(kind, n, d, 1 + seed))
 
     def keeps(rate: float) -> bool:
         some = lives_at(take(round(rate * window * 1.3)), rate, window)

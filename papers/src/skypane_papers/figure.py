@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +62,15 @@ class Claim:
             return f"the paper contradicts itself: {self.contradiction}"
         return "open" if self.cause is None else f"differs: {self.cause.why} (shown by {self.cause.shown})"
 
+    def verdict_of(self, findings: Sequence[Finding]) -> str:
+        """Return the verdict on one finding per seed; it says in how many seeds the claim holds if not alike in all."""
+        held = Counter(finding.given for finding in findings if finding.holds)
+        lost = [finding for finding in findings if not finding.holds]
+        if len(held) + bool(lost) == 1:
+            return self.verdict(findings[0])
+        parts = [f"{count} of {len(findings)} seeds{f' and {given}' if given else ''}" for given, count in held.items()]
+        return f"holds with {'; '.join(parts)}{f'; else {self.verdict(lost[0])}' if lost else ''}"
+
 
 def in_each(column: str, settings: Mapping[str, object], judge: Judge) -> Judge:
     """Return a judge of a claim whose setting the paper does not print: name -> value of `column` in the rows of a setting.
@@ -108,40 +118,82 @@ class Figure:
 
     title     title of the figure
     regime    what is run here, and with which costs, in one or two lines
-    measure   quick -> rows; takes about a minute, or a second or two if `quick`, on a stream too short for the claims
+    measure   (quick) -> rows, or (quick, seed=) -> rows with several seeds; takes about a minute, or a second or two if
+              `quick`, on a stream too short for the claims
     claims    the claims of the paper
     plots     the plots
     summary   rows -> the table that is printed; None: all rows
     traced    (quick, folder) -> rows, like `measure`, on the published rate traces if the paper has used them
+    seeds     number of seeds, each measured and judged by itself; 1: nothing depends on chance, or the rows have seeds
+    timing    whether rows hold CPU or wall time of this machine, so that nothing may run beside
     """
 
     title: str
     regime: str
-    measure: Callable[[bool], pd.DataFrame]
+    measure: Callable[..., pd.DataFrame]
     claims: tuple[Claim, ...]
     plots: tuple[Plot, ...]
     summary: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    traced: Callable[[bool, Path], pd.DataFrame] | None = None
+    traced: Callable[..., pd.DataFrame] | None = None
+    seeds: int = 1
+    timing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class OfSeed:
+    """The rows of one seed, and one finding per claim."""
+
+    rows: pd.DataFrame
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A measured figure: its name, its rows, and one finding per claim."""
+    """A measured figure: its name, and the rows and findings of each seed."""
 
     name: str
     figure: Figure
-    rows: pd.DataFrame
-    findings: tuple[Finding, ...]
+    seeds: tuple[OfSeed, ...]
     quick: bool
 
     @property
-    def table(self) -> pd.DataFrame:
-        """The table that is printed."""
-        return self.rows if self.figure.summary is None else self.figure.summary(self.rows)
+    def rows(self) -> pd.DataFrame:
+        """The rows of the first seed, which are plotted."""
+        return self.seeds[0].rows
+
+    @property
+    def every_row(self) -> pd.DataFrame:
+        """The rows of all seeds, with a column `seed` if there are several."""
+        if len(self.seeds) == 1:
+            return self.rows
+        parts = [one.rows.assign(seed=seed) for seed, one in enumerate(self.seeds)]
+        return pd.concat(parts, ignore_index=True)
+
+    @property
+    def findings(self) -> tuple[tuple[Finding, ...], ...]:
+        """For each claim its finding with each seed."""
+        return tuple(zip(*(one.findings for one in self.seeds), strict=True))
+
+    @property
+    def tables(self) -> tuple[pd.DataFrame, ...]:
+        """The table that is printed, one per seed."""
+        summary = self.figure.summary
+        return tuple(one.rows if summary is None else summary(one.rows) for one in self.seeds)
 
 
 def measure(name: str, figure: Figure, *, quick: bool = False, traces: Path | None = None) -> Measured:
-    """Measure a figure and check its claims; `traces` is a folder of rate traces for the figures that can use them."""
-    use = figure.traced if traces is not None else None
-    rows = figure.measure(quick) if use is None or traces is None else use(quick, traces)
-    return Measured(name, figure, rows, tuple(claim.judge(rows) for claim in figure.claims), quick)
+    """Measure a figure and check its claims, with each of its seeds; quick runs have one.
+
+    traces   a folder of rate traces for the figures that can use them
+    """
+    of_seeds = [_of_seed(figure, seed, quick, traces) for seed in range(1 if quick else figure.seeds)]
+    return Measured(name, figure, tuple(of_seeds), quick)
+
+
+def _of_seed(figure: Figure, seed: int, quick: bool, traces: Path | None) -> OfSeed:
+    chance = {"seed": seed} if figure.seeds > 1 else {}
+    if figure.traced is None or traces is None:
+        rows = figure.measure(quick, **chance)
+    else:
+        rows = figure.traced(quick, traces, **chance)
+    return OfSeed(rows, tuple(claim.judge(rows) for claim in figure.claims))

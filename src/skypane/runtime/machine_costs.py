@@ -38,7 +38,7 @@ class Machine:
     def this(cls, spark: str, master: str) -> Self:
         """Return this machine with the given version of Spark and master."""
         version = ".".join(platform.python_version_tuple()[:2])
-        return cls(_processor(), cores(), round(memory_bytes() / GIB), version, spark, master)
+        return cls(processor(), cores(), round(memory_bytes() / GIB), version, spark, master)
 
     @property
     def file(self) -> Path:
@@ -78,7 +78,8 @@ def write(machine: Machine, costs: Costs) -> Path:
     return path
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of this machine's processor, such as its model in /proc/cpuinfo."""
     try:
         lines = _CPUS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -143,7 +143,7 @@ FIGURE = Figure(
     regime=(
         f"A batch on {WORKERS} workers, with the costs of an exchange, a window and a merged row as they were fitted "
         "(control/costs.py): lifted where it is read, which cuts each pane into as many partitions as the source has, or "
-        "exchanged first, so that panes are whole; the side that the engine's policy takes, over the better one. Seconds."
+        "exchanged first, so that panes are whole; the side that the engine's policy takes, over the better one. Seconds. Nothing depends on chance."
     ),
     measure=measure,
     summary=summary,

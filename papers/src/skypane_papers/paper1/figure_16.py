@@ -29,22 +29,22 @@ SLOT: Final = 100_000
 DRAWN, HOLDING, EVEN = "bursts of the sources", "held back", "uniform delays"
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each stream and second of its second half, with the figures of the whole stream in each."""
     seconds = 40.0 if quick else 560.0
     streams = {
-        DRAWN: arrivals(GAME, seconds),
+        DRAWN: arrivals(GAME, seconds, seed),
         HOLDING: _delayed(
-            HeldBack(f"{EVERY} seconds", f"{HOLD} seconds", ExponentialDelay(f"{USUAL} seconds")), seconds
+            HeldBack(f"{EVERY} seconds", f"{HOLD} seconds", ExponentialDelay(f"{USUAL} seconds")), seconds, seed
         ),
-        EVEN: _delayed(UniformDelay(f"{GAME.mean_delay} seconds"), seconds),
+        EVEN: _delayed(UniformDelay(f"{GAME.mean_delay} seconds"), seconds, seed),
     }
     return pd.concat([_by_second(name, *times, seconds) for name, times in streams.items()], ignore_index=True)
 
 
-def _delayed(delays: Delays, seconds: float) -> tuple[IntArray, IntArray]:
+def _delayed(delays: Delays, seconds: float, seed: int) -> tuple[IntArray, IntArray]:
     """Return event and arrival times in order of arrival, with Poisson event times."""
-    rng = np.random.default_rng(16)
+    rng = np.random.default_rng(16 + seed)
     event = event_times(GAME.rate, 1, seconds, rng)
     arrival = event + delays.start(1, rng)(event, np.zeros(len(event), np.int64))
     order = np.argsort(arrival, kind="stable")
@@ -117,6 +117,7 @@ FIGURE = Figure(
         "arrivals with uniform delays. Correlation: of the tuples that arrive in a second, and their mean delay."
     ),
     measure=measure,
+    seeds=3,
     summary=summary,
     claims=(
         Claim("16a: delays are not uniform: phases of the stream have larger ones", in_each("stream", _BOTH, _phases)),

@@ -57,6 +57,7 @@ FIGURE = Figure(
     title="time per tuple by dimensions",
     regime="A pane of independent points on one core, CPU microseconds a tuple: block nested loops, and our kernels.",
     measure=measure,
+    timing=True,
     claims=(
         Claim(
             "the time is proportional to the tuples of a pane",

@@ -39,6 +39,7 @@ FIGURE = Figure(
     title="time per tuple by distribution",
     regime=f"As figure 6, panes of {PANE:,} points.",
     measure=measure,
+    timing=True,
     claims=(
         Claim("correlated points take the least time, anticorrelated the most", _order),
         Claim(

@@ -35,25 +35,25 @@ CHANGES: Final = {"constant": (1.0,), "changing": (0.25, 1.75)}
 the correlation of bursty streams periodically; it prints neither the period nor by how much."""
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each kind of work, burst level, policy and number of workers; the calm stream is in both kinds."""
     workers = (5, 17) if quick else WORKERS
-    calm = [{"work": kind, **row} for row in _rows(1, "constant", workers, quick) for kind in CHANGES]
+    calm = [{"work": kind, **row} for row in _rows(1, "constant", workers, quick, seed) for kind in CHANGES]
     bursty = [
         {"work": kind, **row}
         for kind in CHANGES
         for dispersion in BURSTS[1:]
-        for row in _rows(dispersion, kind, workers, quick)
+        for row in _rows(dispersion, kind, workers, quick, seed)
     ]
     return pd.DataFrame(calm + bursty)
 
 
-def _rows(dispersion: int, kind: str, workers: tuple[int, ...], quick: bool) -> Iterator[dict[str, object]]:
+def _rows(dispersion: int, kind: str, workers: tuple[int, ...], quick: bool, seed: int) -> Iterator[dict[str, object]]:
     for policy in POLICIES.values():
         adaptive = policy.name.startswith("AS")  # compared with each other, so measured over the same stretch
         settled = 1 if quick else TUNED if adaptive else STARTED
         seconds = settled + (1 if quick else 150 if adaptive else 55)
-        made = changing(streams.stream(100_000, dispersion, PANES, seconds), CHANGES[kind])
+        made = changing(streams.stream(100_000, dispersion, PANES, seconds, seed=seed), CHANGES[kind])
         for n in workers:
             yield {"I": dispersion, "policy": policy.name, "n": n, **_run(made, policy, n, settled)}
 
@@ -211,6 +211,7 @@ FIGURE = Figure(
         f"changes from second to second ({' and '.join(map(str, CHANGES['changing']))} times as much)."
     ),
     measure=measure,
+    seeds=2,
     summary=summary,
     claims=(
         Claim("8a: without bursts PB_RR needs 7 workers", _without_bursts),

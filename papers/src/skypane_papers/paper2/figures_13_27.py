@@ -186,6 +186,7 @@ FIGURE = Figure(
         f"its delivery, at {SHARE:.0%} of the highest rate of each design. Medians of {ROUNDS} rounds, all in turn."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("the throughput of MQ and MQLF falls linearly as inputs grow", _falls, SMALL_PART),
         Claim("that of TuMLSC is rather stable", _stable),

@@ -125,6 +125,7 @@ FIGURE = Figure(
         f"thread) as fast as they go; latency at {SHARE:.0%} of that; medians of {ROUNDS} rounds, all in turn."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("a dearer function costs throughput and latency", _dearer),
         Claim("TuMLSC is faster than MQ, and less so with a dearer function", _smaller),

@@ -56,6 +56,7 @@ FIGURE = Figure(
         "what each thread has to do is what can be compared here, not how the wall time falls."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("each of two update threads has less to do for a tuple than one alone", _less_each),
         Claim("throughput does not fall with more threads than it needs", _keeps),

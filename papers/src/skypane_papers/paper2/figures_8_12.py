@@ -114,6 +114,7 @@ FIGURE = Figure(
         "turn; with the least and the most."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("adding takes longer in TuMLSC, whose inputs merge, than in MQLF", _moved),
         Claim(

@@ -84,6 +84,7 @@ FIGURE = Figure(
         "turn. CPU time is that of compiled loops: heads are compared in arrays."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("to merge queues takes the output thread time in proportion to the inputs", _linear),
         Claim("from a T-Gate it takes ready tuples whatever the number of inputs", _flat),

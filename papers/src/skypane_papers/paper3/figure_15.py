@@ -26,12 +26,12 @@ SAME: Final = ", same tuples"
 """Frequencies of the tuples that are spread, in place of those of the tuples before them."""
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each stream of keys and K."""
     tuples = 50_000 if quick else 1_000_000
     ring, sketch = HashRing(tuple(range(NODES))), SpaceSaving(2_048)
     found = []
-    for name, (warm, keys) in _streams(tuples, EXPONENTS[::3] if quick else EXPONENTS):
+    for name, (warm, keys) in _streams(tuples, EXPONENTS[::3] if quick else EXPONENTS, seed):
         frequencies = sketch.init()
         for batch in np.array_split(warm, 10):
             frequencies = sketch.observe(frequencies, batch)
@@ -44,23 +44,23 @@ def measure(quick: bool) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _streams(tuples: int, exponents: Sequence[float]) -> Iterator[tuple[str, tuple[IntArray, IntArray]]]:
+def _streams(tuples: int, exponents: Sequence[float], seed: int) -> Iterator[tuple[str, tuple[IntArray, IntArray]]]:
     """Yield keys that are seen first, and keys that are spread, by name."""
-    rng = np.random.default_rng(15)
+    rng = np.random.default_rng(15 + seed)
     for exponent in exponents:
         names, shares = rng.permutation(KEYS), zipf_shares(KEYS, exponent)
         first, then = (names[rng.choice(KEYS, tuples, p=shares)] for _ in range(2))
         yield f"Zipf {exponent:g}", (first, then)
     for name, side in AREAS.items():
-        areas = _areas(2 * tuples, side)
+        areas = _areas(2 * tuples, side, seed)
         yield name, (areas[:tuples], areas[tuples:])
         yield name + SAME, (areas[tuples:], areas[tuples:])
 
 
-def _areas(tuples: int, side: float) -> IntArray:
+def _areas(tuples: int, side: float, seed: int) -> IntArray:
     """Return the area of each report of a made city's cabs; `side` is the length of an area in km."""
     parts = []
-    for batch in Cabs(rows=tuples, cabs=2_000).by_event():
+    for batch in Cabs(rows=tuples, cabs=2_000, seed=seed).by_event():
         east, north = (
             np.floor((batch[name].to_numpy() - corner) * degree / side).astype(np.int64)
             for name, corner, degree in zip(("longitude", "latitude"), CORNER, DEGREE, strict=True)
@@ -106,6 +106,7 @@ FIGURE = Figure(
         "print its number of nodes and exponents."
     ),
     measure=measure,
+    seeds=3,
     claims=(
         Claim("without cutting, the ratio grows with the skew", _skewed),
         Claim(

@@ -114,6 +114,7 @@ FIGURE = Figure(
         "simulated farm in the costs of the paper's machine against n / (T_F |DB|), where |DB| is T_w times the rate times 1 - p."
     ),
     measure=measure,
+    timing=True,
     claims=(
         Claim("1: the time of a point is T_F for each point stored", _linear),
         Claim(

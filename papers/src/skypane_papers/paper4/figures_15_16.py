@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -46,28 +47,30 @@ def readings(n: int, seed: int = 3) -> FloatArray:
     return -np.round(columns * 4096) / 4096
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return rates by workers (figure 15) and points stored by points received (figure 16)."""
     windows, counts = ((0.02, 0.04), (1, WORKERS)) if quick else (WINDOWS, COUNTS)
     rows = []
     for window in windows:
-        rows += [_rate(REAL, window, n) for n in counts]
-    rows += [_rate(kind, windows[-1], WORKERS) for kind in DRAWS]
+        rows += [_rate(REAL, window, n, seed) for n in counts]
+    rows += [_rate(kind, windows[-1], WORKERS, seed) for kind in DRAWS]
     for n in (500, 1_000) if quick else RECEIVED:
-        rows += [{"figure": "16", "points": kind, "received": n, "stored": stored(kind, n, D)} for kind in DRAWS]
-        rows.append({"figure": "16", "points": REAL, "received": n, "stored": _stored(n)})
+        rows += [
+            {"figure": "16", "points": kind, "received": n, "stored": stored(kind, n, D, seed=seed)} for kind in DRAWS
+        ]
+        rows.append({"figure": "16", "points": REAL, "received": n, "stored": _stored(n, seed)})
     return pd.DataFrame(rows)
 
 
-def _rate(kind: str, window: float, workers: int) -> dict[str, object]:
-    draw = readings if kind == REAL else None
-    rate = sustained("independent" if kind == REAL else kind, window, workers, D, draw)
+def _rate(kind: str, window: float, workers: int, seed: int) -> dict[str, object]:
+    draw = partial(readings, seed=3 + seed) if kind == REAL else None
+    rate = sustained("independent" if kind == REAL else kind, window, workers, D, draw, seed=seed)
     return {"figure": "15", "points": kind, "window": window, "workers": workers, "rate": rate}
 
 
-def _stored(received: int) -> int:
+def _stored(received: int, seed: int) -> int:
     """Return the mean number of points stored over a day, at eight moments of it."""
-    some = readings(_DAY + received)
+    some = readings(_DAY + received, 3 + seed)
     front, counts = Front(D, received), []
     for first in range(0, len(some), _DAY // 8):
         times = np.arange(first, min(first + _DAY // 8, len(some)))
@@ -116,6 +119,7 @@ FIGURE = Figure(
         "by criterion and of equal points, in the same order. Windows of 1.5 and 3 s (the paper's: 15 and 30), 12 workers, LLW+, in the costs of its machine."
     ),
     measure=measure,
+    seeds=2,
     summary=summary,
     claims=(
         Claim("15a: the rate grows with the workers", _workers),
