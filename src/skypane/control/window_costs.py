@@ -1,7 +1,7 @@
 """Learn what windows cost from the busy seconds of the runs of the last batches.
 
 The seconds of each count of Work are those that explain the measured seconds best: least squares, none of them negative,
-drawn towards the calibrated costs, which are scaled to the measured seconds, where measurements cannot tell counts apart.
+drawn towards the calibrated costs, which are scaled to the measured seconds, where measurements do not separate counts.
 Older batches count less.
 """
 

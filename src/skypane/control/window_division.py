@@ -201,7 +201,7 @@ def _candidates(
 class _Search:
     """Finds the division into a number of pieces whose longest piece is shortest.
 
-    What a run costs grows with its end and falls with its beginning, so for each bound on the seconds of a piece, the
+    The cost of a run grows with its end and falls with its beginning, so for each bound on the seconds of a piece, the
     windows that the first t pieces can reach follow from those that fewer can reach.
     """
 

@@ -64,7 +64,7 @@ def dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 class DueRuns:
-    """The windows of a batch, in order; tells the work of each run [begin, end) of them in constant time."""
+    """The windows of a batch, in order, with the work of each run [begin, end) of them in constant time."""
 
     def __init__(self, sizes: Sequence[WindowSize]) -> None:
         self.sizes = tuple(sizes)

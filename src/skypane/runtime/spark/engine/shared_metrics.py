@@ -72,8 +72,8 @@ def shared_measurements(
 ) -> BatchMeasurements:
     """Return the measurements of a batch as a whole from those of its queries; `lead` is the one with the shortest panes.
 
-    The costs of windows are not learned from a batch in which several queries answer: its seconds are those of all. What
-    a run of windows costs differs from query to query, and is not learned at all.
+    The costs of windows are not learned from a batch in which several queries answer: its seconds are those of all. The
+    costs of runs differ from query to query, and are not learned at all.
     """
     busy = [one for one in each if isinstance(one.due, DueWindows) and one.due.windows]
     alone = busy[0] if len(busy) == 1 else replace(each[0], due=None, where="driver")

@@ -134,7 +134,7 @@ class WindowStage:
 
 @dataclass(frozen=True, slots=True)
 class DividedWork:
-    """What tasks did: windows and seconds of each task, and seconds of each of its pieces."""
+    """The work of tasks: windows and seconds of each task, and seconds of each of its pieces."""
 
     runs: tuple[RunWork, ...]
     pieces: tuple[PieceWork, ...] = ()
