@@ -1,11 +1,11 @@
 """Where the shards of a continuous skyline stay between batches on Spark: the CPU time of a step, by design.
 
-    python -m measure.bench.front_residence [--docs docs] [--rows 1000 10000 100000] [--batches 5] [--quick]
+    python -m measure.bench.front_residence [--docs docs] [--rows 100000 10000 1000] [--batches 5] [--quick]
 
 All designs start from the same stored points near a plane, eight criteria, and take the same batches, of which as many
 points expire as come. Each batch's updates must be equal to those of the front in the driver alone. The first WARM_UP
-batches of a design do not count, and neither does a first round of all designs, after which Java has compiled what it
-runs. Figures are medians over the batches of the CPU time on the critical path (measure/residence/critical_path.py).
+batches of a design do not count, and neither does a smaller first round of all designs. Java goes on compiling what it runs, so
+small batches, of which most time is Java's, come after large ones. Figures are medians over the batches of the CPU time on the critical path (measure/residence/critical_path.py).
 
   driver           one front in the driver, on one core
   threads          shards that stay in threads of the driver (engine/shard_threads.py)
@@ -88,12 +88,12 @@ class Run:
         self,
         step: Callable[[NewPoints, int], Updates],
         feed: Feed,
-        beside: Collection[int] = (),
+        only: Collection[int] | None = None,
         pool: ShardPool | None = None,
     ) -> None:
-        """Run all batches."""
+        """Run all batches; `only` and `pool` as for spent()."""
         for arrivals, until in feed.batches:
-            updates, seconds = spent(lambda: step(arrivals, until), beside, pool)  # noqa: B023 - called at once
+            updates, seconds = spent(lambda: step(arrivals, until), only, pool)  # noqa: B023 - called at once
             self.updates.append(updates)
             self.spent.append(seconds)
 
@@ -108,18 +108,18 @@ def run(spark: SparkSession, design: str, feed: Feed) -> Run:
     one = Run()
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as folder:
         if design == "driver":
-            one.take(Front.restore(feed.begin, feed.window).step, feed)
+            one.take(Front.restore(feed.begin, feed.window).step, feed, ())
         elif design == "threads":
             pool = ShardPool(feed.shards)
             plan = ShardPlan(feed.shards, in_place=pool)
-            one.take(ResidentFront(feed.begin, feed.window, plan).step, feed, pool=pool)
+            one.take(ResidentFront(feed.begin, feed.window, plan).step, feed, (), pool)
         elif design == "stateless":
             one.take(_without_state(spark, feed, folder), feed)
         else:
             journal, parts = Journal(folder, feed.window), dealt(feed.begin, feed.shards)
             journal.begin(parts)
             with closing(REMOTE[design](spark, journal, feed.shards)) as send:
-                one.take(OneTripFront(parts, feed.window, send).step, feed, getattr(send, "processes", ()))
+                one.take(OneTripFront(parts, feed.window, send).step, feed, getattr(send, "processes", None))
                 one.repeated = send.repeated
     return one
 
@@ -140,18 +140,17 @@ def compared(spark: SparkSession, feed: Feed) -> dict[str, Run]:
     for design in DESIGNS:
         runs[design] = one = run(spark, design, feed)
         for mine, expected in zip(one.updates, runs["driver"].updates, strict=True):
-            assert all(np.array_equal(*columns) for columns in zip(mine, expected, strict=True)), design
+            assert np.array_equal(mine.rows, expected.rows), design
+            assert np.array_equal(mine.times, expected.times), design
+            assert np.array_equal(mine.actions, expected.actions), design
         print(f"{feed.rows:,}", design, *(f"{part:.1f}" for part in one.milliseconds()), one.repeated, flush=True)
     return runs
 
 
 def chosen(feed: Feed, cores: int) -> str:
-    """Return where the placement policy would compare the rows, on a driver with these cores and by the default costs."""
-    stored, resident = len(feed.begin.rows), {}
-    for shards in (0, cores):  # what it chooses must not change once the front has that form
-        due = DueRows(feed.rows, stored, feed.shards, threads=min(feed.shards, cores), resident=shards)
-        resident[shards] = place_rows(due, DEFAULT_COSTS).value.where
-    return resident[0]
+    """Return where the placement policy takes the rows of a whole front, on a driver with these cores, by default costs."""
+    due = DueRows(feed.rows, len(feed.begin.rows), feed.shards, threads=min(feed.shards, cores))
+    return place_rows(due, DEFAULT_COSTS).value.where
 
 
 def line(feed: Feed, runs: dict[str, Run]) -> list[str]:
@@ -193,7 +192,7 @@ def main() -> None:
     parser.add_argument("--master", default="local-cluster[4,1,1024]")
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--window", type=int, default=100_000, help="points in the window")
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000, 400_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 10_000, 1_000, 400_000])
     parser.add_argument("--batches", type=int, default=5)
     arguments = parser.parse_args()
     if arguments.quick:
@@ -206,14 +205,19 @@ def main() -> None:
         runs = compared(spark, feed)
         lines.append(line(feed, runs))
         of_lines += parts(feed, runs)
-        print(f"{len(feed.begin.rows):,} stored:", *lines[-1], sep="  ", flush=True)
+        record(lines, of_lines, arguments)
+    spark.stop()
+
+
+def record(lines: list[list[str]], of_lines: list[list[str]], arguments: argparse.Namespace) -> None:
+    """Print the tables so far, by size, and put them into the docs unless the run is a quick one."""
+    lines, of_lines = (sorted(cells, key=lambda line: int(line[0].replace(",", ""))) for cells in (lines, of_lines))
     policy = [f"the policy says, {cores}" for cores in (f"{arguments.shards} cores", "one core")]
     table = markdown_table(["new rows", *DESIGNS, *policy], lines)
     of_table = markdown_table(
         ["new rows", "design", "driver", "driver's Java", "slowest executor", "steps repeated"], of_lines
     )
-    print(table, of_table, sep="\n\n")
-    spark.stop()
+    print(table, of_table, sep="\n\n", flush=True)
     if not arguments.quick:
         replace_between(arguments.docs / "bench-continuous.md", "front-residence", table)
         replace_between(arguments.docs / "bench-continuous.md", "front-residence-parts", of_table)

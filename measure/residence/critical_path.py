@@ -52,15 +52,15 @@ class ShardPool:
         return list(results)
 
 
-def spent(step: Callable[[], _T], beside: Collection[int] = (), pool: ShardPool | None = None) -> tuple[_T, Spent]:
+def spent(step: Callable[[], _T], only: Collection[int] | None, pool: ShardPool | None = None) -> tuple[_T, Spent]:
     """Run a step; return what it returns, and its CPU seconds.
 
-    `beside` has the numbers of processes beside the executors; each counts as an executor.
+    With `only`, the step starts no job, and only this process and those count, each of those as an executor.
     """
     parallel = 0.0 if pool is None else pool.beyond
-    before = _clocks(beside)
+    before = _clocks(only)
     result = step()
-    after = _clocks(beside)
+    after = _clocks(only)
     used: dict[int, float] = defaultdict(float)
     for (place, process), seconds in after.items():
         used[place] += seconds - before.get((place, process), 0.0)
@@ -73,12 +73,12 @@ _JAVA = -1
 """Place of the driver's Java."""
 
 
-def _clocks(beside: Collection[int]) -> dict[tuple[int, int], float]:
+def _clocks(only: Collection[int] | None) -> dict[tuple[int, int], float]:
     """Return the CPU seconds of each process, by its place and its number."""
-    known, found = parents(), {}
-    for process in {*known, *beside}:
+    known, found = {} if only is not None else parents(), {}
+    for process in known if only is None else (os.getpid(), *only):
         try:
-            found[process if process in beside else _place(process, known), process] = _clock(process)
+            found[process if only is not None else _place(process, known), process] = _clock(process)
         except OSError:  # it has ended meanwhile
             continue
     return found

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,6 +131,27 @@ def test_a_front_has_shards_in_threads_where_the_driver_has_cores(
     for name, expected in seconds.items():
         assert decision.figures[name] == pytest.approx(expected, rel=0.05)
     assert (f" in {known.threads} threads" in decision.because) == (known.threads > 1)
+
+
+@pytest.mark.parametrize(
+    ("coming", "cores", "place"),
+    [
+        (1_000, 4, "driver"),
+        (10_000, 4, "threads"),
+        (100_000, 4, "threads"),
+        (10_000, 1, "driver"),
+        (100_000, 1, "driver"),
+    ],
+)
+def test_a_front_is_placed_as_the_figures_of_the_decision_say(coming: int, cores: int, place: str):
+    """docs/decisions/22, with the cost of a row that its driver has shown: 219 ms for 100,000."""
+    shown = 219 / 443
+    costs = replace(
+        DEFAULT_COSTS,
+        front_per_row=shown * DEFAULT_COSTS.front_per_row,
+        front_per_pair=shown * DEFAULT_COSTS.front_per_pair,
+    )
+    assert place_rows(DueRows(coming, 96_331, 4, threads=cores), costs).value.where == place
 
 
 @given(st.integers(0, MILLION), st.integers(0, MILLION), st.integers(2, 16), st.booleans())
