@@ -143,7 +143,7 @@ def test_a_front_has_shards_in_threads_where_the_driver_has_cores(
         (100_000, 1, "driver"),
     ],
 )
-def test_a_front_is_placed_where_the_figures_of_the_decision_are_the_lowest(coming: int, cores: int, place: str):
+def test_a_front_is_placed_within_a_tenth_of_the_lowest_figure_of_the_decision(coming: int, cores: int, place: str):
     """docs/decisions/22, with the cost of a row that its driver has shown: 219 ms for 100,000."""
     shown = 219 / 443
     costs = replace(
