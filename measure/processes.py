@@ -82,6 +82,11 @@ def family() -> list[int]:
     return [process for process, _ in _family()]
 
 
+def parents() -> dict[int, int]:
+    """Return the number of each process of the family, with that of the process that has started it."""
+    return {process: int(fields[1]) for process, fields in _family()}
+
+
 _PROC = Path("/proc")
 
 

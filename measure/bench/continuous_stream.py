@@ -86,7 +86,7 @@ def front(
         checkpoint=scratch / "checkpoint",
         output=scratch / "out",
     )
-    forced = {"driver": Costs(job=1e9, threads=1e9), "spark": Costs(job=0, shard_per_row=0, front_per_pair=1)}
+    forced = {"driver": Costs(job=1e9, shard_threads=1e9), "spark": Costs(job=0, shard_per_row=0, front_per_pair=1)}
     if place:
         job = replace(job, settings=replace(job.settings, costs=forced[place]))
     handle = job.start(trigger="available now", on_batch=seen.append)

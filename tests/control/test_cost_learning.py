@@ -113,7 +113,7 @@ def test_threads_cost_what_a_front_takes_beyond_the_work_of_its_shards():
     due = DueRows(100_000, 150_000, 2, threads=2)
     work = 100_000 * (BASE.front_per_row + 200_000 * BASE.front_per_pair / 2)
     found = costs(after(*[answered(due, "threads", work + 0.04, work, work)] * ENOUGH))
-    assert found.threads == pytest.approx(0.04)
+    assert found.shard_threads == pytest.approx(0.04)
     assert found.job == BASE.job, "no job has run"
 
 

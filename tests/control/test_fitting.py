@@ -30,6 +30,7 @@ def timings(costs: Costs) -> list[Timing]:
         *(Timing("comparison", 1, rows, 0.001 + rows * costs.compared_per_row) for rows in (1_000, 100_000)),
         *(Timing("division", 1, rows, 0.001 + rows * costs.divided_per_row) for rows in (1_000, 100_000)),
         Timing("threads", 2, 0, 2 * costs.threads),
+        Timing("shard threads", 2, 0, 2 * costs.shard_threads),
     ]
 
 
@@ -43,7 +44,7 @@ seconds_a_pair = st.floats(1e-12, 1e-9)
 
 @given(st.tuples(
     seconds, seconds_a_row, seconds, seconds_a_row, seconds, seconds_a_row, seconds_a_pair, seconds_a_row, seconds_a_row,
-    seconds_a_row, seconds_a_row, seconds,
+    seconds_a_row, seconds_a_row, seconds, seconds,
 ))  # fmt: skip
 def test_a_machine_is_known_by_its_timings(parts):
     costs = Costs(**dict(zip(COSTS, parts, strict=True)), measured="here")
@@ -55,10 +56,10 @@ def test_a_machine_is_known_by_its_timings(parts):
 @given(st.lists(st.floats(-0.1, 1.0), min_size=14, max_size=14))
 def test_noise_never_makes_an_invalid_cost(noise):
     """Larger moves that took less time: nothing is negative, and indistinguishable costs are refused."""
-    job, *moves, threads = timings(DEFAULT_COSTS)
+    job, *moves, threads, shard_threads = timings(DEFAULT_COSTS)
     noisy = [replace(move, seconds=seconds) for move, seconds in zip(moves, noise, strict=True)]
     try:
-        costs = fit([job, *noisy, threads], "noise")
+        costs = fit([job, *noisy, threads, shard_threads], "noise")
     except ConfigError:
         kinds = (noise[at : at + 2] for at in range(0, 14, 2))
         assert any(max(kind) <= 1e-9 for kind in kinds), "of one kind no move took any time"

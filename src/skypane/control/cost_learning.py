@@ -5,7 +5,8 @@ Samples of a cost that a batch gives, as factors of the calibrated one:
     exchange   a pane-level stage with an exchange: the seconds beyond its longest task, less those in stages without one
     job        a window-level job: the seconds beyond its longest task; never more than a pane-level stage has beyond its
                own
-    threads    the seconds for windows in threads beyond those of their work, by the costs learned so far
+    threads    the seconds for windows, or for the rows of a front, in threads beyond those of their work, by the costs
+               learned so far
     answers    the driver's seconds for windows, or for the rows of a front; never more than workers were busy with them
 
 The cost in force is the calibrated one, times the median of the last factors. Whether a batch is a sample depends on
@@ -112,13 +113,14 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
 
     def decide(self, state: LearnedState, known: None = None) -> tuple[LearnedState, Decision[Costs]]:  # noqa: ARG002
         base, figures = self.calibrated, self._factors(state)
-        exchange, job, answers = (figures.get(kind, 1.0) for kind in ("exchange", "job", "answers"))
+        exchange, job, threads, answers = (figures.get(kind, 1.0) for kind in ("exchange", "job", "threads", "answers"))
         costs = replace(
             base,
             exchange=base.exchange * exchange,
             exchange_per_row=base.exchange_per_row * min(1.0, exchange),
             job=base.job * job,
-            threads=base.threads * figures.get("threads", 1.0),
+            threads=base.threads * threads,
+            shard_threads=base.shard_threads * threads,
             shard_per_row=base.shard_per_row * min(1.0, job),
             window=base.window * answers,
             window_per_row=base.window_per_row * answers,
@@ -159,7 +161,8 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
         state = state.sampled("workers", sum(busy) / expected)
         if measured.where == "threads":
             work = seconds_in_threads(due, self.decide(state)[1].value, len(busy))
-            return state.sampled("threads", _factor(measured.merge_seconds - work, base.threads, 0.0))
+            fixed = base.shard_threads if isinstance(due, DueRows) else base.threads
+            return state.sampled("threads", _factor(measured.merge_seconds - work, fixed, 0.0))
         sent = (due.coming + due.stored) * base.shard_per_row if isinstance(due, DueRows) else 0.0
         return state.sampled("job", _factor(measured.merge_seconds - max(busy), base.job, sent))
 
@@ -191,7 +194,7 @@ def _in_words(costs: Costs, figures: Mapping[str, float]) -> str:
     words = {
         "exchange": f"an exchange costs {seconds(costs.exchange)}",
         "job": f"a job costs {seconds(costs.job)}",
-        "threads": f"threads cost {seconds(costs.threads)}",
+        "threads": f"threads cost {seconds(costs.threads)}, and {seconds(costs.shard_threads)} for a front",
         "answers": f"a window costs {seconds(costs.window)}",
     }
     learned = [f"{words[kind]}, {factor:.2g} x as calibrated" for kind, factor in figures.items()]

@@ -21,7 +21,7 @@ class Costs:
     window, window_per_row                     measure/bench/streaming.py
     compared_per_row                           docs/decisions/08: no more than two merges of the row
     divided_per_row, many_keys                 measure/bench/division.py
-    threads                                    runtime/spark/calibration.py
+    threads, shard_threads                     runtime/spark/calibration.py
     front_per_row, front_per_pair              measure/bench/continuous.py, continuous_stream.py
     group_per_row, shard_per_row               measure/bench/continuous_stream.py
 
@@ -47,9 +47,10 @@ class Costs:
     compared_per_row: float = 0.8e-6
     #: a row of a partial that a task reads to keep the keys of its part
     divided_per_row: float = 0.06e-6
-    #: overhead of windows in threads of the driver, each of which starts without state and writes a file; also taken for
-    #: the shards of a front in threads, until a stream has shown its own
+    #: overhead of windows in threads of the driver, each of which starts without state and writes a file
     threads: float = 0.02
+    #: overhead of the shards of a front in threads of the driver, where they stay
+    shard_threads: float = 0.002
     #: least number of keys, in rows of a partial, from which all windows are divided by keys: smaller tables fit caches
     #: better, and merges for a window serve the next one, whereas each run of windows starts again
     many_keys: int = 65_536

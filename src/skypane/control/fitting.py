@@ -16,7 +16,9 @@ from skypane.types import BoolArray, ConfigError, FloatArray
 _TICK = 1e-9
 """Resolution of the clock, in seconds."""
 
-Move: TypeAlias = Literal["job", "exchange", "window", "front", "group", "shard", "comparison", "division", "threads"]
+Move: TypeAlias = Literal[
+    "job", "exchange", "window", "front", "group", "shard", "comparison", "division", "threads", "shard threads"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Timing:
 
 def fit(timings: Sequence[Timing], measured: str) -> Costs:
     """Return the costs fitted to these timings, which must cover all kinds; `measured` names where they were taken."""
-    job, threads = _fixed(timings, "job"), _fixed(timings, "threads")
+    fixed: tuple[Move, ...] = ("job", "threads", "shard threads")
+    job, threads, shard_threads = (_fixed(timings, move) for move in fixed)
     moves: tuple[Move, ...] = ("exchange", "window", "front", "group", "shard", "comparison", "division")
     exchange, window, front, group, shard, comparison, division = (
         _parts(timing for timing in timings if timing.move == move) for move in moves
@@ -53,6 +56,7 @@ def fit(timings: Sequence[Timing], measured: str) -> Costs:
         compared_per_row=comparison[1],
         divided_per_row=division[1],
         threads=threads,
+        shard_threads=shard_threads,
         measured=measured,
     )
 

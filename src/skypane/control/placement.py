@@ -124,7 +124,7 @@ def place_rows(due: DueRows, costs: Costs) -> Decision[PlacementChoice]:
     together = costs.job + (due.coming + due.stored) * costs.shard_per_row + taking + comparing / shards
     figures, in_threads = {"alone": alone, "together": together}, ""
     if due.threads > 1:
-        figures["threads"] = costs.threads + seconds_in_threads(due, costs, due.threads)
+        figures["threads"] = costs.shard_threads + seconds_in_threads(due, costs, due.threads)
         figures["threads"] += _moving(due, costs, due.threads)
         in_threads = f"{figures['threads'] * 1e3:.0f} ms in {due.threads} threads, "
     because = (

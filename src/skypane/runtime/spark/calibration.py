@@ -9,6 +9,8 @@ shard      points written for a shard and read again, few and many
 comparison windows that overlap, so that each row is compared for all of them at once, with few rows and with many
 division   partials of a table of sums, of which a task keeps its keys, with few rows and with many
 threads    windows answered in threads, less the same windows in the driver, in alternation
+shard      few rows added to a front of few rows whose shards are in threads, less the same to a whole front, in
+threads    alternation
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from skypane.operators.aggregates.constructors import count
 from skypane.operators.fronts.front import Front
 from skypane.operators.fronts.front_operator import FrontContents, NewPoints
 from skypane.operators.fronts.grouped_fronts import GroupedFronts
+from skypane.operators.fronts.resident_fronts import ResidentFront
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import WindowQuery
@@ -42,6 +45,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials, wlq
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
 from skypane.runtime.spark.engine.shard_stage import round_trip
+from skypane.runtime.spark.engine.shard_threads import ShardThreads
 from skypane.runtime.spark.machine.session import parallelism, threads
 from skypane.runtime.spark.versions import partitioned
 from skypane.types import FloatArray
@@ -56,6 +60,9 @@ WINDOWS = 20
 STORED = (1_000, 50_000)
 """Rows stored in a front."""
 COMING = 2_000
+SHARDS = 2
+FEW = 100
+"""Rows of a step in which next to nothing is compared."""
 OVERLAP = 5
 DIVIDED = (10_000, 400_000)
 """Rows of a partial of which a task keeps the keys of its part."""
@@ -97,6 +104,7 @@ def calibrate(
         *(_comparison(row_count, rounds) for row_count in merged),
         *(_division(row_count, rounds) for row_count in divided),
         Timing("threads", 1, 0, _threads(min(merged), rounds * 3)),
+        Timing("shard threads", 1, 0, _shard_threads(rounds * 3)),
     ]
     machine = machine_of(spark)
     return fit(timings, f"{machine.cores} cores, {machine.master}, {time.strftime('%Y-%m-%d')}, skypane calibrate")
@@ -190,6 +198,21 @@ def _front(row_count: int, rounds: int) -> Timing:
         front = Front.restore(stored, 2 * len(points))
         seconds.append(_seconds(lambda: front.step(coming, len(points))))  # noqa: B023 - called here and now
     return Timing("front", COMING, COMING * (row_count + COMING // 2), median(seconds[1:]))
+
+
+def _shard_threads(rounds: int) -> float:
+    """Return the seconds that threads add to a step of a front that stores few rows."""
+    points, times = _incomparable(min(STORED) + FEW * rounds), np.arange(min(STORED) + FEW * rounds)
+    whole = Front(points.shape[1], 2 * len(points))
+    whole.step(NewPoints(points, times, times).at(slice(min(STORED))), min(STORED))
+    resident = ResidentFront(whole.snapshot(), whole.window, ShardThreads().plan(SHARDS))
+    differences = []
+    for begin in range(min(STORED), len(points), FEW):
+        until = begin + FEW
+        coming = NewPoints(points, times, times).at(slice(begin, until))
+        seconds = [_seconds(lambda: front.step(coming, until)) for front in (whole, resident)]  # noqa: B023 - at once
+        differences.append(seconds[1] - seconds[0])
+    return median(differences)
 
 
 def _group(row_count: int, rounds: int) -> Timing:
