@@ -369,6 +369,7 @@ def main() -> None:
         "spark.executor.memory": "512m",
         "spark.driver.extraJavaOptions": java,
         "spark.executor.extraJavaOptions": f"{options()} {unverified}",
+        "spark.python.daemon.module": "tests.runtime.parent_of_workers",
         # Else a stream has two parents of Python workers, which differ in this alone.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         **inside_java(),

@@ -1,7 +1,8 @@
-"""Drivers that are forked from a process that has loaded what all of them need, which else takes a quarter of a start's CPU time.
+"""Drivers that are forked from a process that has loaded what all of them need, which else takes half of a start's CPU time.
 
 Run as a program, with the module of the drivers and the number of a socket as its arguments, it is that process: it forks, and
-waits for a driver, as it is requested, until nobody can request any more. What it has forked is a process group of its own.
+waits for a driver, as it is requested, until nobody can request any more. A driver leads a process group of its own. The
+parents of its Python workers come from the same process (parent_of_workers.py), and end as PySpark's own do.
 """
 
 from __future__ import annotations
@@ -9,15 +10,24 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
+
+import pandas as pd  # noqa: F401 - workers load it with the first rows
+import pyspark.daemon
+import pyspark.worker
+from tests.runtime.parent_of_workers import SOCKET
 
 from skypane import kernels
 
@@ -30,13 +40,15 @@ class Parent:
     """The process that drivers are forked from, which are of a `module` that has a function main()."""
 
     def __init__(self, module: str) -> None:
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._line, theirs = socket.socketpair()
+        self._folder = tempfile.mkdtemp(prefix="forks-")
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.runtime.forked", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+                env=os.environ | {"PYTHONPATH": path, SOCKET: f"{self._folder}/socket"},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -67,6 +79,7 @@ class Parent:
     def close(self) -> None:
         self._line.close()
         self._process.wait()
+        shutil.rmtree(self._folder)
 
 
 class Forked:
@@ -98,22 +111,32 @@ def main(module: str, line: int) -> None:
     kernels.warm()
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=line) as requests:
-        master = _serve(requests)
-    if master is not None:
-        sys.argv[1:] = [master]
-        drivers.main()
+    with socket.socket(fileno=line) as requests, socket.socket(socket.AF_UNIX) as workers:
+        workers.bind(os.environ[SOCKET])
+        workers.listen()
+        work = _serve(requests, workers, drivers.main)
+    if work is not None:
+        work()
 
 
-def _serve(requests: socket.socket) -> str | None:
-    """Do what is requested; return in a process that was forked, with the master of its Spark, and when all is done."""
+def _serve(requests: socket.socket, workers: socket.socket, drive: Callable[[], None]) -> Callable[[], None] | None:
+    """Do what is requested; return in a process that was forked, with what that has to do, and when all is done."""
     while True:
+        ready, _, _ = select.select([requests, workers], [], [])
+        if workers in ready:
+            line, _ = workers.accept()
+            if _is_orphan():
+                return partial(_be_parent_of_workers, line)
+            line.close()
+            continue
         content, files, _, _ = socket.recv_fds(requests, _MOST, 3)
         match json.loads(content or "[]"):
             case ["fork", master, temporary]:
                 if not (driver := os.fork()):
-                    _begin(files, temporary)
-                    return str(master)
+                    os.setsid()
+                    _take(files, os.environ | {"TMPDIR": temporary})
+                    sys.argv[1:] = [master]
+                    return drive
                 for file in files:
                     os.close(file)
                 response: int | None = driver
@@ -126,13 +149,32 @@ def _serve(requests: socket.socket) -> str | None:
             requests.send(json.dumps(response).encode())
 
 
-def _begin(files: list[int], temporary: str) -> None:
-    """Be a driver: lead a group of processes, and have standard files and a folder of its own."""
-    os.setsid()
+def _is_orphan() -> bool:
+    """Fork a process that nobody has to wait for; return whether this is it."""
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return False
+    if os.fork():
+        os._exit(0)
+    return True
+
+
+def _be_parent_of_workers(line: socket.socket) -> None:
+    """Be what Spark takes the program at the other end of the line for; that ends when the line does, with this process."""
+    _, files, _, _ = socket.recv_fds(line, 1, 3)
+    with line.makefile("rb") as content:
+        environment = json.load(content)
+    _take(files, environment)
+    pyspark.daemon.manager()
+
+
+def _take(files: list[int], environment: dict[str, str]) -> None:
+    """Have other standard files and another environment."""
     for standard, file in enumerate(files):
         os.dup2(file, standard)
         os.close(file)
-    os.environ["TMPDIR"] = temporary
+    os.environ.clear()
+    os.environ.update(environment)
     tempfile.tempdir = None  # Python reads TMPDIR once
 
 
