@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -144,6 +145,26 @@ def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame, preferen
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour", "slide": "20 minutes"}
     assert rows_of(sp.ask(df, preference)) == rows_of(sp.skyline(df, preference))
     assert rows_of(sp.ask(df, preference, **windowed)) == rows_of(sp.skyline(df, preference, **windowed))
+
+
+ASKED: dict[str, Callable[[Any], DataFrame]] = {
+    "skyline": lambda rows: sp.skyline(rows, PREFERENCE, by="label"),
+    "top_k": lambda rows: sp.top_k(rows, 3, "x - y", time="time", window="1 hour"),
+    "k_dominant": lambda rows: sp.k_dominant(rows, 1, PREFERENCE),
+    "top_delta": lambda rows: sp.top_delta(rows, 2, PREFERENCE),
+    "aggregate": lambda rows: sp.aggregate(rows, by="label", n=sp.count("*"), middle=sp.median("x")),
+    "ask": lambda rows: sp.ask(rows, Counts("label"), time="time", window="1 hour"),
+    "skyline_history": lambda rows: sp.skyline_history(rows, PREFERENCE, time="time", window="10 minutes"),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
+def test_a_pandas_on_spark_frame_is_queried_without_its_index(df: DataFrame, ask: Callable[[Any], DataFrame]):
+    frame = df.withColumn("place", sf.monotonically_increasing_id()).pandas_api(index_col="place")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = ask(frame)
+    assert rows_of(answer) == rows_of(ask(df))
 
 
 def test_a_user_defined_query_has_its_own_partials_and_answers(df: DataFrame):

@@ -33,6 +33,7 @@ from skypane.runtime.spark.arguments import (
     workers_of,
 )
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.pandas_frames import Static, as_spark
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import Duration
 from skypane.windows import Windows
@@ -41,7 +42,7 @@ _STREAM = "sp.stream(rows, sp.Skyline(...), time=..., window=..., checkpoint=...
 
 
 def skyline(
-    rows: DataFrame,
+    rows: Static,
     preference: Preference | str,
     *,
     by: Columns = (),
@@ -63,7 +64,7 @@ def skyline(
 
 
 def top_k(
-    rows: DataFrame,
+    rows: Static,
     k: int,
     score: Score | ColumnLike,
     *,
@@ -88,7 +89,7 @@ def top_k(
 
 
 def k_dominant(
-    rows: DataFrame,
+    rows: Static,
     k: int,
     preference: Preference | str,
     *,
@@ -107,7 +108,7 @@ def k_dominant(
 
 
 def top_delta(
-    rows: DataFrame,
+    rows: Static,
     delta: int,
     preference: Preference | str,
     *,
@@ -126,7 +127,7 @@ def top_delta(
 
 
 def aggregate(
-    rows: DataFrame,
+    rows: Static,
     *,
     by: Columns = (),
     time: ColumnLike | None = None,
@@ -157,7 +158,7 @@ def aggregate(
 
 
 def ask(
-    rows: DataFrame,
+    rows: Static,
     query: Query | Preference | str,
     *,
     time: ColumnLike | None = None,
@@ -171,6 +172,7 @@ def ask(
     Without `time` and `window` the query runs over all rows. With both it runs over each window, and the answers begin
     with the columns window_start and window_end.
 
+    rows     a Spark DataFrame, or a pandas-on-Spark one, whose index is left out
     time     event-time column, a timestamp
     window   length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
     slide    distance between the starts of consecutive windows; defaults to the window's length
@@ -178,16 +180,17 @@ def ask(
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
-    schema = rows_schema(rows, streaming=False, other=_STREAM)
+    frame: DataFrame = as_spark(rows)
+    schema = rows_schema(frame, streaming=False, other=_STREAM)
     asked = query_of(query)
     asked.validate(schema)
     batch.check_invalid(invalid)
     if time is None and window is None and slide is None:
-        return batch.whole(rows, schema, asked, invalid)
+        return batch.whole(frame, schema, asked, invalid)
     check_needed({"time": time, "window": window})
     plan = Plan(asked, windows_of(window or "", slide), column_name(time, "time"))
     plan.validate(schema)
-    return batch.windowed(rows, schema, plan, invalid)
+    return batch.windowed(frame, schema, plan, invalid)
 
 
 def stream(

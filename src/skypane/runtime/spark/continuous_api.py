@@ -16,6 +16,7 @@ from skypane.runtime.spark.amend import Amend
 from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema, workers_of
 from skypane.runtime.spark.batch import Invalid
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.pandas_frames import Static, as_spark
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import ConfigError, Duration, Length, Micros, micros
 from skypane.windows import Windows
@@ -86,7 +87,7 @@ def continuous_skyline(
 
 
 def skyline_history(
-    rows: DataFrame,
+    rows: Static,
     preference: Preference | str,
     *,
     time: ColumnLike | None = None,
@@ -106,12 +107,13 @@ def skyline_history(
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
-    schema = rows_schema(rows, streaming=False, other=_STREAM)
+    frame: DataFrame = as_spark(rows)
+    schema = rows_schema(frame, streaming=False, other=_STREAM)
     check_needed({"time": time, "window": window})
     query = _query(preference, time, window, by)
     plan = ContinuousPlan(query=query, windows=_spans(query.window, None), time=query.time)
     plan.validate(schema)
-    return front_history.of(rows, schema, plan, invalid)
+    return front_history.of(frame, schema, plan, invalid)
 
 
 def _query(
