@@ -56,10 +56,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda entry_point: entry_point.__name__)
 def test_entry_points_use_the_same_names_for_the_same_arguments(entry_point: Any):
-    """Same name, same meaning: annotation and default too, except that a stream needs what a batch may leave out."""
+    """Same name, same meaning: annotation and default too, except the rows, and that a stream needs what a batch may leave out."""
     parameters = inspect.signature(entry_point).parameters
     for name, parameter in inspect.signature(sp.ask).parameters.items():
-        if name not in parameters or name == "query":
+        if name not in parameters or name in {"query", "rows"}:
             continue
         assert (parameters[name].annotation, parameters[name].default) == (parameter.annotation, parameter.default)
     assert set(inspect.signature(sp.ask).parameters) - {"query"} <= set(parameters) | {"invalid"}
