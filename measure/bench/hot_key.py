@@ -44,10 +44,10 @@ QUERIES: Final[dict[str, Query]] = {
     "top 10": sp.TopK(10, "x", by="key"),
     "skyline, 2 criteria": sp.Skyline("x MIN, y MIN", by="key"),
     "count_distinct": sp.Aggregate("key", n=sp.count_distinct("user")),
-    "collect": sp.Aggregate("key", all=sp.collect("x", order="at")),
+    "collect_list": sp.Aggregate("key", all=sp.collect_list("x", order="at")),
     "in_order": sp.Aggregate("key", n=sp.in_order(rises, "x", returns=pa.float64(), order="at")),
 }
-UNBOUNDED: Final = ("count_distinct", "collect", "in_order")
+UNBOUNDED: Final = ("count_distinct", "collect_list", "in_order")
 """Functions whose states hold all values of a key."""
 IN_PARTS: Final = "in parts"
 

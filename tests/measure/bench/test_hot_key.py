@@ -57,7 +57,7 @@ def test_each_way_gives_the_answer_of_all_rows(rows: pa.Table, name: str, way: s
     assert len(found.rows) == len(found.lifting) == len(found.merging) == len(found.merged) == n
 
 
-@pytest.mark.parametrize("name", ["count, sum", "collect"])
+@pytest.mark.parametrize("name", ["count, sum", "collect_list"])
 def test_so_it_does_beyond_the_rows_that_are_lifted_at_once(name: str):
     case = Case(2 * LARGE, 500, SLIDE, hot=0.9)
     rows, query = window_of(case), QUERIES[name]
@@ -93,7 +93,7 @@ def test_tables_have_a_cell_for_each_column():
     case = cases(2_000)[1]
     rows = window_of(case)
     assert len(rows_line(case, rows, 4)) == len(ROWS_HEAD)
-    assert len(hot_key.seconds_line("collect", case, rows, (2, 3), 1)) == len(seconds_head((2, 3)))
+    assert len(hot_key.seconds_line("collect_list", case, rows, (2, 3), 1)) == len(seconds_head((2, 3)))
 
 
 def test_a_quick_run_records_nothing(
