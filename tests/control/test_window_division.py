@@ -202,9 +202,9 @@ def test_windows_without_overlap_go_to_the_task_with_the_least_work():
     decision = chosen(DueRuns(sizes), costs, due_of(sizes, 3, 0), fixed_division(sizes, 3))
     assert decision.figures["best"] == pytest.approx(0.8)
     assert min(longest(one, DueRuns(sizes), costs) for one in every_division(8, 3, keys=False)) == pytest.approx(0.8)
-    assert sorted(sum(rows[piece.begin] for piece in task) for task in bundled(
-        [Piece(at, at + 1) for at in range(8)], DueRuns(sizes), costs, 3
-    ).tasks) == [8, 8, 8]  # fmt: skip
+    division = bundled([Piece(at, at + 1) for at in range(8)], DueRuns(sizes), costs, 3)
+    assert_complete(division, 8)
+    assert [sum(sum(rows[one.begin : one.end]) for one in task) for task in division.tasks] == [8, 8, 8]
 
 
 def test_fixed_runs_until_a_run_has_been_measured():
