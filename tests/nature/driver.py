@@ -6,10 +6,14 @@ It is forked from a process that has loaded all there is to load, since a start 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from tests import stacks
@@ -49,16 +53,48 @@ def live(connection: Connection, master: str, log: Path) -> None:
     spark = session(master, "skypane-nature", conf(master))
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     kernels.warm()
+    interrupts = Interrupts()
     connection.send((UP, None))
     while (task := connection.recv()) is not None:
         during = "while the job was made: "
         try:
-            job = SCENARIOS[task.scenario].job(spark, task)
-            during = ""
-            connection.send(_run(job, task, connection))
+            with interrupts.raised():
+                job = SCENARIOS[task.scenario].job(spark, task)
+                during = ""
+                ended = _run(job, task, connection)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the campaign judges it
+            interrupts.hold()
             sys.excepthook(*sys.exc_info())
-            connection.send((FAILED, (_is_refusal(error), f"{during}{type(error).__name__}: {error}")))
+            ended = FAILED, (_is_refusal(error), f"{during}{type(error).__name__}: {error}")
+        connection.send(ended)
+
+
+class Interrupts:
+    """Ctrl-C, which a driver raises only while it runs a stream: else it would end the driver, or cut a request in two."""
+
+    def __init__(self) -> None:
+        self._usual = signal.getsignal(signal.SIGINT)
+        self._came = False
+        self.hold()
+
+    def hold(self) -> None:
+        """Keep an interrupt for the next stream from now on."""
+        signal.signal(signal.SIGINT, self._note)
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """Handle interrupts as a program does in the context; raise one that has come before it."""
+        signal.signal(signal.SIGINT, self._usual)
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
+        try:
+            yield
+        finally:
+            self.hold()
+
+    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        self._came = True
 
 
 def conf(master: str) -> dict[str, str]:

@@ -84,6 +84,7 @@ class Driver:
         silence = Silence(self.python)
         while (received := self.received()) is None:
             if not self.is_there:
+                self.is_running = False
                 return FAILED, (False, "it has died")
             self.bear(silence)
             meanwhile()

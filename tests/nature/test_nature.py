@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from tests.nature.driver import ROOT
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import Tally
+
+PATHS = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
 
 
 def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
@@ -29,10 +32,7 @@ def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, T
         str(logs),
         *chosen,
     ]
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | PATHS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
     tallies = json.loads((logs / "tally.json").read_text())
     return {name: Tally.from_json(value) for name, value in tallies.items()}
@@ -44,6 +44,39 @@ def test_a_stream_survives_kills(tmp_path: Path):
     assert tallies.kills >= 2
     assert tallies.streams == 1
     assert tallies.batches > 0
+
+
+HUNG = """
+import sys
+from pathlib import Path
+from tests.nature.driver import UP
+from tests.nature.nursery import HungError, Nursery
+from tests.nature.scenarios import LOCAL
+from tests.nature.silence import Silence
+
+nursery = Nursery(Path(sys.argv[1]), {})
+driver = nursery.take(LOCAL)
+try:
+    assert driver.wait(lambda: None)[0] == UP
+    driver.bear(Silence(driver.python), patience=-1)
+except HungError as error:
+    print(error)
+finally:
+    driver.end()
+    nursery.close()
+"""
+
+
+@pytest.mark.slow
+def test_a_hung_driver_is_named_with_the_stacks_of_its_threads(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, capture_output=True, text=True, check=True
+    )  # fmt: skip
+    found = re.fullmatch(r"a driver has sent nothing for 0 s, in which .* for a core: (.*\.threads)\n", done.stdout)
+    assert found is not None, done.stdout
+    written = Path(found[1]).read_text()
+    assert "in live" in written
+    assert "JNI global refs" in written
 
 
 @pytest.mark.slow

@@ -4,6 +4,10 @@ Spark stops a query by interrupting the thread that runs its batch, at any point
 batch is running. A batch that Spark begins after that is abandoned before it does anything, and the next start repeats
 it. A batch that is interrupted nevertheless fails in the middle of its work, which is not a failure of the query: it
 ends as an interrupted batch of Spark's own does, with an error in whose text Spark finds its interrupt.
+
+Py4J answers Java only if a callback returns or raises an Exception. SystemExit, KeyboardInterrupt, asyncio.CancelledError
+and others that are not an Exception would end the thread of the callback, and Java would wait for its answer forever.
+They therefore fail the batch as other errors do.
 """
 
 from __future__ import annotations
@@ -107,7 +111,7 @@ class BatchLifecycle:
         self._thread, self._batch_id = get_ident(), batch_id
         try:
             self._process(rows, batch_id)
-        except BaseException as error:  # Java waits forever for the answer to a call that ends otherwise
+        except BaseException as error:  # not only Exception: see above
             if self._stopped():
                 log.info("batch %d was stopped by %r", batch_id, error)
                 raise _abandoned(batch_id) from None
