@@ -38,6 +38,7 @@ CASES: Final = (
     (8, 25_000, 20_000),
     (8, 100_000, 20_000),
     (8, 100_000, 100_000),
+    (8, 100_000, 400_000),
 )
 """Criteria, points in the window, arrivals of a step."""
 NOISE: Final = 0.25
