@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.dividing_driver import LAST, dividing_job
+from tests.runtime.driver import Task, assert_killed
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.window_costs import LearnedWindows
 from skypane.control.window_division import Division, Piece, WindowDivision, WindowsToDivide
+from skypane.plan import Plan
 from skypane.policy import Decision
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
@@ -81,6 +84,7 @@ def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
     assert len({str(value) for value in decided}) > 1, decided
     assert any(value["parts"] > 1 for value in decided)
     assert "spark" in {metrics.wlq_where for metrics in seen}
+    assert isinstance(first.settings.plan, Plan)
     found, wanted = parquet_rows(tmp_path / "out"), answers(first.settings.plan, batches)
     assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.select(found.column_names).to_pylist()))
 
@@ -99,5 +103,23 @@ def test_a_stream_divides_windows_by_what_its_runs_took_and_continues_so(spark: 
     write_batches(tmp_path / "in", batches[7:], first=7)
     again = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
     assert all(decision.figures for decision in again)
+    assert isinstance(job.settings.plan, Plan)
     found, wanted = parquet_rows(tmp_path / "out"), answers(job.settings.plan, batches)
+    assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.to_pylist()))
+
+
+@pytest.mark.slow
+def test_a_kill_keeps_what_runs_took(spark: SparkSession, tmp_path: Path):
+    batches = late_rows(14, batches=8)
+    write_batches(tmp_path / "in", batches)
+    assert_killed("tests.runtime.dividing_driver", tmp_path)
+    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    assert manifest.batch_id == LAST
+    assert manifest.control["windows"]["runs"] > 0
+    job = dividing_job(spark, tmp_path)
+    decided = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
+    assert decided
+    assert all(decision.figures for decision in decided)
+    found, wanted = parquet_rows(tmp_path / "out"), answers(Task(str(tmp_path)).plan, batches)
     assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.to_pylist()))
