@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -76,11 +76,18 @@ def begun(master: str) -> SparkSession:
 
     That takes a new Python worker four seconds of a core: all of them at once would be what is measured, on few cores.
     """
+    spark = started(master)
+    spark.range(0, 1000, 1, 4 * MOST).mapInArrow(_loaded, "id long").count()
+    return spark
+
+
+def started(master: str, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """Return a session whose executors find the queries of the experiments."""
     root = Path(__file__).resolve().parents[2]
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(root / "src"), str(root)]
     )  # executors inherit it, and use it to find the query
-    spark = session(
+    return session(
         master,
         "skypane-elastic",
         {
@@ -88,11 +95,9 @@ def begun(master: str) -> SparkSession:
             "spark.driver.memory": "1g",
             "spark.network.timeout": "900s",
             "spark.python.authenticate.socketTimeout": "300s",
+            **(conf or {}),
         },
     )
-
-    spark.range(0, 1000, 1, 4 * MOST).mapInArrow(_loaded, "id long").count()
-    return spark
 
 
 def _loaded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from measure.admission import stated_simulated
+from measure.admission import stated, stated_simulated
 from measure.admission.acceptance import Scale, run, table
 from measure.admission.verdict import verdict
+from tests.reporting import made
 
 from skypane.control.admission import MetaData
 
@@ -55,3 +56,28 @@ def test_a_stated_rate_has_its_readers_before_its_rows_in_virtual_time():
     )
     assert share > 0.9
     assert without < 0.1
+
+
+def test_what_a_run_on_a_cluster_comes_to():
+    """Batches of 2 s begin at 100, 102, ...; the change is at 106: three tasks from 104 on, three executors from 105 on."""
+    seen = [
+        made.batch(
+            started_at=100.0 + 2 * at,
+            seconds={"total": 1.0},
+            rows=2 * tasks,
+            task_rows=(2,) * tasks,
+            workers={"plq": tasks},
+        )
+        for at, tasks in enumerate((4, 1, 3, 3))
+    ]
+    written = np.array([100.0] * 16 + [106.0, 106.0, 106.5, 106.5, 107.0, 107.0, 108.0, 109.0])
+    one = stated.Way(
+        100.0, 106.0, 110.0, seen, written, [(50.0, np.inf), (50.0, 103.0), (90.0, np.inf), (105.0, np.inf)]
+    )
+    assert (one.decided(), one.used(), one.granted()) == (-2.0, -2.0, -16.0)
+    assert one.waits.tolist() == [1.0, 1.0, 0.5, 0.5, 0.0, 0.0, 2.0, 1.0], (
+        "the last two were not read: they wait until the end"
+    )
+    assert one.worker_seconds == 2 * (4 + 1 + 3) + 4 * 3
+    assert one.executor_seconds == 10 + 3 + 10 + 5
+    assert [one.executors_at(at) for at in (102.0, 104.0, 106.0)] == [3, 2, 3]
