@@ -7,6 +7,7 @@ in which -0.0 is 0.0 and NaN is NaN. Nested values are the same if they print th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,10 @@ def _rows_differ(wanted: Rows, found: pa.Table) -> str | None:
     if not found.num_rows:
         return f"no rows, of {len(wanted.starts)} wanted" if len(wanted.starts) else None
     plain_found = found.drop_columns([START, END]).append_column(START, pa.array(starts_of(found)))
-    if not wanted.ordered:
+    if wanted.groups is None:
         stamped, plain_found = _sorted(stamped), _sorted(plain_found)
+    else:
+        stamped, plain_found = _by_group(stamped, wanted.groups), _by_group(plain_found, wanted.groups)
     if _same_bits(stamped, plain_found):
         return None
     return _difference_text(_ids(stamped), _ids(plain_found))
@@ -62,6 +65,12 @@ def _rows_differ(wanted: Rows, found: pa.Table) -> str | None:
 
 def _sorted(rows: pa.Table) -> pa.Table:
     return rows.sort_by([(START, "ascending"), (ID, "ascending")])
+
+
+def _by_group(rows: pa.Table, groups: Sequence[str]) -> pa.Table:
+    """Return the rows window by window and group by group; those of a group stay in their order."""
+    keys = list(zip(*(map(repr, rows.column(name).to_pylist()) for name in (START, *groups)), strict=True))
+    return rows.take(pa.array(sorted(range(len(keys)), key=keys.__getitem__), pa.int64()))
 
 
 def _ids(rows: pa.Table) -> list[tuple[int, int]]:

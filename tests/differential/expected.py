@@ -16,11 +16,15 @@ from tests.differential.definition.windows import members, times, usable
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of the answers: `starts` (m,) says of which window each is; where they are `ordered`, so they must come."""
+    """Rows of the answers: `starts` (m,) says of which window each is.
+
+    groups  columns of the groups whose rows must come in this order, whichever group comes first: workers may share a
+            window by them; None: rows may come in any order
+    """
 
     starts: IntArray
     rows: pa.Table
-    ordered: bool
+    groups: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def expected(case: Case, rows: pa.Table | None = None) -> Expected:
     answers = [(start, choose(mine)) for start, mine in found]
     indices = [row for _, answer in answers for row in answer]
     starts = np.repeat(np.array([start for start, _ in answers], np.int64), [len(answer) for _, answer in answers])
-    return Rows(starts, rows.take(pa.array(indices, pa.int64())), isinstance(case.spec, TopK))
+    return Rows(starts, rows.take(pa.array(indices, pa.int64())), case.spec.by if isinstance(case.spec, TopK) else None)
 
 
 def _values(spec: Aggregate, rows: pa.Table, found: list[tuple[int, IntArray]]) -> Values | Refused:

@@ -30,7 +30,8 @@ class TopK(Query):
     Ties for the last places are broken by content, column by column in ascending order (nulls last), never by position:
     the answer does not depend on how rows were split, ordered or retried. A row whose score is NaN ranks behind all
     others, and is in the answer only if its group has fewer than k better rows. lower sorts groups in ascending order
-    of their columns, and the rows of a group by score, then by content.
+    of their columns, and the rows of a group by score, then by content; where tasks share a window by its groups, each
+    answers its own groups in this order.
     """
 
     k: int

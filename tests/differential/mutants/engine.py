@@ -70,8 +70,8 @@ ENGINE: Final = (
     _on_spark(
         "part-and-run",
         "runtime/spark/engine/wlq.py",
-        "run, part = divmod(number, self.parts)",
-        "run, part = number // self.parts, 0",
+        "query.part_of(load(ref), piece.part, piece.parts)",
+        "query.part_of(load(ref), 0, piece.parts)",
         "of the keys that workers divide all answer the same",
         ("aggregate",),
     ),
