@@ -216,8 +216,8 @@ class WindowedProgram:
     def _division(
         self, batch: MicroBatch, tasks: list[wlq.RefTask], due: DueWindows, place: PlacementChoice
     ) -> Decision[Division] | None:
-        """Return how windows are divided among tasks; None if the driver answers them."""
-        if place.where == "driver":
+        """Return how windows are divided among tasks; None if the driver answers them, or if there are none."""
+        if place.where == "driver" or not tasks:
             return None
         steering = batch.steering
         known = WindowsToDivide(wlq.sizes_of(tasks), due, place, steering.costs.value)
