@@ -16,16 +16,17 @@ import skypane.control
 from skypane.control.admission import Admission, MetaData, PeriodObservation
 from skypane.control.admission.readers import Backlog, ReaderBatch, Readers
 from skypane.control.cost_learning import CostLearning
+from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.interval import StageSamples
 from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Threshold
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange
-from skypane.control.measurements import BatchMeasurements, RunWork, TaskWork
+from skypane.control.measurements import BatchMeasurements, PieceWork, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
-from skypane.control.placement import DueRows, DueWindows, Place
+from skypane.control.placement import DueRows, DueWindows, Place, PlacementChoice
 from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.control.splitting import (
     POLICIES,
@@ -38,6 +39,8 @@ from skypane.control.splitting import (
     TupleRoundRobin,
     UpcomingBatch,
 )
+from skypane.control.window_division import WindowDivision, WindowsToDivide
+from skypane.control.window_work import DueRuns, WindowSize
 from skypane.policy import Decision, Policy
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, Readiness, Watermark
 from skypane.snapshots import JsonState
@@ -78,6 +81,24 @@ BATCHES = [
     BatchMeasurements(LIFTED, 3.0, 1.0, exchanged=True, lift_seconds=9.0, due=DueRows(10**5, 10**6, 4)),
 ]
 
+SIZES = tuple(WindowSize(rows, rows // 2) for rows in (90_000, 10, 10, 400, 5_000))
+RUNS = [
+    BatchMeasurements((), 0.6, 1.0, exchanged=False, pieces=tuple(
+        PieceWork(begin, end, part, DueRuns(SIZES).work(begin, end, parts), busy) for part in range(parts)
+    ))
+    for begin, end, parts, busy in ((0, 1, 1, 0.9), (1, 5, 1, 0.1), (0, 2, 3, 0.4), (0, 5, 1, 0.0))
+]  # fmt: skip
+TO_DIVIDE = [
+    WindowsToDivide(
+        SIZES[:count],
+        DueWindows(count, 1_000, 2, 3, keys),
+        PlacementChoice("spark", min(3, count), parts),
+        DEFAULT_COSTS,
+    )
+    for count in (1, 2, 5)
+    for keys, parts in ((0, 1), (400, 2))
+]
+
 ARRIVALS = [
     PaneArrivals.none(),
     *(PaneArrivals.of_times(times, Windows(10, 10)) for times in ([1, 12, 25], [30, 4], [55, 5_000], [60, 2], [10**9])),
@@ -113,6 +134,7 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         ],
     ),
     CostLearning: (CostLearning(), BATCHES, [None]),
+    WindowDivision: (WindowDivision(), [*BATCHES, *RUNS], TO_DIVIDE),
     Elastic: (
         Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle_timeout=2, catch_up="1 second"),
         [StageSamples(None, None), StageSamples(CALM, None, 100), StageSamples(OVERLOADED, CALM, 400, 5_000, 3, 2, 1)],

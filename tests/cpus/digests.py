@@ -22,9 +22,13 @@ from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.elasticity.fuzzy import AS_RUN, PROMPT, FuzzyController
 from skypane.control.exchange import DEFAULT_GROWTH
 from skypane.control.fitting import Timing, fit
+from skypane.control.measurements import BatchMeasurements, PieceWork
 from skypane.control.monitoring import SamplingPeriod
+from skypane.control.placement import DueWindows, PlacementChoice
 from skypane.control.predictions import ExpectedBatch, SourceFigures, SourceSpread, SplittingOption, predict
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, SplittingSample, UpcomingBatch
+from skypane.control.window_division import WindowDivision, WindowsToDivide
+from skypane.control.window_work import DueRuns, WindowSize
 from skypane.kernels.batch_skyline import skyline_indices
 from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.kdominance import dominance_factors, k_dominant_indices, top_delta_indices
@@ -76,6 +80,7 @@ def elasticity(rng: np.random.Generator) -> Parts:
 def timings(rng: np.random.Generator) -> Iterator[Timing]:
     yield Timing("job", 1, 0, rng.random())
     yield Timing("threads", 1, 0, rng.random())
+    yield Timing("shard threads", 1, 0, rng.random())
     for move in ("exchange", "window", "front", "group", "shard", "comparison", "division"):
         for rows in (1_000, 10_000, 100_000):
             yield Timing(move, 3, rows, 0.01 * rng.random() + rows * 1e-6 * rng.random())
@@ -90,6 +95,23 @@ def splitting(rng: np.random.Generator) -> Parts:
             state = policy.observe(state, SplittingSample(period, sizes))
             state, decision = policy.decide(state, UpcomingBatch({number: int(rng.integers(1, 9_000))}, 4))
             yield decision.value, decision.figures
+
+
+def division(rng: np.random.Generator) -> Parts:
+    policy = WindowDivision()
+    state = policy.init()
+    for _ in range(100):
+        sizes = tuple(WindowSize(rows, rows // 3) for rows in rng.integers(1, 100_000, 12).tolist())
+        due = DueWindows(12, 1_000_000, 3, 4, keys=int(rng.integers(0, 2)))
+        state, decision = policy.decide(state, WindowsToDivide(sizes, due, PlacementChoice("spark", 4), DEFAULT_COSTS))
+        yield decision.value, decision.figures
+        work = (DueRuns(sizes).work(one.begin, one.end, one.parts) for one in decision.value.pieces)
+        pieces = tuple(
+            PieceWork(one.begin, one.end, one.part, counts, rng.random())
+            for one, counts in zip(decision.value.pieces, work, strict=True)
+        )
+        state = policy.observe(state, BatchMeasurements((), 0.1, 1.0, exchanged=False, pieces=pieces))
+        yield policy.snapshot(state)
 
 
 def progress(rng: np.random.Generator) -> Parts:
@@ -199,7 +221,7 @@ def multiway(rng: np.random.Generator) -> Parts:
 
 PARTS: dict[str, Callable[[np.random.Generator], Parts]] = {
     part.__name__: part
-    for part in (fuzzy, elasticity, splitting, progress, preference, queries, aggregates, kernels, multiway)
+    for part in (fuzzy, elasticity, splitting, division, progress, preference, queries, aggregates, kernels, multiway)
 }
 
 
