@@ -263,9 +263,9 @@ def together(windows: Sequence[tuple[float, ...]], overhead: Overhead) -> float:
 
     The last round runs in tasks, or in the driver, one window after the other.
     """
-    *before, last = (max(seconds) for seconds in zip(*windows, strict=True))
-    start: float = overhead.first + overhead.again * (len(before) - 1) + sum(before)
-    return start + min(overhead.again + last, sum(rounds[-1] for rounds in windows))
+    slowest: list[float] = [max(seconds) for seconds in zip(*windows, strict=True)]
+    before = overhead.first + overhead.again * (len(slowest) - 2) + sum(slowest[:-1])
+    return before + min(overhead.again + slowest[-1], sum(rounds[-1] for rounds in windows))
 
 
 def merging(windows: Sequence[Window], tasks: int, overhead: Overhead) -> dict[str, float]:
@@ -316,14 +316,23 @@ HEAD: Final = (
 )
 
 
+def verdict(case: Case, sizes: Mapping[int, Measured], *, kept: bool) -> str:
+    """Return the rows a pane from which MERGE pays, for each overhead."""
+    found = [{rows: pays(case, one, overhead, kept=kept) for rows, one in sizes.items()} for overhead in OVERHEADS]
+    return ", ".join(map(from_size, found))
+
+
 def line(case: Case, sizes: Mapping[int, Measured]) -> list[str]:
-    """Return a line of the table; its seconds are those of the largest panes."""
+    """Return a line of the table; its seconds are those of the largest panes, without overhead."""
     rows, largest = max(sizes.items())
     windows = largest.windows[: case.windows]
     ways = merging(windows, case.tasks, OVERHEADS[0])
     pairs = ways.pop("pairs")
     sets = min(ways, key=lambda way: ways[way])
-    tasks = max(window.task for window in windows), alone(windows, OVERHEADS[0])
+    tasks = max(window.task for window in windows), max(window.whole for window in windows)
+    continued, task, whole, two, two_by_two = (
+        f"{seconds * 1e3:.1f}" for seconds in (largest.continued[case.windows], *tasks, ways[sets], pairs)
+    )
     return [
         case.subject,
         f"{case.panes}",
@@ -331,16 +340,13 @@ def line(case: Case, sizes: Mapping[int, Measured]) -> list[str]:
         f"{case.workers}",
         f"{rows:,}",
         f"{largest.rows:,}",
-        *(f"{seconds * 1e3:.1f}" for seconds in (largest.continued[case.windows], *tasks)),
-        f"{ways[sets] * 1e3:.1f} ({sets})",
-        f"{pairs * 1e3:.1f}",
-        *(
-            ", ".join(
-                from_size({size: pays(case, one, overhead, kept=kept) for size, one in sizes.items()})
-                for overhead in OVERHEADS
-            )
-            for kept in (False, True)
-        ),
+        continued,
+        task,
+        whole,
+        f"{two} ({sets})",
+        two_by_two,
+        verdict(case, sizes, kept=False),
+        verdict(case, sizes, kept=True),
     ]
 
 
