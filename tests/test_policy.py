@@ -23,6 +23,7 @@ from skypane.control.elasticity.options import Elasticity, Fuzzy, Model, Thresho
 from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange
+from skypane.control.executor_count import ExecutorCount, ExecutorNeed
 from skypane.control.measurements import BatchMeasurements, PieceWork, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
@@ -153,6 +154,16 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         Readers(max_readers=5, idle_timeout=2, history=8),
         [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
         [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
+    ),
+    ExecutorCount: (
+        ExecutorCount(),
+        [None],
+        [
+            ExecutorNeed(1, 1, 4, 1.0),
+            ExecutorNeed(9, 2, 1, 5.0),
+            ExecutorNeed(4, 1, 4, 30.0),
+            ExecutorNeed(2, 1, 0, 7.0),
+        ],
     ),
 }
 

@@ -18,8 +18,9 @@ PAGES = frozenset({
 OTHERS = frozenset({
     "bench-aggregates.md", "bench-continuous.md", "bench-kernels.md", "bench-streaming.md", "progress-yardstick.md",
     "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
+    "clusters.md", "scale.md",
 })  # fmt: skip
-"""Pages of figures and names; and those that are lists of promises and their tests themselves."""
+"""Pages of figures, names and commands; and those that are lists of promises and their tests themselves."""
 
 HEAD = re.compile(r"## \[[^\]]+\]\(([^)]+)\)")
 ROW = re.compile(r"\| (?P<promise>.+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")

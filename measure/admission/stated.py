@@ -1,12 +1,13 @@
 """Workers for a rate that goes x10 at a stated instant, on a cluster of executors: with the statement, and reacting only.
 
-    python -m measure.admission.stated [--docs docs] [--executors fixed|dynamic] [--before 45] [--after 45]
+    python -m measure.admission.stated [--docs docs] [--executors fixed|dynamic|follow] [--before 45] [--after 45]
 
 Growing files are read by a stream on Spark's local-cluster, whose executors are processes of one core each. Once the query
 runs, the list of its inputs is written again with "x10 at ..." of the wall clock, and files grow ten times as fast from
 that instant on. The other run has the same rows and policies, and no statement. The work of each row is to wait 20 ms for
 a service (service.py), so that four workers are four workers on any machine; sockets, rows, tasks, executors and
-batches are real. With `--executors dynamic` Spark's dynamic allocation adds and removes executors.
+batches are real. With `--executors dynamic` Spark's dynamic allocation adds and removes executors, with `follow` the stream
+requests them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import math
 import os
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -31,6 +31,7 @@ from pyspark.sql import functions as sf
 
 import skypane as sp
 from measure.admission.load import TICK, Feed, Load, files
+from measure.elastic.executor_times import executor_times
 from measure.elastic.runs import started
 from measure.elastic.service import SECONDS, Asked, service
 from measure.tables import markdown_table, replace_between
@@ -61,6 +62,7 @@ DYNAMIC: Final = dict(FOLLOWING) | {
     "spark.dynamicAllocation.executorIdleTimeout": "3s",
     "spark.dynamicAllocation.shuffleTracking.timeout": "3s",
 }
+_FOLLOW: Final[dict[str, Literal["follow"]]] = {"follow": "follow"}
 CONF: Final = {
     "spark.ui.enabled": "true",  # the status page tells when executors came and went
     "spark.ui.port": "0",
@@ -141,8 +143,17 @@ class Way:
         ]  # fmt: skip
 
 
-def run(spark: SparkSession, folder: Path, port: int, before: float, after: float, *, stated: bool) -> Way:
-    """Let files grow, at x10 from `before` seconds on; return what became of the batches."""
+def run(
+    spark: SparkSession,
+    folder: Path,
+    port: int,
+    times: tuple[float, float],
+    *,
+    stated: bool,
+    executors: Literal["follow"] | None,
+) -> Way:
+    """Let files grow, at x10 after the first of both times in seconds; return what became of the batches."""
+    before, after = times
     (folder / "in").mkdir(parents=True)
     seen: list[sp.BatchMetrics] = []
     written: list[float] = []
@@ -150,7 +161,7 @@ def run(spark: SparkSession, folder: Path, port: int, before: float, after: floa
     for feed in feeds:
         feed.tick(0.0, 1 / (feed.rate * TICK))
     listed(folder, {})
-    handle = job(spark, folder, port).start(on_batch=seen.append)
+    handle = job(spark, folder, port, executors).start(on_batch=seen.append)
     until(lambda: bool(seen), PATIENCE, "the query does not start")
     begin = time.time()
     instant = float(math.ceil(begin + before))
@@ -161,7 +172,7 @@ def run(spark: SparkSession, folder: Path, port: int, before: float, after: floa
     load.run(seconds)
     until(lambda: sum(batch.rows for batch in seen) >= len(written), after, "")
     handle.stop(timeout=1)
-    return Way(begin, instant, begin + seconds, seen, np.array(written), executors(spark))
+    return Way(begin, instant, begin + seconds, seen, np.array(written), executor_times(spark))
 
 
 def grown(folder: Path, written: list[float]) -> list[Feed]:
@@ -185,7 +196,7 @@ def listed(folder: Path, meta: dict[str, str]) -> None:
     draft.rename(folder / "inputs.json")
 
 
-def job(spark: SparkSession, folder: Path, port: int) -> sp.Job:
+def job(spark: SparkSession, folder: Path, port: int, executors: Literal["follow"] | None) -> sp.Job:
     """Return the stream, whose readers and workers follow from one bound on latency."""
     readers = sp.Readers(max_readers=MOST, latency=f"{BOUND:g} seconds", idle_timeout=2)
     rows = sp.inputs(spark, folder / "inputs.json", "n long, at double", readers=readers, lead=f"{LEAD:g} seconds")
@@ -195,7 +206,9 @@ def job(spark: SparkSession, folder: Path, port: int) -> sp.Job:
         (sf.pmod(sf.hash("input", "n"), sf.lit(1000)) / 1000).alias("price"),
         (sf.pmod(sf.hash("n", "input"), sf.lit(1000)) / 1000).alias("rating"),
     )
-    elastic = sp.Model(latency=f"{BOUND:g} seconds", max_workers=MOST + 1, max_plq=MOST, max_wlq=1, every=1)
+    elastic = sp.Model(
+        latency=f"{BOUND:g} seconds", max_workers=MOST + 1, max_plq=MOST, max_wlq=1, every=1, executors=executors
+    )
     return sp.stream(
         offers, Asked(port), time="ts", window="4 seconds", slide="2 seconds", progress=sp.Watermark("1 second"),
         checkpoint=folder / "checkpoint", output=folder / "out", workers=sp.WorkerOptions(wlq_workers=1, elastic=elastic),
@@ -213,39 +226,24 @@ def until(true: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.1)
 
 
-def executors(spark: SparkSession) -> list[tuple[float, float]]:
-    """Return from when to when each executor was there, as Spark's status page shows."""
-    context = spark.sparkContext
-    where = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/allexecutors"
-    with urllib.request.urlopen(where) as answer:  # noqa: S310 - of this machine
-        return [
-            (_seconds(one["addTime"]), _seconds(one["removeTime"]) if "removeTime" in one else math.inf)
-            for one in json.load(answer)
-            if one["id"] != "driver"
-        ]
-
-
-def _seconds(text: str) -> float:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fGMT").replace(tzinfo=UTC).timestamp()
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run both ways, and print what they come to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", type=Path)
-    parser.add_argument("--executors", choices=["fixed", "dynamic"], default="fixed")
+    parser.add_argument("--executors", choices=["fixed", "dynamic", "follow"], default="fixed")
     parser.add_argument("--before", type=float, default=45.0)
     parser.add_argument("--after", type=float, default=45.0)
     parser.add_argument("--ways", nargs="*", choices=list(WAYS), default=list(WAYS))
     given = parser.parse_args(arguments)
     conf = CONF | (DYNAMIC if given.executors == "dynamic" else {})
-    runs = {}
+    runs, follow = {}, _FOLLOW.get(given.executors)
     with tempfile.TemporaryDirectory(prefix="skypane-stated-") as folder, service() as port:
         spark = started(MASTER, conf)
         # What the driver loads and compiles in its first batches is not measured.
-        run(spark, Path(folder) / "first", port, WARM, WARM, stated=False)
+        run(spark, Path(folder) / "first", port, (WARM, WARM), stated=False, executors=None)
         for way in given.ways:
-            runs[way] = run(spark, Path(folder) / way, port, given.before, given.after, stated=WAYS[way])
+            times = given.before, given.after
+            runs[way] = run(spark, Path(folder) / way, port, times, stated=WAYS[way], executors=follow)
             shown(way, runs[way])
         spark.stop()
     head = ("", f"{NEEDED} workers decided (s from the change)", "in use", f"{NEEDED} executors there", "executors at the change",

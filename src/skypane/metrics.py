@@ -167,7 +167,8 @@ class BatchMetrics:
     #: busy seconds of each run of windows, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
     #: decisions with reasons and figures: "progress", "costs" (by which the next ones were made), "exchange",
-    #: "splitting", "placement", and "workers" if the elasticity policy decided before this batch; JSON values
+    #: "splitting", "placement", "workers" if the elasticity policy decided before this batch, and "executors" if they
+    #: follow the workers; JSON values
     decisions: tuple[Decision[Any], ...] = ()
     #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0
@@ -198,6 +199,8 @@ class BatchMetrics:
     queries: dict[str, QueryMetrics] = field(default_factory=dict)
     #: share of answered windows that late rows may amend; None if the policy has no such budget
     amend_budget: float | None = None
+    #: executors that were there when the batch began, if they follow the workers (executors="follow"); else None
+    executors: int | None = None
 
     def of(self, query: str) -> Self:
         """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""

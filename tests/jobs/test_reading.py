@@ -171,6 +171,7 @@ def test_the_policies_keep_their_own_defaults(progress, built):
     ({"policy": "fuzzy", "every": "10 s", "catch_up": None}, Fuzzy(every="10 s", catch_up=None)),
     ({"policy": "model", "latency": "5 s", "dry_run": True, "every": 4}, Model(latency="5 s", dry_run=True, every=4)),
     ({"policy": "threshold", "max_workers": 8, "min_plq": 2, "target": 0.7}, Threshold(max_workers=8, min_plq=2, target=0.7)),
+    ({"policy": "fuzzy", "executors": "follow"}, Fuzzy(executors="follow")),
 ])  # fmt: skip
 def test_the_elastic_policies_keep_their_own_defaults(elastic, built):
     job = parse(changed(workers={"elastic": elastic, "plq_workers": 3}))

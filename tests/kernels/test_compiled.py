@@ -35,6 +35,65 @@ def test_a_numba_without_that_stamp_is_accepted():
     compiled._stamp_with_all_sources(SimpleNamespace(), Path())
 
 
+def test_the_stamp_depends_on_the_text_of_sources_and_not_on_when_they_were_written(tmp_path: Path):
+    source = tmp_path / "kernel.py"
+    source.write_text("a = 1")
+    stamps = [_stamped(tmp_path)]
+    os.utime(source, (1, 1))
+    stamps.append(_stamped(tmp_path))
+    source.write_text("a = 2")
+    os.utime(source, (1, 1))
+    stamps.append(_stamped(tmp_path))
+    assert stamps[0] == stamps[1] != stamps[2]
+
+
+def _stamped(package: Path) -> Any:
+    compiled._stamp.cache_clear()
+    return compiled._stamp(package)
+
+
+@pytest.mark.long
+def test_kernels_of_an_unpacked_image_are_not_compiled_again(tmp_path: Path):
+    """As an image does: the files are the same, at the same place, and their times are whole seconds."""
+    module = tmp_path / "points.py"
+    module.write_text(POINTS.format(name="Point") + LOADED)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert loaded(tmp_path, cache) == 0
+    os.utime(module, (1, 1))
+    assert loaded(tmp_path, cache) == 1
+
+
+@pytest.mark.long
+def test_kernels_beside_their_sources_are_not_compiled_again_where_an_archive_is_unpacked(tmp_path: Path):
+    packed, unpacked = tmp_path / "packed", tmp_path / "unpacked"
+    packed.mkdir()
+    (packed / "points.py").write_text(POINTS.format(name="Point") + LOADED)
+    assert loaded(packed, {"NUMBA_CACHE_DIR": ""}) == 0
+    packed.rename(unpacked)
+    os.utime(unpacked / "points.py", (1, 1))
+    assert loaded(unpacked, {"NUMBA_CACHE_DIR": ""}) == 1
+
+
+def loaded(folder: Path, cache: dict[str, str]) -> int:
+    """Run the module in a process of its own; return how many of its kernels came from a cache."""
+    environment = os.environ | {"PYTHONPATH": path()} | cache
+    done = subprocess.run(
+        [sys.executable, "-c", "import points"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    answer, hits = done.stdout.split()
+    assert answer == "3.0", done.stderr
+    return int(hits)
+
+
+LOADED = """
+print(sum(doubled.stats.cache_hits.values()))
+"""
+
 POINTS = """
 from typing import NamedTuple
 from skypane.kernels.compiled import kernel

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from measure.elastic import executors as elastic_executors
 from measure.elastic import hog as elastic_hog
 from measure.elastic import steps as elastic_steps
+from measure.elastic.executor_times import executor_seconds
 from measure.elastic.runs import Profile
 from tests.reporting.made import batch
 
@@ -45,3 +47,20 @@ def test_a_run_that_is_kept_is_the_run(tmp_path: Path):
     kept = elastic_steps.Shown.kept(tmp_path / "run.npz")
     assert elastic_steps.table({"most": kept}) == elastic_steps.table({"most": run})
     assert elastic_steps.table({"elastic": kept})[0][2] == f"36 ({math.nan:.0%})"
+
+
+def test_executors_are_counted_while_they_are_there():
+    times = [(-5.0, 4.0), (2.0, math.inf), (9.0, 12.0), (20.0, 30.0)]
+    assert executor_seconds(times, 0.0, 10.0) == 4.0 + 8.0 + 1.0
+    assert executor_seconds(times, 10.0, 20.0) == 10.0 + 2.0
+    assert executor_seconds([], 0.0, 10.0) == 0.0
+
+
+def test_executors_held_in_each_step_are_shown(tmp_path: Path):
+    """One all the time, and another in the second and third of five steps of ten seconds."""
+    batches = elastic_steps.Shown(*map(np.array, ([4.0, 50.0], [8.0, 2.0], [1.0], [50.0], [4.0], [3.0])))
+    way = elastic_executors.Way(batches, np.array([-9.0, 10.0]), np.array([math.inf, 30.0]), step=10.0)
+    cells = ["1.40", "1.0, 2.0, 2.0, 1.0, 1.0", "70", "1", "8", "2", "3.0", "3.0"]
+    assert way.cells() == cells
+    way.keep(tmp_path / "way")
+    assert elastic_executors.Way.kept(tmp_path / "way").cells() == cells

@@ -22,14 +22,15 @@ SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 
 
 @contextmanager
-def standalone(folder: Path, *, cores: int, memory: str = "2g") -> Iterator[str]:
-    """Run a master, and a worker with so many cores, if any; its executors' logs lie in `folder`. Yield the master's URL."""
+def standalone(folder: Path, *, cores: int, memory: str = "2g", workers: int = 1) -> Iterator[str]:
+    """Run a master, and workers with so many cores each, if any; executors' logs lie in `folder`. Yield the master's URL."""
     with ExitStack() as stack:
         master = stack.enter_context(
             _daemon("master.Master", ["--port", "0"], r"Starting Spark master at (spark://\S+)")
         )
-        if cores:
-            there = ["--cores", str(cores), "--memory", memory, "--work-dir", str(folder), master]
+        for number in range(workers if cores else 0):
+            logs = folder if workers == 1 else folder / f"worker-{number}"
+            there = ["--cores", str(cores), "--memory", memory, "--work-dir", str(logs), master]
             stack.enter_context(_daemon("worker.Worker", there, "(Successfully registered) with master"))
         yield master
 
@@ -41,7 +42,8 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
     environment = os.environ | {
         "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "192m",
         "SPARK_DAEMON_JAVA_OPTS": FRUGAL,
-        "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900",  # the machine may be busy with other things
+        # The machine may be busy with other things, and tests kill executors.
+        "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900 -Dspark.deploy.maxExecutorRetries=-1",
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),  # executors, and their Python, inherit it
     }  # fmt: skip
     with subprocess.Popen([*command, *arguments], env=environment, stderr=subprocess.PIPE, text=True) as process:

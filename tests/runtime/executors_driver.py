@@ -123,11 +123,16 @@ class Feed:
     def kill_one(self) -> None:
         """Kill the second executor that is started, while it starts."""
         while not self.killed and time.monotonic() < self.began + SECONDS:
-            found = [pid for pid in _descendants(os.getpid()) if b"CoarseGrainedExecutorBackend" in _command(pid)]
+            found = running_executors(os.getpid())
             if len(found) > 1:
                 os.kill(max(found), signal.SIGKILL)
                 self.killed.append(max(found))
             threading.Event().wait(0.1)
+
+
+def running_executors(pid: int) -> list[int]:
+    """Return the processes of executors below this one."""
+    return [found for found in _descendants(pid) if b"CoarseGrainedExecutorBackend" in _command(found)]
 
 
 def _descendants(pid: int) -> list[int]:

@@ -19,29 +19,50 @@ from tests.runtime.executors_driver import FILES, SECONDS, batches
 from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows_of
 
 from skypane.plan import Plan
-from skypane.runtime.spark.machine.executors import FOLLOWING, following
+from skypane.runtime.spark.machine.executors import FOLLOWING, following, slots_of
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("conf", "follows", "report"), [
     ({"spark.master": "local[4]"}, True, "local[4]: workers are threads of one process"),
-    ({"spark.master": "spark://a:7077"}, False, "spark://a:7077: the number of executors is fixed, whatever elastic= decides"),
+    ({"spark.master": "spark://a:7077"}, False, 'spark://a:7077: executors follow a query with elastic= and executors="follow"; for all others, their number is fixed'),
     (
         {"spark.master": "spark://a:7077", **FOLLOWING},
         True,
-        "if the trigger leaves it idle that long; without spark.executor.cores each takes all the cores of a machine",
+        "as its batches give each executor a task; without spark.executor.cores each takes all the cores of a machine",
     ),
     (
         {"spark.master": "yarn", "spark.dynamicAllocation.maxExecutors": "8", **FOLLOWING},
         True,
-        "yarn: executors follow, from 0 to 8 (spark.dynamicAllocation.minExecutors, maxExecutors); one without tasks",
+        "maxExecutors); one without tasks for 60s is removed (executorIdleTimeout), one with files of an exchange after 60s",
+    ),
+    (
+        {"spark.master": "yarn", "spark.dynamicAllocation.enabled": "true"},
+        True,
+        "one with files of an exchange is kept (shuffleTracking.timeout)",
+    ),
+    (
+        {"spark.master": "yarn", "spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.shuffleTracking.enabled": "false"},
+        True,
+        "for 60s is removed (executorIdleTimeout); a stream needs a trigger",
     ),
 ])  # fmt: skip
 def test_the_line_states_whether_executors_follow(conf: dict[str, str], follows: bool, report: str):
     found, line = following(conf.get)
     assert found is follows
     assert report in line
+
+
+@pytest.mark.parametrize(("conf", "slots"), [
+    ({"spark.master": "local-cluster[4,2,1024]"}, 2),
+    ({"spark.master": "local-cluster[4, 6, 1024]", "spark.task.cpus": "2"}, 3),
+    ({"spark.master": "spark://a:7077"}, 1),
+    ({"spark.master": "spark://a:7077", "spark.executor.cores": "4"}, 4),
+    ({"spark.master": "yarn", "spark.executor.cores": "1", "spark.task.cpus": "2"}, 1),
+])  # fmt: skip
+def test_the_tasks_that_an_executor_runs_at_once_follow_from_settings(conf: dict[str, str], slots: int):
+    assert slots_of(conf.get) == slots
 
 
 @pytest.fixture
@@ -109,7 +130,7 @@ def test_doctor_reports_within_seconds_that_a_cluster_grants_nothing(tmp_path: P
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 1, done.stderr
     assert f"{master}: after 10 s no task has started: the cluster grants no executor" in done.stdout
-    assert "the number of executors is fixed" in done.stdout, "the checks after it still run"
+    assert "their number is fixed" in done.stdout, "the checks after it still run"
 
 
 def _seconds(time: str) -> float:

@@ -243,7 +243,8 @@ def executors(master: str = "local[2]") -> Finding:
     """Check that Spark adds and removes executors as the number of workers (elastic=) changes."""
     conf = session(master, "skypane-doctor").sparkContext.getConf()
     follows, line = following(lambda name: conf.get(name, None))
-    return Finding("executors", line, None if follows else f"start Spark with {FOLLOWING_OPTIONS}")
+    mend = f'use elastic= with executors="follow", or start Spark with {FOLLOWING_OPTIONS}'
+    return Finding("executors", line, None if follows else mend)
 
 
 _ANSWER = "id long, price double, city string, at timestamp, worker string"

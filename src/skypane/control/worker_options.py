@@ -66,6 +66,11 @@ class WorkerOptions:
         """Return the policy that is set, if one is; raise ConfigError if none has its name."""
         return None if self.splitting is None else splitting(self.splitting)
 
+    @property
+    def executors_follow(self) -> bool:
+        """Whether executors are requested and released as the workers change; they are not in a dry run."""
+        return self.elastic is not None and self.elastic.executors == "follow" and not self.elastic.dry_run
+
     def _numbers(self, default: int) -> Workers:
         plq, wlq = self.plq_workers, self.wlq_workers
         return Workers(default if plq is None else plq, default if wlq is None else wlq)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final, ParamSpec, TypeVar
@@ -41,17 +42,21 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @cache
-def _stamp(package: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, modification time and size of all files of the kernels and of the package."""
+def _stamp(package: Path) -> tuple[tuple[str, str], ...]:
+    """Return name and digest of all files of the kernels and of the package.
+
+    Digests, because an image or an archive keeps times to the second, or not at all: kernels that were compiled before
+    it was packed would be compiled again wherever it is unpacked.
+    """
     files = sorted({*_KERNELS.glob("*.py"), *package.glob("*.py")})
-    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return tuple((file.name, blake2b(file.read_bytes(), digest_size=16).hexdigest()) for file in files)
 
 
 def _stamp_with_all_sources(compiled: Any, package: Path) -> None:
-    """Invalidate Numba's cached code whenever a file of the kernels, or of the function's package, changes.
+    """Invalidate Numba's cached code whenever the text of the kernels, or of the function's package, changes.
 
-    By default Numba checks only the file that defines the function, so code inlined from another file would stay
-    cached. Numba has no public API for this; if these attributes disappear, its default applies again.
+    By default Numba checks time and size of the file that defines the function, so code inlined from another file would
+    stay cached. Numba has no public API for this; if these attributes disappear, its default applies again.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(file, "_source_stamp"):

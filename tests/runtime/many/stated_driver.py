@@ -2,9 +2,9 @@
 
 It feeds itself: a committed batch puts the next rows into the files. When the workers have settled at one, the list of inputs
 is written again; if the change is stated, it names the time of the change. From that time on ten times as many rows come.
-It prints a line of JSON for each batch, and drains the stream.
+It prints a line of JSON for each batch, and drains the stream. With `follow` executors follow the workers.
 
-    python -m tests.runtime.many.stated_driver FOLDER [stated]
+    python -m tests.runtime.many.stated_driver FOLDER [stated] [follow]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -42,7 +43,9 @@ SETTLED = 3
 AFTER = 2
 """Batches with rows of the change, after which the stream ends."""
 AHEAD = 8
-"""Batches, each as long as the last one, from the statement to the change; 20 s at least."""
+"""Batches, each as long as the last one, from the statement to the change; 20 s at least, or ..."""
+STARTS = 90.0
+"""... these seconds, in which an executor starts on a machine that may be busy with other things."""
 PATIENCE = 900
 SCHEMA = "ts timestamp, sensor string"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,6 +69,7 @@ class Fed:
 
     folder: Path
     is_stated: bool
+    follows: bool = False
     seen: list[sp.BatchMetrics] = field(default_factory=list)
     changed: list[bool] = field(default_factory=list)
     instant: float | None = None
@@ -101,7 +105,7 @@ class Fed:
         self.seen.append(batch)
         self.changed.append(newest >= change)
         print(json.dumps({
-            "workers": batch.workers["plq"], "tasks": len(batch.task_rows), "rows": batch.rows, "opened": opened, "changed": self.changed[-1],
+            "workers": batch.workers["plq"], "tasks": len(batch.task_rows), "executors": batch.executors, "rows": batch.rows, "opened": opened, "changed": self.changed[-1],
             "because": [one.because for one in batch.decisions if one.what in {"rate", "workers"}],
         }), flush=True)  # fmt: skip
         if self.instant is None and self._settled():
@@ -115,12 +119,14 @@ class Fed:
 
     def _settled(self) -> bool:
         last = self.seen[-SETTLED:]
-        return len(self.seen) > SETTLED and all(one.workers["plq"] == len(one.task_rows) == 1 for one in last)
+        return len(self.seen) > SETTLED and all(
+            one.workers["plq"] == len(one.task_rows) == 1 and one.executors in {None, 1} for one in last
+        )
 
     def set(self) -> None:
         """Set the time of the change; state it."""
         lasts = time.time() - self.seen[-2].started_at - self.seen[-2].seconds["total"]
-        self.instant = math.ceil(time.time() + max(20.0, AHEAD * lasts))
+        self.instant = math.ceil(time.time() + max(STARTS if self.follows else 20.0, AHEAD * lasts))
         if self.is_stated:
             self.list({"changes": f"{STATED} at {datetime.fromtimestamp(self.instant, UTC).isoformat()}"})
 
@@ -139,10 +145,10 @@ def rows_sent(folder: Path) -> pa.Table:
     return pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "sensor": [row["sensor"] for row in rows]})
 
 
-def job(spark: SparkSession, folder: Path) -> sp.Job:
+def job(spark: SparkSession, folder: Path, executors: Literal["follow"] | None = None) -> sp.Job:
     """Return the stream; as its source has a fixed number of readers, its workers set the number of tasks."""
     rows = sp.inputs(spark, folder / "inputs.json", SCHEMA, readers=MOST, lead="1 hour")
-    elastic = sp.Model(latency="1 minute", max_workers=MOST + 1, max_plq=MOST, max_wlq=1, every=1)
+    elastic = sp.Model(latency="1 minute", max_workers=MOST + 1, max_plq=MOST, max_wlq=1, every=1, executors=executors)
     return sp.stream(
         rows.select("ts", "sensor"), CountBySensor(), time="ts", window="20 seconds", slide="10 seconds", progress=PLAN.progress,
         checkpoint=folder / "checkpoint", output=folder / "out", workers=sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=elastic),
@@ -151,9 +157,10 @@ def job(spark: SparkSession, folder: Path) -> sp.Job:
 
 def main(arguments: Sequence[str]) -> None:
     folder = Path(arguments[0])
-    fed = Fed(folder, is_stated="stated" in arguments[1:])
+    follows = "follow" in arguments[1:]
+    fed = Fed(folder, is_stated="stated" in arguments[1:], follows=follows)
     spark = session(f"local-cluster[{MOST},1,1024]", "skypane-stated", CONF)
-    handle = job(spark, folder).start(on_batch=fed)
+    handle = job(spark, folder, "follow" if follows else None).start(on_batch=fed)
     if not fed.done.wait(PATIENCE):
         raise TimeoutError(str(handle.status))
     handle.drain()

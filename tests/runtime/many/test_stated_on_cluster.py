@@ -74,6 +74,16 @@ def test_workers_of_a_stated_change_have_tasks_before_its_instant_and_before_its
 
 
 @pytest.mark.slow
+def test_executors_of_a_stated_change_are_there_before_its_instant(tmp_path: Path, driven: Driven):
+    batches = driven("stated", "follow")
+    before = [batch["executors"] for batch in batches if not batch["opened"]]
+    assert 1 in before
+    assert before[-1] == MOST
+    got, wanted = rows_of(tmp_path)
+    assert got == wanted
+
+
+@pytest.mark.slow
 def test_without_a_statement_the_first_row_of_a_change_meets_one_worker(tmp_path: Path, driven: Driven):
     batches = driven()
     first = next(number for number, batch in enumerate(batches) if batch["changed"])

@@ -10,7 +10,7 @@ scaling() returns the control policy that the engine and the simulator run. regi
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.forecasting_policy import ModelPolicy
@@ -23,6 +23,9 @@ from skypane.control.parallelism import Workers
 from skypane.policy import Decision
 from skypane.types import Cadence, ConfigError, Duration
 
+Executors = Literal["follow"]
+"""The ways in which executors may depend on elastic=."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Elasticity(ScalingLimits, ScalingPolicy):
@@ -30,9 +33,12 @@ class Elasticity(ScalingLimits, ScalingPolicy):
 
     max_workers   workers of both stages together, at least 2; the default is twice the default parallelism, because on
                   Spark the stages run one after the other on the same cores
+    executors     "follow": executors are requested and released, so that all tasks of a stage run at once; None:
+                  Spark's settings alone decide on them
     """
 
     max_workers: int | None = None
+    executors: Executors | None = None
     every: Cadence = "2.5 seconds"
     catch_up: Duration | None = "5 seconds"
     cooldown: int = 1
@@ -43,6 +49,8 @@ class Elasticity(ScalingLimits, ScalingPolicy):
         cls.name = cls.__name__.lower()
 
     def __post_init__(self) -> None:
+        if self.executors not in (None, *get_args(Executors)):
+            raise ConfigError(f'executors must be "follow" or None, got {self.executors!r}')
         self.scaling(Workers(1, 1))  # raises ConfigError on invalid values
 
     def __str__(self) -> str:

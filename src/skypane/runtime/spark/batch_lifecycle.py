@@ -63,7 +63,7 @@ class BatchLifecycle:
         if not begins:
             self._refused.set()
             # Spark would take an error that comes before it has registered the stop for a failure.
-            while self._active():
+            while self.active():
                 time.sleep(POLL)
             raise _abandoned(batch_id)
 
@@ -130,7 +130,7 @@ class BatchLifecycle:
         except (Py4JError, ConnectionError):  # Java has ended
             return False
 
-    def _active(self) -> bool:
+    def active(self) -> bool:
         """Return whether Spark may still stop the query; False if it has, or if Java has ended."""
         try:
             return self.query is None or self.query.isActive

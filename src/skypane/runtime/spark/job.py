@@ -35,6 +35,7 @@ from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.handle import StreamHandle, java_there
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
+from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
@@ -91,6 +92,7 @@ class Job:
             costs=costs_of(rows.sparkSession),
             elastic=elastic,
             limits=workers.plq_workers is not None,
+            follows=workers.executors_follow,
             columns=columns,
         )
         return cls(rows, settings, start, whole)
@@ -190,10 +192,15 @@ class Job:
         try_workers(spark)
         with interrupted_afterwards():
             kernels.warm(log.warning)
-        inputs = InputStatus()
-        engine = Engine(self.settings, self.workers, on_batch, inputs, pace=pace_of(when), begin=begin)
+        inputs, executors = InputStatus(), follower_of(spark) if self.settings.follows else None
+        engine = Engine(
+            self.settings, self.workers, on_batch, inputs, pace=pace_of(when), begin=begin, executors=executors
+        )
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
+        if executors is not None:
+            executors.runs = lifecycle.active
+            executors.follow(engine.workers.plq)  # they start while Spark plans the first batch
         checkpoint = Location.of(self.settings.checkpoint)
         rows = self.rows if engine.columns is None else pruned(self.whole, self.settings.rows, engine.columns)[0]
         writer = rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)

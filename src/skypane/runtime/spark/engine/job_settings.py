@@ -23,6 +23,7 @@ class JobSettings:
     splitting  policy that routes rows if they are exchanged; None: the fastest one, for each batch
     elastic    policy that changes the numbers of workers; None: only scale() changes them
     limits     whether the job sets the number of tasks that lift, which is then their maximum
+    follows    whether executors follow the numbers of workers
     columns    schema of the rows with the columns that nobody reads, too; an earlier query may read more than the plan
     """
 
@@ -34,6 +35,7 @@ class JobSettings:
     costs: Costs = DEFAULT_COSTS
     elastic: Elastic | None = None
     limits: bool = False
+    follows: bool = False
     columns: pa.Schema | None = None
 
     @property

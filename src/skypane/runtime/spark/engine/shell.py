@@ -3,6 +3,7 @@
 See design, "The way of one micro-batch". The steps of a batch:
 
     decide    the control policies decide for the batch                            control_loop.py
+    follow    executors are requested, or released, if they follow the workers   following.py
     run       the program: rows and state -> answers, rejected rows, new state     window_program.py, front_program.py
     deliver   the sinks receive answers and rejected rows, by batch id             sinks
     observe   the control policies receive the measurements of the batch           control_loop.py
@@ -28,9 +29,11 @@ from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine import readmission as readmissions
+from skypane.runtime.spark.engine.batch_metrics import plain
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fencing import fence, tidy
+from skypane.runtime.spark.engine.following import FollowingExecutors, executors_there
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.handover import HandoverState
 from skypane.runtime.spark.engine.handover_program import HandoverProgram
@@ -45,6 +48,7 @@ from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.runtime.spark.engine.window_state import WindowState, files_in
+from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
 
@@ -64,17 +68,20 @@ class Engine:
         inputs: Callable[[], InputReport] = InputReport,
         pace: float = 0.0,
         begin: Begin | None = None,
+        executors: ExecutorFollower | None = None,
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
-        inputs   returns the current report of a source of many inputs
-        pace     seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
-        begin    where the query begins if it cannot continue from the state of the checkpoint
+        inputs     returns the current report of a source of many inputs
+        pace       seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
+        begin      where the query begins if it cannot continue from the state of the checkpoint
+        executors  brings executors to the number that a batch needs; None: they are left to Spark
         """
         self._settings = settings
         self._pace = pace
         self._on_batch = on_batch
         self._inputs = inputs
+        self._executors = FollowingExecutors(executors)
         self._store = DocumentStore.at(settings.checkpoint).child("skypane")
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
@@ -139,7 +146,8 @@ class Engine:
     @property
     def explanation(self) -> str:
         """The reason for the current numbers of workers, in one line."""
-        return self._control.explained(self._committed.control)
+        workers = self._control.explained(self._committed.control)
+        return f"{workers}; executors: {self._executors.because}" if self._executors.because else workers
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch of Spark; a batch that is already in the ledger is only read and compared."""
@@ -241,6 +249,7 @@ class Engine:
         timer, before = Timer(), self._committed
         requested = self._requested(before.control)
         control, steering = self._control.decide(requested)
+        followed = None if drain else self._executors.before(steering)
         arrived = None if drain else self._arrived(batch_id - before.drains)
         since = None if drain else self._waiting_since(batch_id - before.drains)
         batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived, since)
@@ -261,10 +270,17 @@ class Engine:
             if kept := sorted(fresh & outcome.state.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
-        decisions = (*outcome.metrics.decisions, *report.decisions)
-        metrics = replace(outcome.metrics, seconds=timer.stop(), inputs=report.inputs, decisions=decisions)
+        decisions = (*outcome.metrics.decisions, *report.decisions, *plain(followed))
+        metrics = replace(
+            outcome.metrics,
+            seconds=timer.stop(),
+            inputs=report.inputs,
+            decisions=decisions,
+            executors=executors_there(followed),
+        )
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
+        self._executors.after(metrics)
         self._remove_unneeded(before, outcome)
         if readmission is not None:
             self.ledger.ownership.remove(self._partials, [readmission.ref.file])

@@ -1,0 +1,165 @@
+"""Run by test_following_executors as a process of its own: a query whose executors follow its workers, while some are killed.
+
+    python -m tests.runtime.following_driver FOLDER local-cluster|standalone [SECONDS [KILL_EVERY]]
+
+Heavy batches come until there are as many executors as tasks, then light ones until there is one, and so on for SECONDS. It
+feeds itself: a batch that is committed puts the next one into the source's folder. Every KILL_EVERY seconds one executor,
+chosen at random, gets a SIGKILL. It prints one line of JSON: what became of each batch, and how many were killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from tests.runtime.cluster import FRUGAL, standalone
+from tests.runtime.driver import SCHEMA, WINDOWS
+from tests.runtime.elastic_driver import CostOption, Laborious
+from tests.runtime.executors_driver import running_executors
+from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.runtime.spark.machine.session import session
+from skypane.types import Length
+
+FILES = 3
+"""Source partitions of each batch, and executors of one core each at most."""
+PATIENCE = 600
+"""Seconds after SECONDS within which the stream ends, whatever has become of executors."""
+CONF = {
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.network.timeout": "900s",  # the machine may be busy with other things
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.sql.files.openCostInBytes": "1g",
+    # Each kill fails the tasks that run there, and a cluster gives an application up whose executors end again and again.
+    "spark.task.maxFailures": "1000",
+    "spark.deploy.maxExecutorRetries": "-1",
+}
+
+
+def batches(seconds: float) -> list[pa.Table]:
+    """Return more batches than will be fed."""
+    return late_rows(3, batches=400 + round(10 * seconds), start=1_000 * SECOND)
+
+
+@dataclass
+class Feed:
+    """Puts batches of three files into a folder, one when the one before is committed.
+
+    rounds  how often the executors have grown to as many as there are tasks, and shrunk to one
+    """
+
+    folder: Path
+    seconds: float
+    seen: list[sp.BatchMetrics] = field(default_factory=list)
+    rounds: int = 0
+    killed: int = 0
+    began: float = field(default_factory=time.monotonic)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.loads = self._loads()
+        self.rows = iter(batches(self.seconds))
+        self.more()
+
+    def _loads(self) -> Iterator[int]:
+        """Yield the hundredths of a second that each pane of the next batch takes."""
+        while self._in_time(0.0) or not self.rounds:
+            for load, until in ((30, FILES), (0, 1)):
+                yield load
+                while self.seen[-1].executors != until:
+                    if not self._in_time(PATIENCE):
+                        return
+                    yield load
+            self.rounds += 1
+
+    def _in_time(self, patience: float) -> bool:
+        return time.monotonic() < self.began + self.seconds + patience
+
+    def more(self) -> bool:
+        """Put the next batch where the source finds it, in one step; return False if there is none."""
+        load = next(self.loads, None)
+        if load is None:
+            self.ended.set()
+            return False
+        number, table = len(self.seen), next(self.rows)
+        at = table.schema.get_field_index("price")
+        draft = self.folder / f"draft-{number}"
+        heavy = table.set_column(at, "price", pa.array([float(load)] * table.num_rows))
+        write_batches(draft, [heavy], files=FILES, first=number)
+        (self.folder / "in").mkdir(exist_ok=True)
+        draft.rename(self.folder / "in" / f"{number:05d}")
+        return True
+
+    def kill(self, every: float) -> None:
+        """Kill an executor now and then until the stream ends."""
+        chance = random.Random(7)
+        while not self.ended.wait(every):
+            if found := running_executors(os.getpid()):
+                os.kill(chance.choice(found), signal.SIGKILL)
+                self.killed += 1
+
+
+def job(spark: SparkSession, folder: Path) -> sp.Job:
+    elastic = CostOption(max_workers=FILES + 2, every=1, cooldown=0, executors="follow")
+    return sp.stream(
+        read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts",
+        window=Length(WINDOWS.length), slide=Length(WINDOWS.slide),
+        checkpoint=folder / "checkpoint", output=folder / "out",
+        workers=sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=elastic),
+    )  # fmt: skip
+
+
+def run(spark: SparkSession, folder: Path, seconds: float, every: float | None) -> dict[str, Any]:
+    """Run the query until its feed ends; return what became of it."""
+    feed = Feed(folder, seconds)
+    if every is not None:
+        threading.Thread(target=feed.kill, args=[every], daemon=True).start()
+
+    def note(batch: sp.BatchMetrics) -> None:
+        feed.seen.append(batch)
+        decision = batch.decision("executors")
+        print(f"{batch} {batch.workers}: {decision and decision.because}", file=sys.stderr, flush=True)
+        if not feed.more():
+            handle.stop()
+
+    handle = job(spark, folder).start(on_batch=note)
+    handle.await_termination()
+    shown = [_shown(one) for one in feed.seen]
+    return {"batches": shown, "killed": feed.killed, "rounds": feed.rounds, "explained": handle.explain()}
+
+
+def _shown(batch: sp.BatchMetrics) -> dict[str, Any]:
+    decision = batch.decision("executors")
+    return {"workers": batch.workers["plq"], "there": batch.executors, "requested": decision and decision.value}
+
+
+def main(arguments: Sequence[str]) -> None:
+    folder, where, *rest = arguments
+    seconds, every = (float(rest[0]) if rest else 0.0), (float(rest[1]) if len(rest) > 1 else None)
+    cluster: AbstractContextManager[str] = nullcontext(f"local-cluster[{FILES},1,1024]")
+    if where == "standalone":
+        cluster = standalone(Path(folder) / "cluster", cores=FILES)
+    with cluster as master:
+        spark = session(master, "skypane-following", CONF)
+        print(json.dumps(run(spark, Path(folder), seconds, every)))
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
