@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
-    "control.md", "multiway.md", "workloads.md", "extending.md",
+    "control.md", "multiway.md", "workloads.md", "extending.md", "connect.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({

@@ -18,7 +18,6 @@ from skypane.progress import ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.progress.default_policy import DEFAULT
 from skypane.runtime.spark.machine.interpreter import check_workers
-from skypane.runtime.spark.machine.session import over_connect
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, Duration, Micros, micros
 from skypane.windows import Windows
@@ -43,12 +42,6 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
         raise ConfigError(f"this DataFrame is a stream, which has no end: make a job of it with {other}")
     if streaming and not rows.isStreaming:
         raise ConfigError(f"this DataFrame is static: read it with spark.readStream, or query it with {other}")
-    if streaming and over_connect(rows.sparkSession):
-        raise ConfigError(
-            "this stream is read over Spark Connect, whose server would run each micro-batch in a separate process, "
-            "away from the engine: start the job in the driver, in a session of SparkSession.builder.master(...) "
-            "or spark-submit"
-        )
     check_workers(rows.sparkSession)
     for name, times in Counter(rows.columns).items():
         if times > 1:

@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 INTERRUPT = "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
 """Text in an error from Python by which Spark distinguishes a query that was stopped from one that failed."""
 
+FAILED = "skypane: batch {} failed: "
+"""How the text of a failed batch's error begins; the cause follows."""
+
 POLL = 0.01
 """Seconds between checks of a query that is about to end; inside foreachBatch Python receives no notification."""
 LOOKS = 5
@@ -65,7 +68,7 @@ class BatchLifecycle:
             # Spark would take an error that comes before it has registered the stop for a failure.
             while self.active():
                 time.sleep(POLL)
-            raise _abandoned(batch_id)
+            raise abandoned(batch_id)
 
     @property
     def mine(self) -> bool:
@@ -94,18 +97,11 @@ class BatchLifecycle:
         while time.monotonic() < until and not self._refused.is_set() and not self._idle():
             self._refused.wait(POLL)
 
+    def settle(self) -> None:
+        """Return at once: the listener is called in the batches, before the query ends."""
+
     def _idle(self) -> bool:
-        """Return whether the query has ended, waits for data, or has run no batch during LOOKS checks."""
-        for _ in range(LOOKS):
-            if self.query is None or not self.query.isActive:
-                return True
-            status = self.query.status
-            if status["isTriggerActive"]:
-                return False
-            if not status["isDataAvailable"]:
-                return True
-            self._refused.wait(POLL)
-        return True
+        return self.query is None or is_idle(self.query, self._refused.wait)
 
     def _run(self, rows: DataFrame, batch_id: int) -> None:
         self._thread, self._batch_id = get_ident(), batch_id
@@ -114,12 +110,12 @@ class BatchLifecycle:
         except BaseException as error:  # not only Exception: see above
             if self._stopped():
                 log.info("batch %d was stopped by %r", batch_id, error)
-                raise _abandoned(batch_id) from None
+                raise abandoned(batch_id) from None
             # Spark 4.3 searches for its interrupt with a regular expression that overflows the stack on a long message.
             log.error("batch %d failed: %s", batch_id, cause(error))  # noqa: TRY400  # the trace has pages
             log.debug("trace of the failure of batch %d", batch_id, exc_info=error)
             self.error = error
-            raise RuntimeError(f"skypane: batch {batch_id} failed: {shortened(cause(error), 500)}") from None
+            raise failure(batch_id, error) from None
         finally:
             self._thread = None
 
@@ -138,5 +134,25 @@ class BatchLifecycle:
             return False
 
 
-def _abandoned(batch_id: int) -> InterruptedError:
+def is_idle(query: StreamingQuery, pause: Callable[[float], object]) -> bool:
+    """Return whether the query has ended, waits for data, or has run no batch during LOOKS checks, POLL seconds apart."""
+    for _ in range(LOOKS):
+        if not query.isActive:
+            return True
+        status = query.status
+        if status["isTriggerActive"]:
+            return False
+        if not status["isDataAvailable"]:
+            return True
+        pause(POLL)
+    return True
+
+
+def failure(batch_id: int, error: BaseException) -> RuntimeError:
+    """Return the error with which a batch fails in Spark; Spark shows its text among pages of others."""
+    return RuntimeError(f"{FAILED.format(batch_id)}{shortened(cause(error), 500)}")
+
+
+def abandoned(batch_id: int) -> InterruptedError:
+    """Return the error with which a batch ends that a stop has ended."""
     return InterruptedError(f"batch {batch_id} is abandoned; the next start repeats it: {INTERRUPT}")

@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,10 +20,10 @@ from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
-from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
-from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
+from skypane.runtime.spark.machine.answering import spark_there
+from skypane.runtime.spark.query_control import BatchControl, EngineControl
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,12 @@ class StreamHandle:
     """A running query: wait for it, stop it, inspect it, change its workers."""
 
     def __init__(
-        self, query: StreamingQuery, engine: Engine, lifecycle: BatchLifecycle, spark: SparkSession, inputs: InputStatus
+        self,
+        query: StreamingQuery,
+        engine: EngineControl,
+        lifecycle: BatchControl,
+        spark: SparkSession,
+        inputs: InputStatus,
     ) -> None:
         self.query = query
         #: whether Ctrl-C has stopped it
@@ -82,15 +86,18 @@ class StreamHandle:
         """
         interrupted_before = self.interrupted
         try:
-            with self.interruptible(), java_there(self._spark):
+            with self.interruptible(), spark_there(self._spark):
                 # Spark accepts fractions of a second, despite its annotation, but not zero.
                 limit = None if timeout is None else max(timeout, 0.001)
                 ended = awaited(in_background(lambda: self.query.awaitTermination(limit)))  # type: ignore[arg-type]
         except StreamingQueryException as error:
+            self._lifecycle.settle()
             if self._lifecycle.error is None:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
                 raise SkypaneError(f"the query has failed {where}: {cause(error)}") from error
             raise SkypaneError(f"the query has failed: {cause(self._lifecycle.error)}") from self._lifecycle.error
+        if ended is not False:
+            self._lifecycle.settle()
         if ended is not False and self.interrupted and not interrupted_before:
             log.warning("interrupted: the query has stopped; the next start resumes it from here")
         return ended is not False
@@ -109,7 +116,7 @@ class StreamHandle:
             self._stop(timeout)
 
     def _stop(self, timeout: float) -> None:
-        with java_there(self._spark):
+        with spark_there(self._spark):
             try:
                 self._lifecycle.rest(timeout)
             finally:  # a batch that was refused waits for the stop, so an interrupt of rest() must not leave it out
@@ -121,6 +128,7 @@ class StreamHandle:
         while not wait([stopped], SAY_EVERY).done:
             log.warning("the query does not stop yet: %s", self._lifecycle.doing)
         stopped.result()
+        self._lifecycle.settle()
 
     def _stop_later(self, timeout: float) -> None:
         def stop() -> None:
@@ -145,7 +153,7 @@ class StreamHandle:
             raise SkypaneError("drain() waits for the running batch: call it outside on_batch and sinks")
         self.stop()
         self.await_termination()
-        with java_there(self._spark):
+        with spark_there(self._spark):
             return self._engine.drain(self._spark)
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
@@ -165,7 +173,7 @@ class StreamHandle:
             raise SkypaneError("readmit() waits for the running batch: call it outside on_batch and sinks")
         self.stop()
         self.await_termination()
-        with java_there(self._spark):
+        with spark_there(self._spark):
             return self._engine.readmit(self._spark, reason, repair)
 
     @contextmanager
@@ -192,7 +200,7 @@ class StreamHandle:
     @property
     def status(self) -> dict[str, Any]:
         """Status of the query: "active", Spark's "message", and "error", the cause of a failure or None."""
-        with java_there(self._spark):
+        with spark_there(self._spark):
             return {
                 "active": self.query.isActive,
                 "message": self.query.status["message"],
@@ -201,7 +209,7 @@ class StreamHandle:
 
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
         """Return the metrics of the last batches, oldest first, including those of earlier driver starts."""
-        return [BatchMetrics.from_json(value) for value in self._engine.ledger.history(last)]
+        return [BatchMetrics.from_json(value) for value in self._engine.history(last)]
 
     def front(self) -> pa.Table:
         """Return the whole front of a continuous skyline after the last batch; safe from any thread.
@@ -217,7 +225,7 @@ class StreamHandle:
         (read, silent, behind, gone), waiting (seconds of event time that the lag spans, if known). Empty before the
         first batch is finished, and for a query without sp.inputs.
         """
-        with java_there(self._spark):
+        with spark_there(self._spark):
             return self._inputs.table()
 
     def scale(self, *, plq: int | None = None, wlq: int | None = None) -> None:
@@ -231,28 +239,3 @@ class StreamHandle:
     def explain(self) -> str:
         """Return the reason for the current numbers of workers, the last decision of elastic=, in one line."""
         return self._engine.explanation
-
-
-@contextmanager
-def java_there(spark: SparkSession) -> Iterator[None]:
-    """Raise SkypaneError, in one sentence, if Java has ended; other errors, such as a sink's, propagate."""
-    try:
-        yield
-    except Py4JJavaError:  # raised by Java, which is therefore running
-        raise
-    except (Py4JError, ConnectionError) as error:
-        if _answers(spark):
-            raise
-        raise SkypaneError(
-            "Spark's Java process does not answer; it has ended or was killed, often for lack of memory: start the "
-            "program again to resume the query from its checkpoint"
-        ) from error
-
-
-def _answers(spark: SparkSession) -> bool:
-    """Return whether Spark's Java process answers."""
-    try:
-        spark.conf.get("spark.app.name", None)  # a call that reaches Java; spark.version is cached by PySpark
-    except (Py4JError, ConnectionError):
-        return False
-    return True

@@ -25,19 +25,24 @@ from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.amend import in_words
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.calibration import costs_of
+from skypane.runtime.spark.connect.connect_start import start_over_connect
+from skypane.runtime.spark.connect.remote_engine import RemoteEngine
+from skypane.runtime.spark.connect.server_checks import check_server, check_sinks
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
 from skypane.runtime.spark.engine.shared_program import rejected_schema
-from skypane.runtime.spark.engine.shell import Engine
-from skypane.runtime.spark.handle import StreamHandle, java_there
+from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.input_status import InputStatus
+from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.session import parallelism
+from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
@@ -81,6 +86,8 @@ class Job:
         for one in received.values():
             spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
         sinks.check(received)
+        if over_connect(rows.sparkSession):
+            check_sinks(sinks)
         start, elastic = workers.begin(parallelism(rows.sparkSession))
         settings = JobSettings(
             plan=plan,
@@ -132,9 +139,11 @@ class Job:
         `queries` has the change of each. A driver that runs on the checkpoint is not disturbed.
         Raises CheckpointError if the definition or the newest manifest is damaged.
         """
-        store = DocumentStore.at(self.settings.checkpoint).child("skypane")
         check_begin(begin)
-        settings = self.settings
+        settings, spark = self.settings, self.rows.sparkSession
+        if over_connect(spark):
+            return RemoteEngine(EngineDescription(settings, self.workers, begin=begin), spark).changes()
+        store = DocumentStore.at(settings.checkpoint).child("skypane")
         return changes_of(store, Ledger(store), settings.plan, settings.schema, begin, settings.rows)
 
     def start(
@@ -166,7 +175,10 @@ class Job:
         """
         check_begin(begin)
         when = trigger_of(trigger, processingTime, availableNow)
-        with java_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
+        with spark_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
+            if over_connect(self.rows.sparkSession):
+                description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
+                return start_over_connect(self.rows, self.whole, description, on_batch, when, name)
             return self._started(on_batch, when, name, begin)
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
@@ -175,9 +187,13 @@ class Job:
         As StreamHandle.readmit(); a driver that runs the query elsewhere is fenced.
         """
         spark = self.rows.sparkSession
-        with java_there(spark):
+        with spark_there(spark):
+            description = EngineDescription(self.settings, self.workers)
+            if over_connect(spark):
+                check_server(spark)
+                return RemoteEngine(description, spark).readmit(spark, reason, repair)
             try_workers(spark)
-            engine = Engine(self.settings, self.workers)
+            engine = description.engine()
             engine.finish_drain(spark)
             return engine.readmit(spark, reason, repair)
 
@@ -193,9 +209,8 @@ class Job:
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs, executors = InputStatus(), follower_of(spark) if self.settings.follows else None
-        engine = Engine(
-            self.settings, self.workers, on_batch, inputs, pace=pace_of(when), begin=begin, executors=executors
-        )
+        description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
+        engine = description.engine(on_batch, inputs, executors)
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine)
         if executors is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from skypane.runtime.spark.machine.session import over_connect
+from skypane.runtime.spark.machine.session_kind import kind_of
 
 log = logging.getLogger(__name__)
 
@@ -18,9 +18,9 @@ _STATEFUL = ("Aggregate", "Deduplicate", "Distinct", "State")
 
 def warn_of_unused_watermarks(rows: DataFrame) -> None:
     """Log a warning for each withWatermark of `rows` that no operator of Spark after it uses."""
-    if over_connect(rows.sparkSession):  # the plan is in the server
+    plan = kind_of(rows.sparkSession).plan_of(rows)
+    if plan is None:
         return
-    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - as PySpark itself
     for delay in dict.fromkeys(_unused(plan)):
         log.warning(
             "withWatermark(..., %r) has no effect here, as no operator of Spark uses it before the query: write "

@@ -29,15 +29,8 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
+    change, definition = check_start(ledger, store, settings, begin)
     with _usable("checkpoint", store.root):
-        change = changes_of(store, ledger, settings.plan, settings.schema, begin, settings.rows)
-        if change.refused and isinstance(settings.plan, SharedPlan):
-            raise CheckpointError(
-                f"the checkpoint {store.root} belongs to other queries: {'; '.join(change.refused)}. Use another "
-                f"checkpoint, or restore the queries. {SEVERAL_MAY_CHANGE}"
-            )
-        definition = _definition(settings, change)
-        spark_files.check(DocumentStore.at(settings.checkpoint))
         query = ledger.claim(definition)
     owned = ledger.ownership
     with owned.in_charge():
@@ -49,6 +42,26 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
             store, owned, -1 if last is None else last.batch_id
         )
         owned.check()  # another driver may have started while the sinks were opened
+
+
+def check_start(
+    ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Begin | None = None
+) -> tuple[QueryChange, QueryDefinition]:
+    """Return how the query differs from that of the checkpoint, and its definition; write nothing.
+
+    Raises CheckpointError if the checkpoint belongs to other queries, is damaged or cannot be used; that it belongs to
+    another query alone, QueryDefinition.check() finds.
+    """
+    with _usable("checkpoint", store.root):
+        change = changes_of(store, ledger, settings.plan, settings.schema, begin, settings.rows)
+        if change.refused and isinstance(settings.plan, SharedPlan):
+            raise CheckpointError(
+                f"the checkpoint {store.root} belongs to other queries: {'; '.join(change.refused)}. Use another "
+                f"checkpoint, or restore the queries. {SEVERAL_MAY_CHANGE}"
+            )
+        definition = _definition(settings, change)
+        spark_files.check(DocumentStore.at(settings.checkpoint))
+    return change, definition
 
 
 def _claim_locations(

@@ -149,6 +149,10 @@ class Ledger:
         """Return the metrics of the last batches, oldest first."""
         return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
 
+    def after(self, batch_id: int) -> list[dict[str, Any]]:
+        """Return the metrics of the batches after `batch_id` whose manifests are kept, oldest first."""
+        return [self._read(number).metrics for number in self._batches if number > batch_id]
+
     @property
     def _last(self) -> int:
         """The newest batch with a manifest; -1 if there is none."""

@@ -124,6 +124,10 @@ class Engine:
         """The workers that the next batch may use."""
         return self._request or self._committed.control.workers
 
+    def history(self, last: int) -> list[dict[str, Any]]:
+        """Return the metrics of the last batches as JSON values, oldest first."""
+        return self.ledger.history(last)
+
     def front(self) -> pa.Table:
         """Return the front of a continuous skyline after the last committed batch."""
         state = self._committed.state

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import wait
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pyspark.sql import SparkSession
 
 from skypane.runtime.background import in_background
+from skypane.runtime.spark.machine.session_kind import kind_of
 
 T = TypeVar("T")
+
+_WAITING: Final[Mapping[bool | None, str]] = {
+    True: "the first task is still running",
+    False: "no task has started: the cluster grants no executor",
+    None: "the job has not ended; only the server knows whether a task has started",
+}
+"""The reason why a job has not ended, by whether a task of it has started."""
 
 
 def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T:
@@ -20,17 +28,5 @@ def ended_within(spark: SparkSession, seconds: float, job: Callable[[], T]) -> T
     """
     result = in_background(job)
     if wait([result], seconds).not_done:
-        what = (
-            "the first task is still running"
-            if _started(spark)
-            else "no task has started: the cluster grants no executor"
-        )
-        raise TimeoutError(f"after {seconds:g} s {what}")
+        raise TimeoutError(f"after {seconds:g} s {_WAITING[kind_of(spark).tasks_started()]}")
     return result.result()
-
-
-def _started(spark: SparkSession) -> bool:
-    """Return whether an executor has started a task of the active stages."""
-    tracker = spark.sparkContext.statusTracker()
-    stages = (tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds())
-    return any(stage.numActiveTasks + stage.numCompletedTasks for stage in stages if stage is not None)

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.machine.session_kind import kind_of
 from skypane.types import ConfigError
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def check_workers(spark: SparkSession) -> None:
         return
     if not is_chosen(spark):
         log.info("Spark's workers run %s, because %r %s", sys.executable, program, fault)
-        spark.sparkContext.pythonExec = sys.executable
+        kind_of(spark).run_workers_with(sys.executable)
         return
     raise ConfigError(_refusal(f"{program!r}, which {fault}"))
 
@@ -107,7 +108,7 @@ def check_workers(spark: SparkSession) -> None:
 def is_chosen(spark: SparkSession) -> bool:
     """Return whether the user has chosen the Python that the workers of `spark` run."""
     return (
-        spark.sparkContext.pythonExec != _DEFAULT
+        kind_of(spark).worker_program() != _DEFAULT
         or "PYSPARK_PYTHON" in os.environ
         or spark.conf.get("spark.pyspark.python", None) is not None
     )
@@ -135,10 +136,7 @@ def _local_program(spark: SparkSession) -> str | None:
     """Return the program that the workers of a local session run; None for a cluster or Spark Connect."""
     if not (spark.conf.get("spark.master", "") or "").startswith("local"):
         return None
-    try:
-        return spark.sparkContext.pythonExec
-    except PySparkException:  # Spark Connect
-        return None
+    return kind_of(spark).worker_program()
 
 
 def _package_check(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

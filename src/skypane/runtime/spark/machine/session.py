@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skypane.runtime.resources import GIB, cores, memory_bytes
@@ -67,14 +67,6 @@ def parallelism(spark: SparkSession) -> int:
     if master is not None and master.startswith("local"):
         return threads(master)
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-
-
-def over_connect(spark: SparkSession) -> bool:
-    """Return whether `spark` is a client of Spark Connect, whose driver runs in the server."""
-    try:
-        return spark.sparkContext is None
-    except PySparkException:
-        return True
 
 
 def _running() -> SparkSession | None:

@@ -1,0 +1,60 @@
+"""The listener on_batch in the client: the engine is in the server, so the metrics are read from the ledger."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+from typing import Any, Final
+
+from skypane.metrics import BatchMetrics
+
+log = logging.getLogger(__name__)
+
+EVERY: Final = 1.0
+"""Seconds between reads; each is a small Spark job. The ledger keeps the metrics of the last 100 batches."""
+
+
+class MetricsPolling:
+    """Passes the metrics of each committed batch to `on_batch`, in order.
+
+    read  returns the metrics of the batches after a number
+    last  the last batch whose metrics are not passed on
+    """
+
+    def __init__(
+        self, on_batch: Callable[[BatchMetrics], None], read: Callable[[int], list[dict[str, Any]]], last: int
+    ) -> None:
+        self._on_batch = on_batch
+        self._read = read
+        self._last = last
+        self._one_at_a_time = Lock()
+        self._ended = Event()
+
+    def start(self) -> None:
+        """Read every EVERY seconds until end()."""
+        Thread(target=self._poll, name="skypane metrics", daemon=True).start()
+
+    def look(self) -> None:
+        """Pass on the metrics of the batches that were committed since the last look."""
+        with self._one_at_a_time:
+            for value in self._read(self._last):
+                metrics = BatchMetrics.from_json(value)
+                self._last = metrics.batch_id
+                try:
+                    self._on_batch(metrics)
+                except Exception:  # the batch is already committed, so an error of the listener must not stop the rest
+                    log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
+
+    def end(self) -> None:
+        """Pass on what is left, and read no more."""
+        self._ended.set()
+        self.look()
+
+    def _poll(self) -> None:
+        while not self._ended.wait(EVERY):
+            try:
+                self.look()
+            except Exception as error:  # noqa: BLE001 - the handle raises it where someone waits
+                log.warning("the metrics cannot be read from the server: %s", error)
+                return

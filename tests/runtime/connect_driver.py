@@ -1,0 +1,183 @@
+"""Run by test_connect as a process of its own: a client of Spark Connect, which a process with a classic session cannot be.
+
+Its arguments are the address of a server, the name of a scenario below, and a folder, whose `in` has the batches. What the
+scenario finds is printed as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from tests.runtime.continuous_streams import job_of, plain
+from tests.runtime.streams import SECOND, late_rows, parquet_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.operators.query import Query
+from skypane.plan import Plan
+from skypane.windows import Windows
+
+BATCHES = late_rows(27, batches=6, rows=60)
+SCHEMA = BATCHES[0].schema
+WINDOWS = Windows(50 * SECOND, 20 * SECOND)
+SKYLINE = sp.Skyline("price MIN, rating MAX", ("sensor",))
+LOAD = sp.Aggregate(("sensor",), n=sp.count(), total=sp.sum("weight"))
+
+
+def plan(query: Query) -> Plan:
+    return Plan(query, WINDOWS, "ts", sp.KSlack())
+
+
+def job(spark: SparkSession, folder: Path, query: Query = SKYLINE, **options: Any) -> sp.Job:
+    rows = read_batches(spark, folder / "in", SCHEMA)
+    given: dict[str, Any] = {
+        "output": str(folder / "out"),
+        "checkpoint": str(folder / "checkpoint"),
+        "progress": sp.KSlack(),
+    }
+    return sp.stream(rows, query, time="ts", window=WINDOWS, **(given | options))
+
+
+def finish(job: sp.Job) -> list[int]:
+    """Run a job over all that is there; return the batches that the listener received."""
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append)
+    assert handle.await_termination(600), handle.status
+    return [metrics.batch_id for metrics in seen]
+
+
+def restart(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Run half of the batches, then, in another process beside the server, the rest; then drain."""
+    write_batches(folder / "in", BATCHES[:3])
+    first = finish(job(spark, folder))
+    write_batches(folder / "in", BATCHES[3:], first=3)
+    second = finish(job(spark, folder))
+    handle = job(spark, folder).start()
+    drained = handle.drain()
+    again = handle.drain()
+    return {
+        "batches": [first, second],
+        "drained": None if drained is None else drained.batch_id,
+        "again": again is None,
+        "rows": sum(metrics.rows for metrics in handle.recent_metrics(100)),
+    }
+
+
+def handled(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Use everything that a handle has on a query that waits for rows."""
+    write_batches(folder / "in", BATCHES[:2])
+    handle = job(spark, folder).start()
+    handle.query.processAllAvailable()
+    before, active = handle.explain(), handle.status["active"]
+    handle.scale(plq=3, wlq=2)
+    write_batches(folder / "in", BATCHES[2:3], first=2)
+    handle.query.processAllAvailable()
+    found = {
+        "active": active,
+        "before": before,
+        "after": handle.explain(),
+        "workers": handle.recent_metrics(1)[0].workers,
+        "inputs": handle.inputs().num_rows,
+        "front": _error(handle.front),
+        "scaled": _error(lambda: handle.scale(plq=0)),
+        "shown": repr(handle),
+    }
+    handle.stop()
+    return found | {"ended": handle.await_termination(60), "error": handle.status["error"]}
+
+
+def stopped(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Stop a query between batches that come one right after the other; then run the rest."""
+    write_batches(folder / "in", BATCHES)
+    begun = Event()
+    handle = job(spark, folder).start(on_batch=lambda _: begun.set())
+    assert begun.wait(600)
+    handle.stop(timeout=600)
+    ended, error, first = handle.await_termination(600), handle.status["error"], len(handle.recent_metrics(100))
+    second = finish(job(spark, folder))
+    return {"ended": ended, "error": error, "batches": [*range(first), *second]}
+
+
+def killed(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Kill the process beside the server in the sink of batch 2, the first time; then start the job again."""
+    write_batches(folder / "in", BATCHES)
+    (folder / "out").mkdir()
+
+    def deliver(rows: Any, batch_id: int) -> None:
+        killed = folder / "killed"
+        if batch_id == 2 and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        pq.write_table(rows.toArrow(), folder / "out" / f"{batch_id:05d}.parquet")
+
+    handle = job(spark, folder, output=deliver).start(trigger="available now")
+    error = _error(lambda: handle.await_termination(600))
+    return {"error": error, "batches": finish(job(spark, folder, output=deliver))}
+
+
+def failures(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Collect what a user reads if something is wrong."""
+    write_batches(folder / "in", BATCHES[:2])
+
+    def refuse(_: Any, batch_id: int) -> None:
+        raise ValueError(f"the table of batch {batch_id} is locked\nwith a second line")
+
+    handle = job(spark, folder, output=refuse, checkpoint=str(folder / "failing")).start(trigger="available now")
+    sink = _error(lambda: handle.await_termination(600))
+    finish(job(spark, folder))
+    lock = open(folder / "in" / ".lock", "w")  # noqa: PTH123, SIM115 - cannot be pickled
+    return {
+        "sink": sink,
+        "status": handle.status["error"],
+        "other query": _error(lambda: job(spark, folder, LOAD).start()),
+        "refused": len(job(spark, folder, LOAD).changes().refused),
+        "same": len(job(spark, folder).changes().lines),
+        "memory": _error(lambda: job(spark, folder, output=sp.Memory())),
+        "pickle": _error(lambda: job(spark, folder, output=lambda *_: lock.write("")).start()),
+    }
+
+
+def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Keep the front of a continuous skyline, and answer aggregates beside it."""
+    write_batches(folder / "in", BATCHES)
+    kept = job_of(spark, folder, checkpoint=folder / "kept", output=folder / "updates")
+    handle = kept.start(trigger="available now")
+    assert handle.await_termination(600)
+    front = handle.front()
+    finish(job(spark, folder, LOAD))
+    return {"front": sorted(front["id"].to_pylist()), "updates": plain(parquet_rows(folder / "updates"))}
+
+
+def _error(call: Callable[[], object]) -> str | None:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+SCENARIOS: dict[str, Callable[[SparkSession, Path], dict[str, Any]]] = {
+    "restart": restart,
+    "handled": handled,
+    "stopped": stopped,
+    "killed": killed,
+    "failures": failures,
+    "continuous": continuous,
+}
+
+
+if __name__ == "__main__":
+    address, name, folder = sys.argv[1:]
+    session = SparkSession.builder.remote(address).create()
+    try:
+        print(json.dumps(SCENARIOS[name](session, Path(folder))))
+    finally:
+        session.stop()

@@ -1,0 +1,79 @@
+"""A server of Spark Connect on this machine, as a process of its own, from the jar that PySpark ships."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen
+from threading import Thread
+from typing import IO
+
+import pyspark
+from tests.runtime.cluster import FRUGAL, ROOT, SPARK_CLASS
+from tests.servers.ports import free_ports
+
+from skypane.runtime.spark.machine.java import ensure_java
+
+_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+_STARTED = "Spark Connect server started"
+
+
+@contextmanager
+def connect_server(folder: Path, *, python: str = sys.executable) -> Iterator[str]:
+    """Run a server with one core and 512 MB, whose workers run `python`; yield its address. Its log is in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (port,) = free_ports(1)
+    conf = {
+        "spark.connect.grpc.binding.port": port,
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": 1,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": folder / "warehouse",
+    }
+    options = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    submit = [str(SPARK_CLASS), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
+    command = [*submit, "--driver-memory", "512m", "--driver-java-options", FRUGAL, *options, "--class", _SERVER]
+    with Popen(
+        [*command, "spark-internal"], cwd=folder, env=_environment(python), stdout=PIPE, stderr=STDOUT
+    ) as server:
+        try:
+            _wait_for_start(server, folder / "server.log")
+            yield f"sc://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+
+
+def _environment(python: str) -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    ensure_java(environment)
+    return environment | {
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": python,
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+    }
+
+
+def _wait_for_start(server: Popen[bytes], path: Path) -> None:
+    """Return when the server has started; its output goes on into the file `path`."""
+    assert server.stdout is not None
+    log = path.open("wb")
+    for line in server.stdout:
+        log.write(line)
+        if _STARTED in line.decode(errors="replace"):
+            log.flush()
+            Thread(target=_keep, args=(server.stdout, log), daemon=True).start()
+            return
+    log.close()
+    raise AssertionError(path.read_text())
+
+
+def _keep(output: IO[bytes], log: IO[bytes]) -> None:
+    with log, suppress(ValueError):  # closed when the server is ended
+        for line in output:
+            log.write(line)
+            log.flush()

@@ -1,0 +1,200 @@
+"""The parts of streams over Spark Connect that need no server: descriptions that pickle, and requests in a checkpoint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from tests.reporting.made import batch
+from tests.runtime.streams import SECOND, CountBySensor
+
+import skypane as sp
+from skypane.control.parallelism import Workers
+from skypane.control.splitting import POLICIES
+from skypane.operators.query import Query
+from skypane.plan import Plan
+from skypane.runtime.spark.batch_lifecycle import failure
+from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingRequests
+from skypane.runtime.spark.connect.committed_reader import CommittedReader, change_in_words
+from skypane.runtime.spark.connect.connect_start import check_sendable
+from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
+from skypane.runtime.spark.connect.server_checks import check_sinks, complaint_of
+from skypane.runtime.spark.connect.server_errors import cause_in, failed
+from skypane.runtime.spark.engine.engine_description import EngineDescription
+from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
+from skypane.windows import Windows
+
+SCHEMA = pa.schema(
+    {"ts": pa.timestamp("us", "UTC"), "sensor": pa.string(), "price": pa.float64(), "rating": pa.float64()}
+)
+
+
+def described(folder: Path, query: Query, splitting: str = "AS_PID") -> EngineDescription:
+    """Return the description of a job with a sink of each kind that can be sent."""
+    plan = Plan(query, Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    sinks = Sinks.of(lambda rows, _: rows.show(), sp.Directory(str(folder / "late")))
+    settings = JobSettings(plan, SCHEMA, str(folder / "checkpoint"), sinks, POLICIES[splitting])
+    return EngineDescription(settings, Workers(2, 1))
+
+
+@pytest.mark.parametrize("splitting", POLICIES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        sp.Skyline("price MIN, rating MAX", ("sensor",)),
+        sp.TopK(3, "rating - price"),
+        sp.Aggregate(("sensor",), n=sp.count(), mean=sp.avg("price")),
+        CountBySensor(),
+    ],
+    ids=lambda query: type(query).__name__,
+)
+def test_a_description_that_is_sent_is_the_same_description(tmp_path: Path, query: Query, splitting: str):
+    ours = described(tmp_path, query, splitting)
+    sent = cloudpickle.loads(cloudpickle.dumps(ours))
+    assert sent.settings.plan.definition(SCHEMA) == ours.settings.plan.definition(SCHEMA)
+    assert (sent.workers, sent.checkpoint, sent.settings.splitting) == (
+        ours.workers,
+        ours.checkpoint,
+        ours.settings.splitting,
+    )
+    assert sent.settings.sinks.late == ours.settings.sinks.late
+
+
+def test_an_engine_that_is_made_where_its_description_was_sent_takes_over_the_checkpoint(tmp_path: Path):
+    ours = described(tmp_path, sp.Skyline("price MIN"))
+    first, second = ours.engine(), cloudpickle.loads(cloudpickle.dumps(ours)).engine()
+    assert second.ledger.ownership.driver > first.ledger.ownership.driver
+    with pytest.raises(sp.CheckpointError, match="another driver has started"):
+        first.ledger.ownership.check()
+    assert (second.history(10), second.workers) == ([], Workers(2, 1))
+
+
+def test_requests_are_there_until_they_are_met_and_the_last_one_for_workers_counts(tmp_path: Path):
+    requests = BatchRequests(str(tmp_path))
+    assert requests.pending() == PendingRequests()
+    requests.scale(Workers(2, 1))
+    requests.scale(Workers(3, 4))
+    pending = requests.pending()
+    assert (pending.stop, len(pending.names), pending.workers) == (False, 2, Workers(3, 4))
+    requests.scale(Workers(5, 5))
+    requests.remove(pending.names)
+    assert requests.pending().workers == Workers(5, 5), "one that came since the batch began is not lost"
+    requests.stop()
+    assert requests.pending().stop
+    requests.clear()
+    assert requests.pending() == PendingRequests()
+
+
+def test_a_reader_knows_a_checkpoint_that_is_not_there_yet(tmp_path: Path):
+    reader = CommittedReader(described(tmp_path, sp.Skyline("price MIN")))
+    assert reader.start() == {"last": -1, "unfinished": False, "columns": None}
+    assert reader.control()["workers"] == {"plq": 2, "wlq": 1}
+    assert (reader.history(10), reader.metrics_after(-1)) == ([], [])
+    with pytest.raises(sp.SkypaneError, match="keeps no front"):
+        reader.front()
+    assert not (tmp_path / "checkpoint").exists(), "it takes nothing over, and writes nothing"
+
+
+def test_a_reader_reports_that_a_checkpoint_belongs_to_another_query(tmp_path: Path):
+    described(tmp_path, sp.Skyline("price MIN")).engine()
+    other = CommittedReader(described(tmp_path, sp.Skyline("price MAX")))
+    with pytest.raises(sp.CheckpointError, match="belongs to another query"):
+        other.start()
+    change = change_in_words(other.changes())
+    assert change
+    assert change.refused
+    assert not change_in_words(CommittedReader(described(tmp_path, sp.Skyline("price MIN"))).changes())
+
+
+def test_numbers_of_workers_add_up_over_requests_and_invalid_ones_are_refused(tmp_path: Path):
+    reader = CommittedReader(described(tmp_path, sp.Skyline("price MIN")))
+    reader.scale(3, None)
+    reader.scale(None, 2)
+    assert BatchRequests(reader.description.checkpoint).pending().workers == Workers(3, 2)
+    with pytest.raises(sp.ConfigError, match="plq_workers must be a whole number of at least 1, got 0"):
+        reader.scale(0, None)
+
+
+def test_the_cause_of_a_failed_batch_is_found_among_pages_of_spark():
+    error = failure(12, ValueError("the table is locked\nand a second line"))
+    trace = RuntimeError(
+        f"Traceback (most recent call last):\n  raise failure(batch)\nRuntimeError: {error}\n SQLSTATE: 38000"
+    )
+    assert cause_in(trace) == "ValueError: the table is locked"
+    assert str(failed(trace)) == "ValueError: the table is locked"
+    assert cause_in(RuntimeError("[PYTHON_EXCEPTION] something else")) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "complaint"),
+    [
+        ({"missing": [], "version": "1.2.3"}, None),
+        ({"missing": [], "version": None}, None),  # an archive on the path
+        ({"missing": ["skypane", "numba"], "version": None}, "has no skypane and no numba; install skypane"),
+        ({"missing": [], "version": "1.2.2"}, "has skypane 1.2.2, and this client skypane 1.2.3; install skypane"),
+    ],
+)
+def test_a_server_that_cannot_run_the_engine_is_named_with_the_remedy(found: dict[str, Any], complaint: str | None):
+    said = complaint_of(found, "1.2.3")
+    assert said is None if complaint is None else complaint in str(said)
+
+
+def test_a_sink_in_memory_is_refused_for_each_role():
+    with pytest.raises(sp.ConfigError, match=r"late is Memory\(\)"):
+        check_sinks(Sinks.of("folder", sp.Memory()))
+    check_sinks(Sinks.of("folder", "other"))
+
+
+def test_what_cannot_be_pickled_is_refused_before_anything_runs(tmp_path: Path):
+    with (tmp_path / "open").open("w") as file:
+        sinks = Sinks.of(lambda *_: file.flush())
+        plan = Plan(sp.Skyline("price MIN"), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+        settings = JobSettings(plan, SCHEMA, str(tmp_path / "checkpoint"), sinks, None)
+        with pytest.raises(sp.ConfigError, match="cannot be pickled"):
+            check_sendable(EngineDescription(settings, Workers(1, 1)))
+
+
+class Listener:
+    """A listener that fails on one batch."""
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def __call__(self, metrics: sp.BatchMetrics) -> None:
+        self.batches.append(metrics.batch_id)
+        if metrics.batch_id == 2:
+            raise ValueError("not this one")
+
+
+def test_a_listener_that_polls_receives_each_batch_once_also_if_it_fails_on_one():
+    kept = [batch(batch_id=number).to_json() for number in range(5)]
+    listener = Listener()
+
+    committed = [0]
+    polling = MetricsPolling(listener, lambda after: kept[after + 1 : committed[0]], 0)
+    for committed[0] in (1, 3, 3, 5):
+        polling.look()
+    polling.end()
+    assert listener.batches == [1, 2, 3, 4]
+
+
+_ORPHAN = """
+import subprocess, sys
+child = "from skypane.runtime.spark.connect.server_watch import end_with_server as e; e(); print('watched', flush=True); import threading; threading.Event().wait()"
+process = subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=sys.stdout)
+sys.stdin.readline()
+"""
+
+
+def test_a_process_beside_the_server_ends_with_it():
+    with subprocess.Popen([sys.executable, "-c", _ORPHAN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"watched\n"
+        server.kill()
+        assert server.stdout.read() == b"", "the pipe is closed when the last process that has it has ended"
