@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from tests.reporting.made import batch
 from tests.runtime.streams import SECOND, CountBySensor
 
@@ -23,6 +24,7 @@ from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingR
 from skypane.runtime.spark.connect.committed_reader import CommittedReader, change_in_words
 from skypane.runtime.spark.connect.connect_start import check_sendable
 from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
+from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_checks import check_sinks, complaint_of
 from skypane.runtime.spark.connect.server_errors import cause_in, failed
 from skypane.runtime.spark.engine.engine_description import EngineDescription
@@ -182,6 +184,18 @@ def test_a_listener_that_polls_receives_each_batch_once_also_if_it_fails_on_one(
         polling.look()
     polling.end()
     assert listener.batches == [1, 2, 3, 4]
+
+
+def test_a_start_is_repeated_if_python_beside_the_server_was_late_and_for_no_other_reason():
+    errors = [PySparkException("Python worker failed to connect back.")] * 2 + [PySparkException("no such table")]
+    tries = iter(errors)
+
+    def start() -> Any:
+        raise next(tries)
+
+    with pytest.raises(PySparkException, match="no such table"):
+        patiently_started(start)
+    assert list(tries) == []
 
 
 _ORPHAN = """

@@ -21,6 +21,7 @@ from tests.runtime.streams import expected, finish, late_rows, parquet_rows, win
 
 import skypane as sp
 from skypane.runtime.spark import handle as handles
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.sinks.directory import Directory
 
 LIMIT = 60
@@ -90,6 +91,7 @@ def test_a_stop_that_is_cut_short_still_stops(spark: SparkSession, tmp_path: Pat
     assert Held.entered.wait(LIMIT)
 
     def interrupt() -> None:
+        assert isinstance(handle._lifecycle, BatchLifecycle)
         while not handle._lifecycle._stopping.is_set():
             pass
         os.kill(os.getpid(), signal.SIGINT)

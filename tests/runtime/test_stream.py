@@ -51,6 +51,7 @@ from skypane.policy import Decision
 from skypane.preference import Score
 from skypane.progress import ProgressPolicy
 from skypane.runtime import local
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.engine import window_program
 from skypane.windows import Windows
 from skypane.wording import counted
@@ -502,6 +503,7 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     assert sink.entered.wait(60)
     stopping = threading.Thread(target=handle.stop)
     stopping.start()
+    assert isinstance(handle._lifecycle, BatchLifecycle)
     while not handle._lifecycle._stopping.is_set():
         stopping.join(0.001)
     sink.let_go.set()

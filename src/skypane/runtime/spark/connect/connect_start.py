@@ -14,6 +14,7 @@ from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
+from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.remote_batches import RemoteBatches
 from skypane.runtime.spark.connect.remote_engine import RemoteEngine
 from skypane.runtime.spark.connect.server_batches import ServerBatches
@@ -65,7 +66,7 @@ def _started(rows: DataFrame, description: EngineDescription, when: Trigger | No
         writer = writer.trigger(**when)
     try:
         with local_files(rows.sparkSession, checkpoint), interrupted_afterwards():
-            return writer.start()
+            return patiently_started(writer.start)
     except PySparkException as error:
         raise SkypaneError(
             f"Spark cannot start the query in {description.checkpoint}: {cause(error)}; no rows of the stream are lost"

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane import kernels
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.spark.batch_lifecycle import failure
+from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_errors import failed
 from skypane.runtime.spark.connect.server_watch import end_with_server
 from skypane.runtime.spark.engine.engine_description import EngineDescription
@@ -73,7 +74,8 @@ class _OnlyBatch:
 def run_beside_server(spark: SparkSession, work: Callable[[SparkSession], None]) -> None:
     """Run `work`, which is pickled, in a Python process beside the server; raise SkypaneError with its cause."""
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
-    query = rows.writeStream.foreachBatch(_OnlyBatch(work)).trigger(availableNow=True).start()
+    writer = rows.writeStream.foreachBatch(_OnlyBatch(work)).trigger(availableNow=True)
+    query = patiently_started(writer.start)
     try:
         awaited(in_background(query.awaitTermination))
     except StreamingQueryException as error:
