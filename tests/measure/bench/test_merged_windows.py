@@ -102,8 +102,8 @@ def test_merge_pays_where_it_saves_more_than_its_overhead_and_more_than_noise():
     saves_100_ms = Measured((of_seconds(0.3, 0.1, 0.1),), {1: 0.15}, 10)
     assert [pays(case, saves_100_ms, overhead, kept=False) for overhead in OVERHEADS] == [True, True, False]
     assert not any(pays(case, saves_100_ms, overhead, kept=True) for overhead in OVERHEADS)
-    saves_200_ms = Measured((of_seconds(0.6, 0.2, 0.2),), {1: 0.6}, 10)
-    assert [pays(case, saves_200_ms, overhead, kept=True) for overhead in OVERHEADS] == [True, True, True]
+    saves_300_ms = Measured((of_seconds(0.7, 0.2, 0.2),), {1: 0.7}, 10)
+    assert [pays(case, saves_300_ms, overhead, kept=True) for overhead in OVERHEADS] == [True, True, True]
     less_than_noise = Measured((of_seconds(0.0015, 0.0005, 0.0004),), {1: 1.0}, 10)
     assert not pays(case, less_than_noise, NONE, kept=False)
 
