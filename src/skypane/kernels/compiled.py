@@ -55,8 +55,8 @@ def _stamp(package: Path) -> tuple[tuple[str, str], ...]:
 def _stamp_with_all_sources(compiled: Any, package: Path) -> None:
     """Invalidate Numba's cached code whenever the text of the kernels, or of the function's package, changes.
 
-    By default Numba checks time and size of the file that defines the function, so code inlined from another file would
-    stay cached. Numba has no public API for this; if these attributes disappear, its default applies again.
+    By default Numba checks only the file that defines the function, so code inlined from another file would stay
+    cached. Numba has no public API for this; if these attributes disappear, its default applies again.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(file, "_source_stamp"):
