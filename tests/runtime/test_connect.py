@@ -20,7 +20,8 @@ from skypane.runtime import local
 
 pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
 
-pytestmark = pytest.mark.spark
+# Slow: on a busy machine Spark gives up on Python beside the server, which it lets take ten seconds to start.
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PATIENCE = 900
 """Seconds after which a scenario that has not ended fails."""
@@ -58,7 +59,6 @@ def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: 
     assert windows_of(parquet_rows(tmp_path / "out")) == wanted
 
 
-@pytest.mark.slow
 def test_a_handle_reads_and_requests_through_the_server(found: Found):
     answer = found("handled")
     assert answer["active"]
@@ -72,7 +72,6 @@ def test_a_handle_reads_and_requests_through_the_server(found: Found):
     assert (answer["ended"], answer["error"]) == (True, None)
 
 
-@pytest.mark.slow
 def test_a_stop_lets_the_running_batch_end_and_the_next_start_continues(found: Found, tmp_path: Path):
     assert found("stopped") == {"ended": True, "error": None, "batches": list(range(len(BATCHES)))}
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
@@ -96,7 +95,6 @@ def test_an_error_beside_the_server_is_one_line_in_the_client(found: Found):
     assert answer["pickle"].startswith("ConfigError: the query cannot be sent to the Spark Connect server")
 
 
-@pytest.mark.slow
 def test_a_continuous_skyline_and_aggregates_answer_as_without_connect(found: Found, tmp_path: Path):
     answer = found("continuous")
     updates = [update for step in continuous_streams.expected(BATCHES) for update in step]
