@@ -20,7 +20,7 @@ from skypane.runtime import local
 
 pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
 
-# Slow: on a busy machine Spark gives up on Python beside the server, which it lets take ten seconds to start.
+# Slow: Spark waits ten seconds for Python beside the server to start, which is too short on a busy machine.
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PATIENCE = 900
