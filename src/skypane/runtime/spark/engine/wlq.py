@@ -101,7 +101,8 @@ class WindowStage:
         failed, began = None, time.perf_counter()
         try:
             with limited("the windows of a task", SHORTER_WINDOW):
-                files.extend(self._written(piece, windows) for piece in self.division.tasks[number])
+                places = {piece: place for place, piece in enumerate(sorted(self.division.pieces))}
+                files.extend(self._written(piece, places[piece], windows) for piece in self.division.tasks[number])
         except (CheckpointError, MemoryLimitError) as error:  # Spark would turn an exception into a page of trace
             failed = [type(error).__name__, str(error)]
         busy = time.perf_counter() - began
@@ -111,9 +112,9 @@ class WindowStage:
         """Return a new name of a file that is read after those of lower places."""
         return f"{self.prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
 
-    def _written(self, piece: Piece, windows: list[tuple[int, int]]) -> tuple[str, float]:
-        """Write the answers of a piece; return the file, whose name has the order of its windows, and the seconds."""
-        name, began = self.file_name(sorted(self.division.pieces).index(piece)), time.perf_counter()
+    def _written(self, piece: Piece, place: int, windows: list[tuple[int, int]]) -> tuple[str, float]:
+        """Write the answers of a piece; return the file, whose name has its place among all pieces, and the seconds."""
+        name, began = self.file_name(place), time.perf_counter()
         self.target.write_parquet(name, self.schema, self._answers(piece, windows))
         return name, time.perf_counter() - began
 
