@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 from tests.reporting.made import batch
 from tests.runtime.streams import SECOND, CountBySensor
 
@@ -22,7 +24,7 @@ from skypane.plan import Plan
 from skypane.runtime.spark.batch_lifecycle import failure
 from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingRequests
 from skypane.runtime.spark.connect.committed_reader import CommittedReader, change_in_words
-from skypane.runtime.spark.connect.connect_start import check_sendable
+from skypane.runtime.spark.connect.connect_host import ConnectHost, check_sendable
 from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
 from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_checks import check_sinks, complaint_of
@@ -151,6 +153,14 @@ def test_a_sink_in_memory_is_refused_for_each_role():
     with pytest.raises(sp.ConfigError, match=r"late is Memory\(\)"):
         check_sinks(Sinks.of("folder", sp.Memory()))
     check_sinks(Sinks.of("folder", "other"))
+
+
+def test_executors_that_a_client_cannot_request_are_refused_when_the_job_is_made(spark: SparkSession, tmp_path: Path):
+    settings = described(tmp_path, sp.Skyline("price MIN")).settings
+    host = ConnectHost(spark)
+    host.check(settings)
+    with pytest.raises(sp.ConfigError, match=r"set spark\.dynamicAllocation\.enabled on the server"):
+        host.check(replace(settings, follows=True))
 
 
 def test_what_cannot_be_pickled_is_refused_before_anything_runs(tmp_path: Path):

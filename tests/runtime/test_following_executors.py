@@ -28,7 +28,7 @@ from skypane.control.executor_count import ExecutorCount
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
 from skypane.plan import Plan
-from skypane.runtime.spark import job
+from skypane.runtime.spark import classic_host
 from skypane.runtime.spark.engine.control_loop import BatchDecisions, ControlLoop
 from skypane.runtime.spark.engine.following import tasks_at_once
 from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
@@ -79,7 +79,7 @@ def test_each_batch_requests_the_executors_of_its_workers(
     """A local session has no executors, so a model grants them; the query, its batches and decisions are real."""
     cluster = Cluster.filled(4)
     follower = ExecutorFollower(ExecutorRequests(cluster), policy=ExecutorCount(hold=0.0))
-    monkeypatch.setattr(job, "follower_of", lambda _: follower)
+    monkeypatch.setattr(classic_host, "follower_of", lambda _: follower)
     rows = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
     write_batches(tmp_path / "in", rows)
     elastic = CostOption(max_workers=6, every=1, cooldown=0, executors="follow")

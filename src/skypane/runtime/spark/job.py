@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from skypane import kernels, notebook
+from skypane import notebook
 from skypane.control.parallelism import Workers
 from skypane.control.worker_options import WorkerOptions
-from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
-from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.amend import in_words
-from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.calibration import costs_of
-from skypane.runtime.spark.connect.connect_start import start_over_connect
-from skypane.runtime.spark.connect.remote_engine import RemoteEngine
-from skypane.runtime.spark.connect.server_checks import check_server, check_sinks
+from skypane.runtime.spark.classic_host import ClassicHost
+from skypane.runtime.spark.connect.connect_host import ConnectHost
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.late_rows import schema_of
-from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.query_changes import Begin, changes_of, check_begin
+from skypane.runtime.spark.engine.query_changes import Begin, check_begin
 from skypane.runtime.spark.engine.shared_program import rejected_schema
+from skypane.runtime.spark.engine_host import EngineHost, JobStart
 from skypane.runtime.spark.handle import StreamHandle
-from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.answering import spark_there
-from skypane.runtime.spark.machine.checkpoint_files import local_files
-from skypane.runtime.spark.machine.executor_follower import follower_of
-from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
-from skypane.runtime.spark.triggers import Trigger, pace_of, trigger_of
+from skypane.runtime.spark.triggers import pace_of, trigger_of
 from skypane.runtime.spark.unused_watermarks import warn_of_unused_watermarks
 from skypane.shared_plan import SharedPlan
-from skypane.types import ConfigError, SkypaneError
-
-log = logging.getLogger(__name__)
+from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
@@ -86,8 +74,6 @@ class Job:
         for one in received.values():
             spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
         sinks.check(received)
-        if over_connect(rows.sparkSession):
-            check_sinks(sinks)
         start, elastic = workers.begin(parallelism(rows.sparkSession))
         settings = JobSettings(
             plan=plan,
@@ -102,6 +88,7 @@ class Job:
             follows=workers.executors_follow,
             columns=columns,
         )
+        host_of(rows.sparkSession).check(settings)
         return cls(rows, settings, start, whole)
 
     def __repr__(self) -> str:
@@ -140,11 +127,7 @@ class Job:
         Raises CheckpointError if the definition or the newest manifest is damaged.
         """
         check_begin(begin)
-        settings, spark = self.settings, self.rows.sparkSession
-        if over_connect(spark):
-            return RemoteEngine(EngineDescription(settings, self.workers, begin=begin), spark).changes()
-        store = DocumentStore.at(settings.checkpoint).child("skypane")
-        return changes_of(store, Ledger(store), settings.plan, settings.schema, begin, settings.rows)
+        return self._host.changes(EngineDescription(self.settings, self.workers, begin=begin))
 
     def start(
         self,
@@ -176,67 +159,25 @@ class Job:
         check_begin(begin)
         when = trigger_of(trigger, processingTime, availableNow)
         with spark_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
-            if over_connect(self.rows.sparkSession):
-                description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
-                return start_over_connect(self.rows, self.whole, description, on_batch, when, name)
-            return self._started(on_batch, when, name, begin)
+            description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
+            return self._host.start(JobStart(self.rows, self.whole, description, on_batch, when, name))
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
         """Process the rows that were rejected for `reason` once more, without a start of the query.
 
         As StreamHandle.readmit(); a driver that runs the query elsewhere is fenced.
         """
-        spark = self.rows.sparkSession
-        with spark_there(spark):
-            description = EngineDescription(self.settings, self.workers)
-            if over_connect(spark):
-                check_server(spark)
-                return RemoteEngine(description, spark).readmit(spark, reason, repair)
-            try_workers(spark)
-            engine = description.engine()
-            engine.finish_drain(spark)
-            return engine.readmit(spark, reason, repair)
+        with spark_there(self.rows.sparkSession):
+            return self._host.readmit(EngineDescription(self.settings, self.workers), reason, repair)
 
-    def _started(
-        self,
-        on_batch: Callable[[BatchMetrics], None] | None,
-        when: Trigger | None,
-        name: str | None,
-        begin: Begin | None,
-    ) -> StreamHandle:
-        spark = self.rows.sparkSession
-        try_workers(spark)
-        with interrupted_afterwards():
-            kernels.warm(log.warning)
-        inputs, executors = InputStatus(), follower_of(spark) if self.settings.follows else None
-        description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
-        engine = description.engine(on_batch, inputs, executors)
-        engine.finish_drain(spark)
-        lifecycle = BatchLifecycle(engine)
-        if executors is not None:
-            executors.runs = lifecycle.active
-            executors.follow(engine.workers.plq)  # they start while Spark plans the first batch
-        checkpoint = Location.of(self.settings.checkpoint)
-        rows = self.rows if engine.columns is None else pruned(self.whole, self.settings.rows, engine.columns)[0]
-        writer = rows.writeStream.foreachBatch(lifecycle).option("checkpointLocation", checkpoint.spark)
-        if name is not None:
-            writer = writer.queryName(name)
-        if when is not None:
-            writer = writer.trigger(**when)
-        try:
-            # Ctrl-C in the middle of Spark's start would leave a query that runs, and no handle that stops it.
-            with local_files(spark, checkpoint), interrupted_afterwards():
-                lifecycle.query = inputs.query = writer.start()
-        except KeyboardInterrupt:
-            if lifecycle.query is not None:
-                lifecycle.query.stop()
-            raise
-        except Py4JJavaError as error:
-            raise SkypaneError(
-                f"Spark cannot start the query in {self.settings.checkpoint}: {error.java_exception}; no rows of the "
-                f"stream are lost: free disk space or grant write access there, and start again"
-            ) from error
-        return StreamHandle(lifecycle.query, engine, lifecycle, spark, inputs)
+    @property
+    def _host(self) -> EngineHost:
+        return host_of(self.rows.sparkSession)
+
+
+def host_of(spark: SparkSession) -> EngineHost:
+    """Return the place where the engines of a session's jobs run."""
+    return ConnectHost(spark) if over_connect(spark) else ClassicHost(spark)
 
 
 def sent(plan: Plan | SharedPlan, schema: pa.Schema) -> dict[str, pa.Schema]:

@@ -1,0 +1,90 @@
+"""A classic session as the place of an engine: its process runs the batches, beside Spark's Java."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skypane import kernels
+from skypane.locations import Location
+from skypane.metrics import BatchMetrics
+from skypane.operators.changes.comparison import QueryChange
+from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.engine_description import EngineDescription
+from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.query_changes import changes_of
+from skypane.runtime.spark.engine_host import JobStart
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.input_status import InputStatus
+from skypane.runtime.spark.machine.checkpoint_files import local_files
+from skypane.runtime.spark.machine.executor_follower import follower_of
+from skypane.runtime.spark.machine.interpreter import try_workers
+from skypane.types import SkypaneError
+
+log = logging.getLogger(__name__)
+
+
+class ClassicHost:
+    """Makes engines in this process."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def check(self, settings: JobSettings) -> None:
+        """Do nothing: each job can run here."""
+
+    def changes(self, description: EngineDescription) -> QueryChange:
+        settings = description.settings
+        store = DocumentStore.at(settings.checkpoint).child("skypane")
+        return changes_of(store, Ledger(store), settings.plan, settings.schema, description.begin, settings.rows)
+
+    def readmit(
+        self, description: EngineDescription, reason: str, repair: Callable[[DataFrame], DataFrame] | None
+    ) -> BatchMetrics | None:
+        try_workers(self._spark)
+        engine = description.engine()
+        engine.finish_drain(self._spark)
+        return engine.readmit(self._spark, reason, repair)
+
+    def start(self, start: JobStart) -> StreamHandle:
+        spark, description = self._spark, start.description
+        try_workers(spark)
+        with interrupted_afterwards():
+            kernels.warm(log.warning)
+        inputs, executors = InputStatus(), follower_of(spark) if description.settings.follows else None
+        engine = description.engine(start.on_batch, inputs, executors)
+        engine.finish_drain(spark)
+        lifecycle = BatchLifecycle(engine)
+        if executors is not None:
+            executors.runs = lifecycle.active
+            executors.follow(engine.workers.plq)  # they start while Spark plans the first batch
+        try:
+            query = _started(start, start.reading(engine.columns), lifecycle, inputs)
+        except KeyboardInterrupt:
+            if lifecycle.query is not None:
+                lifecycle.query.stop()
+            raise
+        return StreamHandle(query, engine, lifecycle, spark, inputs)
+
+
+def _started(start: JobStart, rows: DataFrame, lifecycle: BatchLifecycle, inputs: InputStatus) -> StreamingQuery:
+    """Start the query, and make it known to its batches and its inputs."""
+    checkpoint = Location.of(start.description.checkpoint)
+    writer = start.writer(rows, lifecycle, checkpoint)
+    try:
+        # Ctrl-C in the middle of Spark's start would leave a query that runs, and no handle that stops it.
+        with local_files(rows.sparkSession, checkpoint), interrupted_afterwards():
+            lifecycle.query = inputs.query = writer.start()
+    except Py4JJavaError as error:
+        raise SkypaneError(
+            f"Spark cannot start the query in {start.description.checkpoint}: {error.java_exception}; no rows of the "
+            f"stream are lost: free disk space or grant write access there, and start again"
+        ) from error
+    return lifecycle.query

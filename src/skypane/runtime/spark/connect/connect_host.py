@@ -1,0 +1,97 @@
+"""A server of Spark Connect as the place of an engine: it gets a description of the engine, and makes it at a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pickle import PicklingError
+
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skypane.locations import Location
+from skypane.metrics import BatchMetrics
+from skypane.operators.changes.comparison import QueryChange
+from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
+from skypane.runtime.spark.connect.patient_start import patiently_started
+from skypane.runtime.spark.connect.remote_batches import RemoteBatches
+from skypane.runtime.spark.connect.remote_engine import RemoteEngine
+from skypane.runtime.spark.connect.server_batches import ServerBatches
+from skypane.runtime.spark.connect.server_checks import check_server, check_sinks
+from skypane.runtime.spark.engine.engine_description import EngineDescription
+from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine_host import JobStart
+from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.input_status import InputStatus
+from skypane.runtime.spark.machine.checkpoint_files import local_files
+from skypane.types import ConfigError, SkypaneError
+
+
+class ConnectHost:
+    """Has a server make engines."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def check(self, settings: JobSettings) -> None:
+        """Raise ConfigError for a sink whose rows would stay in the server, and for executors to request there."""
+        check_sinks(settings.sinks)
+        if settings.follows:
+            raise ConfigError(
+                'executors="follow" of elastic= requests executors, which a client of Spark Connect cannot: leave it '
+                "out, and set spark.dynamicAllocation.enabled on the server, so that its executors follow the tasks"
+            )
+
+    def changes(self, description: EngineDescription) -> QueryChange:
+        return RemoteEngine(description, self._spark).changes()
+
+    def readmit(
+        self, description: EngineDescription, reason: str, repair: Callable[[DataFrame], DataFrame] | None
+    ) -> BatchMetrics | None:
+        check_server(self._spark)
+        return RemoteEngine(description, self._spark).readmit(self._spark, reason, repair)
+
+    def start(self, start: JobStart) -> StreamHandle:
+        spark, description = self._spark, start.description
+        check_sendable(description)
+        check_server(spark)
+        engine = RemoteEngine(description, spark)
+        begun = engine.starting()
+        polling = (
+            None if start.on_batch is None else MetricsPolling(start.on_batch, engine.metrics_after, begun["last"])
+        )
+        if begun["unfinished"]:
+            engine.finish()
+        inputs = InputStatus()
+        inputs.query = query = _started(start, start.reading(begun["columns"]))
+        if polling is not None:
+            polling.start()
+        settled = (lambda: None) if polling is None else polling.end
+        return StreamHandle(query, engine, RemoteBatches(query, spark, description.checkpoint, settled), spark, inputs)
+
+
+def _started(start: JobStart, rows: DataFrame) -> StreamingQuery:
+    checkpoint = Location.of(start.description.checkpoint)
+    writer = start.writer(rows, ServerBatches(start.description), checkpoint)
+    try:
+        with local_files(rows.sparkSession, checkpoint), interrupted_afterwards():
+            return patiently_started(writer.start)
+    except PySparkException as error:
+        raise SkypaneError(
+            f"Spark cannot start the query in {start.description.checkpoint}: {cause(error)}; no rows of the stream "
+            f"are lost"
+        ) from error
+
+
+def check_sendable(description: EngineDescription) -> None:
+    """Raise ConfigError if a query, a sink or a function in it cannot be pickled."""
+    try:
+        cloudpickle.dumps(description)  # type: ignore[no-untyped-call]  # PySpark's copy has no types
+    except (PicklingError, TypeError, AttributeError) as error:  # pickle raises each of them for some objects
+        raise ConfigError(
+            f"the query cannot be sent to the Spark Connect server, because a function or a sink of yours cannot be "
+            f"pickled ({error}): let it open files, locks and connections when it is called"
+        ) from error

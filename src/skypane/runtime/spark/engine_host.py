@@ -1,0 +1,72 @@
+"""Where the engine of a job runs: in the process of a classic session, or beside a server of Spark Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from skypane.locations import Location
+from skypane.metrics import BatchMetrics
+from skypane.operators.changes.comparison import QueryChange
+from skypane.runtime.spark.engine.engine_description import EngineDescription
+from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.spark_schema import pruned
+from skypane.runtime.spark.triggers import Trigger
+
+
+@dataclass(frozen=True)
+class JobStart:
+    """One start of a job.
+
+    rows      the rows with the columns that the plan reads; `whole` has those that nobody reads, too
+    on_batch  called with the metrics of each batch that is committed
+    trigger   arguments of Spark's trigger(); None: each batch begins as soon as the one before is done
+    name      name of the query in Spark
+    """
+
+    rows: DataFrame
+    whole: DataFrame
+    description: EngineDescription
+    on_batch: Callable[[BatchMetrics], None] | None
+    trigger: Trigger | None
+    name: str | None
+
+    def reading(self, columns: tuple[str, ...] | None) -> DataFrame:
+        """Return the rows with the columns that the state of the checkpoint requires; None: with those of the plan."""
+        return self.rows if columns is None else pruned(self.whole, self.description.settings.rows, columns)[0]
+
+    def writer(
+        self, rows: DataFrame, batches: Callable[[DataFrame, int], Any], checkpoint: Location
+    ) -> DataStreamWriter:
+        """Return Spark's writer of the query, which calls `batches` with each micro-batch."""
+        writer = rows.writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint.spark)
+        if self.name is not None:
+            writer = writer.queryName(self.name)
+        return writer if self.trigger is None else writer.trigger(**self.trigger)
+
+
+class EngineHost(Protocol):
+    """The place where the engines of jobs run."""
+
+    def check(self, settings: JobSettings) -> None:
+        """Raise ConfigError if a job of these settings cannot run here."""
+        ...
+
+    def changes(self, description: EngineDescription) -> QueryChange:
+        """Return how the query differs from that of its checkpoint; see Job.changes()."""
+        ...
+
+    def readmit(
+        self, description: EngineDescription, reason: str, repair: Callable[[DataFrame], DataFrame] | None
+    ) -> BatchMetrics | None:
+        """Process rejected rows once more; see Job.readmit()."""
+        ...
+
+    def start(self, start: JobStart) -> StreamHandle:
+        """Start the query, or resume it from its checkpoint; see Job.start()."""
+        ...
