@@ -7,8 +7,7 @@ Windows follow one another by one pane, each pane has one partial, and all panes
 a batch, each of which must give the same answers:
 
     continued    the driver answers the windows one after the other, with the merges that it keeps from the last batch
-    a task       a task a window without kept merges, as WindowWorker answers it
-    at once      a task a window, which merges all its partials in one call
+    at once      a task a window, which merges all its partials in one call: WindowWorker answers its only window so
     two rounds   tasks merge disjoint sets of a window's partials, and then one task a window merges their results; the
                  best of 2, 4, 8 and 16 sets, at most as many as there are workers for a window
     in pairs     tasks merge pairs of partials, then pairs of results, until one is left, as paper 5 does
@@ -176,9 +175,8 @@ def critical(rounds: Rounds, tasks: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Window:
-    """The seconds of a window: in a task, at once, in two rounds for each number of sets, in pairs."""
+    """The seconds of a window: at once, in two rounds for each number of sets, in pairs."""
 
-    task: float
     whole: float
     two: Mapping[int, Rounds]
     pairs: Rounds
@@ -231,21 +229,18 @@ def window(own: WindowQuery, task: WindowTask[Held], tries: int) -> Window:
     """Measure the ways to answer a window without kept merges, which must be equal."""
     tables = [held.table for _, (held,) in task.panes]
     plans = {sets: in_two(sets) for sets in SETS if sets < len(tables)}
-    single: list[float] = []
     whole: list[Rounds] = []
     pairs: list[Rounds] = []
     two: dict[int, list[Rounds]] = {sets: [] for sets in plans}
+    answer = own.worker().answer(task, table_in).rows
+    expected = ordered(answer.select(answer.column_names[2:]))
     for _ in range(tries):
-        began = time.process_time()
-        answer = own.worker().answer(task, table_in).rows
-        single.append(time.process_time() - began)
-        expected = ordered(answer.select(answer.column_names[2:]))
         for plan, into in ((at_once, whole), (in_pairs, pairs), *((plans[sets], two[sets]) for sets in plans)):
             rounds, rows = merged(own.query, tables, plan)
             into.append(rounds)
             assert ordered(rows).equals(expected)
     quickest = {sets: least(found) for sets, found in two.items()}
-    return Window(min(single), least(whole)[0][0], quickest, least(pairs))
+    return Window(least(whole)[0][0], quickest, least(pairs))
 
 
 def table_in(held: Held) -> pa.Table:
@@ -307,7 +302,6 @@ HEAD: Final = (
     "rows a pane",
     "rows merged",
     "continued, ms",
-    "a task, ms",
     "at once, ms",
     "two rounds, ms",
     "in pairs, ms",
@@ -329,9 +323,9 @@ def line(case: Case, sizes: Mapping[int, Measured]) -> list[str]:
     ways = merging(windows, case.tasks, OVERHEADS[0])
     pairs = ways.pop("pairs")
     sets = min(ways, key=lambda way: ways[way])
-    tasks = max(window.task for window in windows), max(window.whole for window in windows)
-    continued, task, whole, two, two_by_two = (
-        f"{seconds * 1e3:.1f}" for seconds in (largest.continued[case.windows], *tasks, ways[sets], pairs)
+    slowest = max(window.whole for window in windows)
+    continued, whole, two, two_by_two = (
+        f"{seconds * 1e3:.1f}" for seconds in (largest.continued[case.windows], slowest, ways[sets], pairs)
     )
     return [
         case.subject,
@@ -341,7 +335,6 @@ def line(case: Case, sizes: Mapping[int, Measured]) -> list[str]:
         f"{rows:,}",
         f"{largest.rows:,}",
         continued,
-        task,
         whole,
         f"{two} ({sets})",
         two_by_two,

@@ -23,7 +23,7 @@ from skypane.operators.window_query import (
     WindowQuery,
     WindowWorker,
 )
-from skypane.types import ConfigError
+from skypane.types import ConfigError, MemoryLimitError
 from skypane.windows import Windows
 
 BAG = Bag()
@@ -171,6 +171,50 @@ def test_a_worker_may_change_its_way_at_any_window(held: OpenPanes[pa.Table], wa
     worker, way = worker_of(BAG, held.windows, shares=False), cycle(ways)
     worker._sharing_pays = lambda: next(way)  # type: ignore[method-assign]
     assert [multiset(answer.rows) for answer in answers(worker, tasks)] == expected
+
+
+@given(held_panes())
+def test_a_worker_of_one_window_answers_it_as_one_of_all_windows_does(held: OpenPanes[pa.Table]):
+    for query in (BAG, SKYLINE):
+        lifted = OpenPanes[pa.Table].empty(held.windows).add(
+            (pane, query.lift(partial)) for pane, partials in held.panes.items() for partial in partials
+        )  # fmt: skip
+        tasks = lifted.all_windows()
+        expected = [multiset(answer.rows) for answer in answers(worker_of(query, held.windows, shares=True), tasks)]
+        alone = [WindowQuery(query, held.windows, "UTC").worker(windows=1) for _ in tasks]
+        found = [answers(worker, [task]) for worker, task in zip(alone, tasks, strict=True)]
+        assert [multiset(answer.rows) for (answer,) in found] == expected
+
+
+def long_window() -> tuple[Windows, WindowTask[pa.Table]]:
+    """Windows whose merges are shared, and one of them."""
+    w = Windows(SOME_PANES + 1, 1)
+    return w, WindowTask(0, tuple((pane, (table([pane] * 100),)) for pane in w.panes_of(0)))
+
+
+def test_a_worker_of_one_window_merges_its_panes_once():
+    query, (w, task) = CountingBag(), long_window()
+    answers(WindowQuery(query, w, None).worker(windows=1), [task])
+    assert query.merges == [SOME_PANES]
+    query.merges.clear()
+    answers(WindowQuery(query, w, None).worker(windows=2), [task])
+    assert len(query.merges) > SOME_PANES, "another window may use these merges"
+
+
+def test_a_worker_of_one_window_merges_two_panes_at_a_time_if_memory_is_short():
+    w, task = long_window()
+    room = sum(step_bytes([partial]) for _, partials in task.panes for partial in partials) - 1
+
+    def ask(more: int) -> None:
+        if more > room:
+            raise MemoryLimitError("too much")
+
+    (answer,) = answers(WindowQuery(BAG, w, None).worker(ask, 1), [task])
+    rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+    assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows)
+    room = rows.nbytes - 1
+    with pytest.raises(MemoryLimitError):
+        answers(WindowQuery(BAG, w, None).worker(ask, 1), [task])
 
 
 @given(held_panes(), st.integers(0, 5))

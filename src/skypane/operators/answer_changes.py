@@ -32,7 +32,8 @@ def _changes(
     old: dict[int, pa.Table] = {}
     # A pane may have fewer partials in early versions, which are older: one worker would keep its first merge of it.
     for _, alike in groupby(before, lambda task: task.early):
-        old |= {answer.window: answer.rows for answer in worker.anew().answers([*alike], load)}
+        same = [*alike]
+        old |= {answer.window: answer.rows for answer in worker.anew(len(same)).answers(same, load)}
     for answer in answers:
         replaced = old.pop(answer.window, None)
         yield answer if replaced is None else replace(answer, rows=_between(worker.query, replaced, answer.rows))

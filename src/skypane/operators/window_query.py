@@ -12,7 +12,7 @@ import pyarrow as pa
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import FarSightedQueue, PaneQueue, Query, QueueQuery
-from skypane.types import ConfigError
+from skypane.types import ConfigError, MemoryLimitError
 from skypane.windows import Windows
 
 WINDOW_START = "window_start"
@@ -30,7 +30,7 @@ Ask: TypeAlias = Callable[[int], None]
 """Called before a step with the bytes that it takes; raises an error if there is not enough memory."""
 
 
-def _no_limit(more: int) -> None:
+def no_limit(more: int) -> None:
     """Accept any number of bytes."""
 
 
@@ -121,9 +121,9 @@ class WindowQuery:
     changes: bool = False
     early: bool = False
 
-    def worker(self, ask: Ask = _no_limit) -> WindowWorker:
-        """Return a new worker."""
-        return WindowWorker(self, ask)
+    def worker(self, ask: Ask = no_limit, windows: int | None = None) -> WindowWorker:
+        """Return a new worker, which answers so many windows in all; None: any number."""
+        return WindowWorker(self, ask, windows)
 
     def compares_once(self, schema: pa.Schema) -> bool:
         """Return whether each row of `schema` is compared once, however many windows hold it."""
@@ -192,9 +192,10 @@ class WindowWorker:
     The cache does not affect answers: a new worker gives the same ones.
     """
 
-    def __init__(self, query: WindowQuery, ask: Ask = _no_limit) -> None:
+    def __init__(self, query: WindowQuery, ask: Ask = no_limit, windows: int | None = None) -> None:
         self._query = query
         self._ask = ask
+        self._windows = windows
         self._queue: PaneQueue | None = None
         #: whether the query provides the queue
         self._own = False
@@ -211,9 +212,9 @@ class WindowWorker:
     def query(self) -> WindowQuery:
         return self._query
 
-    def anew(self) -> WindowWorker:
-        """Return a worker of the same query that has no merges yet, for windows that were answered before."""
-        return WindowWorker(self._query, self._ask)
+    def anew(self, windows: int | None = None) -> WindowWorker:
+        """Return a worker of the same query that has no merges yet, for so many windows; None: any number."""
+        return WindowWorker(self._query, self._ask, windows)
 
     def answer(self, task: WindowTask[P], load: Callable[[P], pa.Table]) -> WindowAnswer:
         """Return the answer of a window younger than all before; `load` returns the table of a partial."""
@@ -232,6 +233,9 @@ class WindowWorker:
         """Yield the rows of each window; compute several windows at once if the queue supports it."""
         self._load(tasks[:1], load)
         queue = self._queue = self._queue or self._new_queue()
+        if self._windows == 1:
+            yield self._once(tasks[0].window, queue)
+            return
         if not self._sharing_pays() or not isinstance(queue, FarSightedQueue):
             for task in tasks:
                 self._load([task], load)
@@ -273,6 +277,15 @@ class WindowWorker:
         if length <= SOME_PANES and sum(table.num_rows for table in self._panes.values()) <= FEW_ROWS:
             return False
         return length > FEW_PANES
+
+    def _once(self, window: int, queue: PaneQueue) -> pa.Table:
+        """Answer the only window: no other uses its merges, so it needs none but one, unless memory is short."""
+        try:
+            return self._direct()
+        except MemoryLimitError:
+            if not self._sharing_pays() or self._own:  # a queue of the query's own takes as much
+                raise
+            return self._shared(window, queue)
 
     def _direct(self) -> pa.Table:
         query = self._query.query

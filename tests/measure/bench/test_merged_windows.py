@@ -87,7 +87,7 @@ def test_a_round_waits_for_the_slowest_window_and_the_last_one_may_be_in_the_dri
 
 def of_seconds(whole: float, first: float, last: float) -> Window:
     """Return a window that takes so long at once, and in the rounds of two sets."""
-    return Window(9.0, whole, {2: ((first, first), (last,))}, ((whole,), (whole,)))
+    return Window(whole, {2: ((first, first), (last,))}, ((whole,), (whole,)))
 
 
 def test_windows_at_once_are_in_tasks_or_in_the_driver():

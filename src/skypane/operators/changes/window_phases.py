@@ -16,7 +16,7 @@ import pyarrow as pa
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.window_query import Ask, P, WindowAnswer, WindowQuery, WindowWorker
+from skypane.operators.window_query import Ask, P, WindowAnswer, WindowQuery, WindowWorker, no_limit
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -100,9 +100,9 @@ class PhasedWindows(WindowQuery):
 
     phases: tuple[Phase, ...] = ()
 
-    def worker(self, ask: Ask | None = None) -> PhasedWorker:
-        """Return a new worker."""
-        return PhasedWorker(self, ask)
+    def worker(self, ask: Ask = no_limit, windows: int | None = None) -> PhasedWorker:
+        """Return a new worker, which answers so many windows in all; None: any number."""
+        return PhasedWorker(self, ask, windows)
 
     def in_phase(self, phase: Phase | None) -> WindowQuery:
         """Return the query of the windows of a phase."""
@@ -122,24 +122,24 @@ class PhasedWindows(WindowQuery):
 class PhasedWorker(WindowWorker):
     """A worker for each phase, and one for the windows in none."""
 
-    def __init__(self, query: PhasedWindows, ask: Ask | None) -> None:
+    def __init__(self, query: PhasedWindows, ask: Ask, windows: int | None) -> None:
         self._phased = query
-        self._limit = ask
-        self._make: Callable[[WindowQuery], WindowWorker] = lambda one: one.worker() if ask is None else one.worker(ask)
+        self._limits = ask, windows
         self._workers: dict[tuple[int, int] | None, WindowWorker] = {}
 
     @property
     def query(self) -> WindowQuery:
         return self._phased
 
-    def anew(self) -> PhasedWorker:
-        """Return a worker of the same query that has no merges yet."""
-        return PhasedWorker(self._phased, self._limit)
+    def anew(self, windows: int | None = None) -> PhasedWorker:
+        """Return a worker of the same query that has no merges yet, for so many windows; None: any number."""
+        ask, _ = self._limits
+        return PhasedWorker(self._phased, ask, windows)
 
     def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[WindowAnswer]:
         """Yield the answers of windows in ascending order, all younger than those answered before."""
         for phase, some in groupby(tasks, lambda task: phase_of(self._phased.phases, task.window)):
             key = None if phase is None else (phase.begin, phase.end)
             if key not in self._workers:
-                self._workers[key] = self._make(self._phased.in_phase(phase))
+                self._workers[key] = self._phased.in_phase(phase).worker(*self._limits)
             yield from self._workers[key].answers(list(some), load)

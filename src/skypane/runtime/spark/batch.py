@@ -205,10 +205,10 @@ class _AnswerRuns:
 
     def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
         panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
-        worker = self.query.worker(for_windows(NARROWER))
-        for task in panes.all_windows():
-            if task.window // self.run == run:
-                yield from pieces(worker.answer(task, _unpacked).rows, PIECE)
+        tasks = [task for task in panes.all_windows() if task.window // self.run == run]
+        worker = self.query.worker(for_windows(NARROWER), len(tasks))
+        for task in tasks:
+            yield from pieces(worker.answer(task, _unpacked).rows, PIECE)
 
 
 def _bytes(tables: Iterable[pa.Table]) -> int:

@@ -51,7 +51,7 @@ def in_driver(
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
     with limited("the windows of a batch", SHORTER_WINDOW):
         # The worker keeps merges of panes, and those of early windows are not complete.
-        each = ((worker.anew(), again), (worker, tasks), (worker.anew(), early))
+        each = ((worker.anew(len(again)), again), (worker, tasks), (worker.anew(len(early)), early))
         answers = [answer for one, some in each for answer in answers_of(one, some, load)]
     busy = time.perf_counter() - began
     windows = tuple((answer.window, answer.rows.num_rows) for answer in answers)
@@ -120,8 +120,8 @@ class WindowStage:
 
     def _answers(self, piece: Piece, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window of a piece, and append its number and row count to `windows`."""
-        worker, load = self.query.worker(for_windows(SHORTER_WINDOW)), self._loader(piece)
-        for answer in answers_of(worker, self.windows[piece.begin : piece.end], load):
+        tasks, load = self.windows[piece.begin : piece.end], self._loader(piece)
+        for answer in answers_of(self.query.worker(for_windows(SHORTER_WINDOW), len(tasks)), tasks, load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
