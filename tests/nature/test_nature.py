@@ -76,7 +76,10 @@ def test_a_hung_driver_is_named_with_the_stacks_of_its_threads(tmp_path: Path):
     assert found is not None, done.stdout
     written = Path(found[1]).read_text()
     assert "in live" in written
+    assert " in <module>" in written, "the main thread, which Python writes last"
     assert "JNI global refs" in written
+    assert "is in state S, waits in" in written
+    assert "bytes unread" in written
 
 
 @pytest.mark.slow
