@@ -7,6 +7,8 @@ Streams of batches of equal size, whose source has 1, 2 or 8 partitions, for sky
 uniform (a batch has five, of equal size) or one-hot (a batch has one, with all rows). The ways run in turn, repeatedly, so
 that other load on the machine affects all alike. Figures are medians over the batches after an exchange is confirmed.
 
+With --docs the table keeps the lines of streams that are not measured this time.
+
 `--model` needs no Spark: it prints what the costs of the machine predict, by the seconds that a row takes to be lifted.
 """
 
@@ -17,6 +19,7 @@ import shutil
 import statistics
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +30,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from measure.bursty import CHOSEN, ROUTED, WAYS, run, source
-from measure.tables import markdown_table, replace_between
+from measure.tables import lines_of, markdown_table, replace_between, text_between
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.exchange import AS_READ, CONFIRM, PROBE_EVERY
 from skypane.control.measurements import BatchMeasurements, PaneWork, TaskWork
@@ -152,21 +155,28 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    if arguments.model:
-        name, table = "exchange model", model()
-    else:
-        if not CONFIRM + 1 < arguments.batches <= PROBE_EVERY:
-            parser.error(
-                f"need {CONFIRM + 2} to {PROBE_EVERY} batches, so that an exchange is confirmed and not probed"
-            )
-        name, table = f"exchange {arguments.master}", measure(arguments)
+    if not arguments.model and not CONFIRM + 1 < arguments.batches <= PROBE_EVERY:
+        parser.error(f"need {CONFIRM + 2} to {PROBE_EVERY} batches, so that an exchange is confirmed and not probed")
+    name = "exchange model" if arguments.model else f"exchange {arguments.master}"
+    document = None if arguments.docs is None else arguments.docs / "control.md"
+    known = lines_of(text_between(document, name)) if document and not arguments.model else []
+    table = model() if arguments.model else markdown_table(HEAD, by_stream(known, measure(arguments)))
     print(table)
-    if arguments.docs:
-        replace_between(arguments.docs / "control.md", name, table)
+    if document:
+        replace_between(document, name, table)
 
 
-def measure(arguments: argparse.Namespace) -> str:
-    """Return the table of all streams."""
+HEAD = ("source partitions", "panes", "d", *FIXED, "chosen", "mostly", "over the best", "over as read")
+
+
+def by_stream(known: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the lines in the order of their streams; of a stream that is in both, the line that was found."""
+    lines = {(int(line[0]), list(SHAPES).index(line[1]), int(line[2])): line for line in (*known, *found)}
+    return [lines[stream] for stream in sorted(lines)]
+
+
+def measure(arguments: argparse.Namespace) -> list[list[str]]:
+    """Return the lines of the streams."""
     # Each file is a partition of its own, even if it is small.
     spark = sp.session(arguments.master, "skypane-exchanged", {"spark.sql.files.openCostInBytes": str(128 << 20)})
     lines = []
@@ -178,8 +188,7 @@ def measure(arguments: argparse.Namespace) -> str:
                 lines.append([str(partitions), shape, str(criteria), *cells])
                 print(" ".join(lines[-1]), flush=True)
     spark.stop()
-    heads = ["source partitions", "panes", "d", *FIXED, "chosen", "mostly", "over the best", "over as read"]
-    return markdown_table(heads, lines)
+    return lines
 
 
 if __name__ == "__main__":

@@ -12,6 +12,18 @@ def markdown_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def lines_of(table: str) -> list[list[str]]:
+    """Return the lines of a table in Markdown, without its head."""
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def text_between(document: Path, mark: str) -> str:
+    """Return what stands between the document's comments `<!-- mark -->` and `<!-- /mark -->`."""
+    _, _, rest = document.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    return rest.partition(f"<!-- /{mark} -->")[0]
+
+
 def replace_between(document: Path, mark: str, text: str) -> None:
     """Put `text` between the document's comments `<!-- mark -->` and `<!-- /mark -->`."""
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"

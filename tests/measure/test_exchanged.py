@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from measure import exchanged
 from measure.bursty import CHOSEN, WAYS, run
-from measure.exchanged import PANE, SECOND, Stream, decided, model
+from measure.exchanged import PANE, SECOND, Stream, by_stream, decided, model
+from measure.tables import lines_of, markdown_table
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
@@ -31,6 +32,13 @@ def test_the_model_splits_a_pane_that_one_worker_would_have():
 
 def test_the_map_has_a_line_for_each_source():
     assert len(model().splitlines()) == 2 + 2 * 2 * 3 * 2
+
+
+def test_a_table_keeps_the_lines_of_streams_that_are_not_measured_again():
+    known = [["1", "uniform", "12", "old"], ["8", "one-hot", "2", "old"]]
+    assert lines_of(markdown_table(["source partitions", "panes", "d", "what"], known)) == known
+    found = [["1", "one-hot", "4", "new"], ["1", "uniform", "12", "new"], ["1", "uniform", "4", "new"]]
+    assert by_stream(known, found) == [found[2], found[1], found[0], known[1]]
 
 
 @pytest.mark.parametrize(("panes", "span"), [(1, PANE), (5, SECOND)])

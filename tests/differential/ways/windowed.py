@@ -81,9 +81,10 @@ def by_worker(case: Case) -> pa.Table:
     tasks = _open_panes(rng, plan, case).all_windows()
     answers: list[pa.Table] = []
     while len(answers) < len(tasks):
-        worker = plan.window_query(case.rows.schema).worker()
-        for _ in range(int(rng.integers(1, 6))):
-            some = tasks[len(answers) : len(answers) + int(rng.integers(1, 30))]
+        alone = rng.random() < 0.3
+        worker = plan.window_query(case.rows.schema).worker(windows=1 if alone else None)
+        for _ in range(1 if alone else int(rng.integers(1, 6))):
+            some = tasks[len(answers) : len(answers) + (1 if alone else int(rng.integers(1, 30)))]
             answers += [answer.rows for answer in worker.answers(some, lambda partial: partial)]
     return together(plan, case, answers)
 
