@@ -64,7 +64,7 @@ def test_each_way_is_taken_and_compared(spark: SparkSession, monkeypatch: pytest
         return told
 
     monkeypatch.setattr(exchanged, "run", noted)
-    line = exchanged.measured(spark, Stream(2, 1, 2, 200, 6), 1)
+    line = exchanged.measured(spark, Stream(2, 1, 2, 200, 6), 1, 1)
     assert taken == {way: {way not in {AS_READ, CHOSEN}} for way in WAYS}
     assert line[-3] == AS_READ
     assert all(float(cell) > 0 for cell in (*line[:6], *line[-2:]))
