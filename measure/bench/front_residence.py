@@ -1,11 +1,12 @@
 """Where the shards of a continuous skyline stay between batches on Spark: the CPU time of a step, by design.
 
-    python -m measure.bench.front_residence [--docs docs] [--rows 100000 10000 1000] [--batches 5] [--quick]
+    python -m measure.bench.front_residence [--docs docs] [--rows 100000 10000 1000 400000] [--batches 5] [--quick]
 
 All designs start from the same stored points near a plane, eight criteria, and take the same batches, of which as many
 points expire as come. Each batch's updates must be equal to those of the front in the driver alone. The first WARM_UP
 batches of a design do not count, and neither does a smaller first round of all designs. Java goes on compiling what it runs, so
 small batches, of which most time is Java's, come after large ones. Figures are medians over the batches of the CPU time on the critical path (measure/residence/critical_path.py).
+The tables of the page keep the lines of numbers of rows that are not measured this time.
 
   driver           one front in the driver, on one core
   threads          shards that stay in threads of the driver (engine/shard_threads.py)
@@ -39,7 +40,7 @@ from measure.residence.journal import Journal
 from measure.residence.one_trip import OneTripFront
 from measure.residence.stateful import StatefulOperator
 from measure.residence.tasks import TasksOfDataFrame, TasksOfRdd
-from measure.tables import markdown_table, replace_between
+from measure.tables import lines_of, markdown_table, replace_between, text_between
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.placement import DueRows, place_rows
 from skypane.operators.fronts import Front, FrontContents, NewPoints
@@ -59,6 +60,7 @@ REMOTE: Final[dict[str, Any]] = {
     "beside": BesideExecutors,
 }
 DESIGNS: Final = ("driver", "threads", "stateless", *REMOTE)
+PARTS: Final = ("new rows", "design", "driver", "driver's Java", "slowest executor", "steps repeated")
 
 
 @dataclass(frozen=True)
@@ -211,16 +213,25 @@ def main() -> None:
 
 def record(lines: list[list[str]], of_lines: list[list[str]], arguments: argparse.Namespace) -> None:
     """Print the tables so far, by size, and put them into the docs unless the run is a quick one."""
-    lines, of_lines = (sorted(cells, key=lambda line: int(line[0].replace(",", ""))) for cells in (lines, of_lines))
     policy = [f"the policy says, {cores}" for cores in (f"{arguments.shards} cores", "one core")]
-    table = markdown_table(["new rows", *DESIGNS, *policy], lines)
-    of_table = markdown_table(
-        ["new rows", "design", "driver", "driver's Java", "slowest executor", "steps repeated"], of_lines
-    )
-    print(table, of_table, sep="\n\n", flush=True)
-    if not arguments.quick:
-        replace_between(arguments.docs / "bench-continuous.md", "front-residence", table)
-        replace_between(arguments.docs / "bench-continuous.md", "front-residence-parts", of_table)
+    tables = {
+        "front-residence": (["new rows", *DESIGNS, *policy], lines),
+        "front-residence-parts": (PARTS, of_lines),
+    }
+    page = arguments.docs / "bench-continuous.md"
+    for mark, (head, found) in tables.items():
+        known = [] if arguments.quick else lines_of(text_between(page, mark))
+        table = markdown_table(head, by_rows(known, found))
+        print(table, flush=True)
+        if not arguments.quick:
+            replace_between(page, mark, table)
+
+
+def by_rows(known: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the lines by their number of rows; of a number that is in both, the lines that were found."""
+    measured = {line[0] for line in found}
+    lines = [*(line for line in known if line[0] not in measured), *found]
+    return sorted(lines, key=lambda line: int(line[0].replace(",", "")))
 
 
 if __name__ == "__main__":

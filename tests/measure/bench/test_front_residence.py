@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measure.bench.front_residence import DESIGNS, compared, feed_of, line, parts
+from measure.bench.front_residence import DESIGNS, by_rows, compared, feed_of, line, parts
 from measure.residence import journal as module
 from measure.residence.critical_path import ShardPool
 from measure.residence.journal import Journal
@@ -116,3 +116,13 @@ def test_each_partition_of_a_shuffle_has_a_key(spark: SparkSession):
     keys = keys_of_partitions(spark, 5)
     rows = spark.createDataFrame([(key,) for key in keys], "key int").repartition(5, "key")
     assert rows.rdd.glom().map(lambda part: [row.key for row in part]).collect() == [[key] for key in keys]
+
+
+def test_the_page_keeps_the_lines_that_are_not_measured_this_time():
+    known = [["1,000", "threads", "8"], ["1,000", "beside", "9"], ["100,000", "threads", "65"]]
+    found = [["400,000", "threads", "3"], ["1,000", "threads", "7"]]
+    assert by_rows(known, found) == [
+        ["1,000", "threads", "7"],
+        ["100,000", "threads", "65"],
+        ["400,000", "threads", "3"],
+    ]
