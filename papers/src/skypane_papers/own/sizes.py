@@ -95,14 +95,14 @@ def _saved(rows: pd.DataFrame) -> list[float]:
 
 
 def _balance(rows: pd.DataFrame) -> Finding:
-    saved = _saved(rows)
-    return Finding(f"{min(saved):.1f} to {max(saved):.1f} ms a batch", min(saved) > 0)
+    bursty = _saved(rows)[len(WORKERS) :]
+    return Finding(f"{min(bursty):.1f} to {max(bursty):.1f} ms a batch", min(bursty) > 0)
 
 
 def _worth(rows: pd.DataFrame) -> Finding:
     saved = max(_saved(rows))
     return Finding(
-        f"it saves at most {saved:.1f} ms and takes at least {COUNTING * 1e3:.0f} ms", saved > COUNTING * 1e3
+        f"it saves at most {saved:.1f} ms and takes at least {COUNTING * 1e3:.0f} ms", saved < COUNTING * 1e3
     )
 
 
@@ -115,8 +115,8 @@ FIGURE = Figure(
     measure=measure,
     seeds=3,
     claims=(
-        Claim("exact sizes balance batches better", _balance),
-        Claim("which is worth a pass over the rows", _worth),
+        Claim("(ours) under bursts, exact sizes balance batches better", _balance),
+        Claim("(ours) a pass over the rows costs more than it saves", _worth),
     ),
     plots=(
         Plot(

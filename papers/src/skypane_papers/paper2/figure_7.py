@@ -18,8 +18,11 @@ from skypane_papers.rows import at, only
 
 INPUTS: Final = (2, 10, 20, 200)
 ROUNDS: Final = 3
+GAIN: Final = 1.25
+"""How much more T-Gate has to sort: half of the paper's gain."""
 ROOM: Final = 8_192
 TAKEN: Final = 1_024
+SMALL: Final = Cause("compiled, to check 20 inputs takes the consumer too little to be seen beside the rest", TABLE)
 LISTS: Final[dict[str, Callable[[int], TGate]]] = {
     "skip list": lambda inputs: SkipList(inputs, room=ROOM),
     "T-Gate": lambda inputs: TGate(inputs, ready=Ready.LAST_HELD, room=ROOM),
@@ -151,18 +154,23 @@ def _most(rows: pd.DataFrame) -> int:
     return int(rows.loc[rows["inputs"] <= PAPERS, "inputs"].max())
 
 
+def _asking(rows: pd.DataFrame, most: int) -> Finding:
+    """Return what the consumer of the skip list takes longer for a tuple than T-Gate's, up to so many inputs."""
+    middle = _middle(rows)
+    asking = [
+        at(middle, "take, ns", list="skip list", inputs=inputs) - at(middle, "take, ns", list="T-Gate", inputs=inputs)
+        for inputs in (int(rows["inputs"].min()), most)
+    ]
+    told = f"{asking[0]:.0f} ns a tuple with {rows['inputs'].min()} inputs, {asking[1]:.0f} with {most}"
+    return Finding(f"asking takes the consumer {told}", asking[1] > 3 * max(asking[0], 1))
+
+
 def _linear(rows: pd.DataFrame) -> Finding:
-    middle, numbers = _middle(rows), rows["inputs"].drop_duplicates()
-    asking = {
-        inputs: at(middle, "take, ns", list="skip list", inputs=inputs)
-        - at(middle, "take, ns", list="T-Gate", inputs=inputs)
-        for inputs in numbers
-    }
-    told = ", ".join(f"{ns:.0f} ns a tuple with {inputs} inputs" for inputs, ns in asking.items())
-    few, most = int(numbers.min()), int(numbers.max())
-    enough = [inputs for inputs in (_most(rows), most) if asking[inputs] > 3 * max(asking[few], 1)]
-    given = "" if not enough or enough[0] <= PAPERS else f"{enough[0]} inputs, where the paper's text names {PAPERS}"
-    return Finding(f"asking takes the consumer {told}", bool(enough), given)
+    return _asking(rows, _most(rows))
+
+
+def _linear_beyond(rows: pd.DataFrame) -> Finding:
+    return _asking(rows, int(rows["inputs"].max()))
 
 
 def _grown(rows: pd.DataFrame, name: str, most: int) -> float:
@@ -190,9 +198,8 @@ def _grows(rows: pd.DataFrame) -> Finding:
 def _faster(rows: pd.DataFrame) -> Finding:
     many = only(_middle(rows), inputs=_most(rows))
     rates = [at(many, "capacity", list=name) / 1e6 for name in LISTS]
-    return Finding(
-        f"{rates[0]:.1f} and {rates[1]:.1f} M tuples/s: {rates[1] / rates[0]:.1f} times", rates[1] > rates[0]
-    )
+    gain = rates[1] / rates[0]
+    return Finding(f"{rates[0]:.1f} and {rates[1]:.1f} M tuples/s: {gain:.1f} times", gain > GAIN)
 
 
 def _sooner(rows: pd.DataFrame) -> Finding:
@@ -216,7 +223,8 @@ FIGURE = Figure(
     measure=measure,
     timing=True,
     claims=(
-        Claim("to check for ready tuples costs the skip list time in proportion to the inputs", _linear),
+        Claim("to check for ready tuples costs the skip list time in proportion to the inputs", _linear, SMALL),
+        Claim("(ours) so it does with 200 inputs", _linear_beyond),
         Claim("with more inputs the skip list's throughput falls", _falls),
         Claim(
             "and T-Gate's grows",
@@ -226,7 +234,11 @@ FIGURE = Figure(
                 TABLE,
             ),
         ),
-        Claim("with 20 inputs T-Gate sorts 1.5 times as many: 2.2 M and 1.5 M tuples/s", _faster),
+        Claim(
+            f"with 20 inputs T-Gate sorts 1.5 times as many: 2.2 M and 1.5 M tuples/s (here: at least {GAIN} times)",
+            _faster,
+            SMALL,
+        ),
         Claim("and sooner: 1 ms, and 1.6 ms for the skip list", _sooner),
     ),
     plots=(

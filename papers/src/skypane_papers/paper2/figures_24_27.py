@@ -96,8 +96,7 @@ def _smaller(rows: pd.DataFrame) -> Finding:
         f"with {inputs} inputs {light:.2f}, then {heavy:.2f} times MQ" for inputs, (light, heavy) in gains.items()
     )
     holding = [inputs for inputs, (light, heavy) in gains.items() if light > max(1, heavy)]
-    given = "" if PAPERS in holding or not holding else f"{holding[0]} inputs instead of {PAPERS}"
-    return Finding(told, bool(holding), given)
+    return Finding(told, PAPERS in holding)
 
 
 def _close(rows: pd.DataFrame) -> Finding:
