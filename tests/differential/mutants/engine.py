@@ -150,8 +150,8 @@ ENGINE: Final = (
     _on_spark(
         "other-runs-windows",
         "runtime/spark/batch.py",
-        "            if task.window // self.run == run:\n",
-        "            if task.window // self.run >= run:\n",
+        "for task in panes.all_windows() if task.window // self.run == run]",
+        "for task in panes.all_windows() if task.window // self.run >= run]",
         "windows of the next run are answered in part, too",
     ),
 )
