@@ -384,7 +384,6 @@ class Stream:
         before = self._promised()
         self._wake(driver, frozen)
         self._until_ended(driver)
-        driver.end()
         changed = {path for path, what in before.items() ^ self._promised().items()}
         if changed:
             self._tell_wrong(
@@ -399,7 +398,6 @@ class Stream:
         self._until_batches(second, 1)
         self._wake(driver, frozen)
         self._until_ended(driver)
-        driver.end()
         self._lately.append("meeting")
         self._let_pass(act.seconds)
 
@@ -418,7 +416,13 @@ class Stream:
         driver.silence = Silence(driver.python)
 
     def _until_ended(self, driver: Driver) -> None:
-        """Wait until a fenced driver reports it; its reports from before it was frozen come first."""
+        """Wait until a fenced driver reports it, then end it; its reports from before it was frozen come first."""
+        try:
+            self._until_refused(driver)
+        finally:
+            driver.end()
+
+    def _until_refused(self, driver: Driver) -> None:
         while True:
             kind, value = driver.wait(self._tick)
             if kind == BATCH:
