@@ -163,7 +163,7 @@ _BASE: Final = 4_294_967_296.0
 
 @kernel
 def exact_values(state: Any, at: int) -> FloatArray:
-    """Return each group's sum, with an error below one unit in the last place.
+    """Return each group's sum, off by less than one unit in its last place and 2**-96 of the largest number for each number.
 
     The loop has no branches, so that it is vectorised; set_unusual() corrects the few values that are not normal.
     """
