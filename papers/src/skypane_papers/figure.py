@@ -16,12 +16,12 @@ class Finding(NamedTuple):
 
     ours    our values, in one line
     holds   whether the claim holds
-    given   the condition under which it holds, where the paper does not state it
+    given   conditions with each of which it holds, where the paper does not state one; none: it holds with any
     """
 
     ours: str
     holds: bool
-    given: str = ""
+    given: tuple[str, ...] = ()
 
 
 Judge = Callable[[pd.DataFrame], Finding]
@@ -57,19 +57,30 @@ class Claim:
     def verdict(self, finding: Finding) -> str:
         """Return one of five verdicts, with what belongs to it."""
         if finding.holds:
-            return f"holds with {finding.given}" if finding.given else "holds"
+            return f"holds with {' or '.join(finding.given)}" if finding.given else "holds"
         if self.contradiction:
             return f"the paper contradicts itself: {self.contradiction}"
         return "open" if self.cause is None else f"differs: {self.cause.why} (shown by {self.cause.shown})"
 
     def verdict_of(self, findings: Sequence[Finding]) -> str:
-        """Return the verdict on one finding per seed; it says in how many seeds the claim holds if not alike in all."""
-        held = Counter(finding.given for finding in findings if finding.holds)
+        """Return the verdict on one finding per seed; where they differ, it counts the seeds for each condition."""
+        held = [finding.given for finding in findings if finding.holds]
         lost = [finding for finding in findings if not finding.holds]
-        if len(held) + bool(lost) == 1:
+        if not held or (not lost and len(set(held)) == 1):
             return self.verdict(findings[0])
-        parts = [f"{count} of {len(findings)} seeds{f' and {given}' if given else ''}" for given, count in held.items()]
+        parts = [f"{count} of {len(findings)} seeds{condition}" for count, condition in _counted(held)]
         return f"holds with {'; '.join(parts)}{f'; else {self.verdict(lost[0])}' if lost else ''}"
+
+
+def _counted(held: Sequence[tuple[str, ...]]) -> list[tuple[int, str]]:
+    """Return how many seeds need no condition, then the conditions, those with most seeds first, and how many hold with each."""
+    free = held.count(())
+    counts = Counter(condition for given in held for condition in given)
+    conditions: dict[int, list[str]] = {}
+    for condition, count in counts.most_common():
+        conditions.setdefault(free + count, []).append(condition)
+    parts = [(count, f" and {' or '.join(alike)}") for count, alike in conditions.items()]
+    return [(free, ""), *parts] if free else parts
 
 
 def in_each(column: str, settings: Mapping[str, object], judge: Judge) -> Judge:
@@ -82,7 +93,7 @@ def in_each(column: str, settings: Mapping[str, object], judge: Judge) -> Judge:
         findings = {name: judge(rows[rows[column] == value]) for name, value in settings.items()}
         ours = "; ".join(f"{name}: {finding.ours}" for name, finding in findings.items())
         holding = [name for name, finding in findings.items() if finding.holds]
-        return Finding(ours, bool(holding), "" if len(holding) == len(findings) else " or ".join(holding))
+        return Finding(ours, bool(holding), () if len(holding) == len(findings) else tuple(holding))
 
     return judged
 

@@ -105,7 +105,7 @@ def optimal(rows: pd.DataFrame) -> float:
 
 def _without_bursts(rows: pd.DataFrame) -> Finding:
     found = optimal(only(rows, policy="PB_RR", I=1, work="constant"))
-    return Finding(f"n* = {found:.0f}", found == 7, "the cost of a comparison, which is fitted to it")
+    return Finding(f"n* = {found:.0f}", found == 7, ("the cost of a comparison, which is fitted to it",))
 
 
 def _whole_panes(rows: pd.DataFrame) -> Finding:

@@ -199,7 +199,7 @@ def _latency(rows: pd.DataFrame) -> Finding:
     holding = [model for model, (half, one) in cuts.items() if 0.58 < half < 0.78 and 0.7 < one < 0.9]
     busy = at(rows, "ordering busy", delay=1_000, model=SORTED)
     told = "; ".join(f"{model} {half:.0%} and {one:.0%}" for model, (half, one) in cuts.items())
-    given = "an order-restoring stage that sorts by insertion" if holding == [SORTED] else ""
+    given = ("an order-restoring stage that sorts by insertion",) if holding == [SORTED] else ()
     return Finding(f"{told}, where inserting takes {busy:.0%} of the time at 1 s", bool(holding), given)
 
 

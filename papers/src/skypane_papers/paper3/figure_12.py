@@ -99,7 +99,8 @@ def _better(rows: pd.DataFrame) -> Finding:
         wins = int((table["rate-aware"] < table["plain"]).sum())
         told.append(f"lower in {wins} of {len(table)} settings over {span} s")
         holding += [span] if wins == len(table) else []
-    return Finding(", ".join(told), bool(holding), f"ratios over {holding[0]} s" if len(holding) == 1 else "")
+    given = (f"ratios over {holding[0]} s",) if len(holding) == 1 else ()
+    return Finding(", ".join(told), bool(holding), given)
 
 
 FIGURE = Figure(

@@ -88,7 +88,7 @@ def _cabs(rows: pd.DataFrame) -> Finding:
         ratios = [at(rows, "load balance %", keys=name, K=most) for most in (0, 5, 100)]
         told.append(f"{name} {' / '.join(f'{ratio:.0f}' for ratio in ratios)} %")
         holding += [name] if ratios[2] < ratios[0] / 2 else []
-    given = f"areas of {holding[0].removeprefix('cabs by ')}" if len(holding) == 1 else ""
+    given = (f"areas of {holding[0].removeprefix('cabs by ')}",) if len(holding) == 1 else ()
     return Finding(f"{', '.join(told)} at K = 0 / 5 / 100", bool(holding), given)
 
 

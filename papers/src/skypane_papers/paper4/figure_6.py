@@ -54,7 +54,7 @@ def _gain(rows: pd.DataFrame) -> Finding:
     gains = _gains(rows)
     told = "; ".join(f"{setting}: {min(gain):.0%} to {max(gain):.0%}" for setting, gain in gains.items())
     holding = [setting for setting, gain in gains.items() if 0.095 < np.mean(gain) < 0.205]
-    given = "" if FITTED in holding else f"a {' or '.join(holding)}"
+    given = () if FITTED in holding else tuple(f"a {name}" for name in holding)
     return Finding(f"{told}, with four workers and more", bool(holding), given)
 
 
