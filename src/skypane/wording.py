@@ -50,8 +50,10 @@ def stamp(time: Micros | None) -> str:
     return f"{datetime.fromtimestamp(time / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 
-def exact_stamp(time: Micros) -> str:
+def exact_stamp(time: Micros | None) -> str:
     """Return an event time as stamp() does, with its seconds and their fraction if it is not a whole minute."""
+    if time is None:
+        return UNKNOWN
     seconds, rest = divmod(time % 60_000_000, 1_000_000)
     fraction = f".{rest:06d}".rstrip("0") if rest else ""
     return stamp(time) + (f":{seconds:02d}{fraction}" if seconds or rest else "")

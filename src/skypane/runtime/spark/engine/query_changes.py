@@ -36,7 +36,7 @@ from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.shared_plan import SharedPlan
 from skypane.snapshots import through_json
 from skypane.types import ConfigError, Micros
-from skypane.wording import counted, exact_stamp, stamp
+from skypane.wording import counted, exact_stamp
 
 Begin: TypeAlias = Literal["at_offsets"]
 
@@ -173,8 +173,8 @@ def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
         return ""
     begin, after = plan.windows.bounds(first)
     return (
-        f", which has answered all windows to {stamp(end)}; the first window of the new one is {stamp(begin)} to "
-        f"{stamp(after)}, and rows before it are late"
+        f", which has answered all windows to {exact_stamp(end)}; the first window of the new one is {exact_stamp(begin)} to "
+        f"{exact_stamp(after)}, and rows before it are late"
     )
 
 
