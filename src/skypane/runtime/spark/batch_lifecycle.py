@@ -19,12 +19,12 @@ from collections.abc import Callable
 from threading import Event, Lock, get_ident
 from traceback import walk_stack
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.naming import shortened
 from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.machine.java_errors import Py4JError
 
 log = logging.getLogger(__name__)
 

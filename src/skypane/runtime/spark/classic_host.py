@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,6 +25,7 @@ from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
+from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)

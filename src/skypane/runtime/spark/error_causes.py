@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from skypane.naming import shortened
+from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.types import SkypaneError
 
 #: "pyspark.errors.SomeError: why"

@@ -13,7 +13,6 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from skypane.control.executor_count import ExecutorCount, ExecutorNeed
@@ -21,6 +20,7 @@ from skypane.policy import Decision
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.machine.executor_requests import ExecutorRequests
 from skypane.runtime.spark.machine.executors import Lookup, allocated, slots_of, workers_are_threads
+from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.jvm_executors import JvmExecutors
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+
+from skypane.runtime.spark.machine.java_errors import Py4JError, Py4JJavaError
 
 _UNAVAILABLE: Final = "UNAVAILABLE"
 """gRPC's status of a call that reached no server."""
