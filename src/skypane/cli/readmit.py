@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from typing import TYPE_CHECKING
 
-from skypane.cli.run import allow
+from skypane.cli.run import allow, connect, job_of
 from skypane.naming import instead
 from skypane.types import ConfigError
 
@@ -33,15 +33,16 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         help='repair a column by an SQL expression, such as "price=coalesce(price, 0)"; repeat for each column',
     )
     allow(parser)
+    connect(parser)
     return parser
 
 
 def run(arguments: Namespace) -> int:
     """Readmit the rows, and print the batch."""
     import skypane as sp  # noqa: PLC0415  # Spark takes seconds to import
-    from skypane.jobs import building, examples  # noqa: PLC0415
+    from skypane.jobs import building  # noqa: PLC0415
 
-    job = examples.find(arguments.job, arguments.allow)
+    job = job_of(arguments)
     ready = building.build(job, building.session(job))
     if not isinstance(ready, sp.Job):
         raise ConfigError("readmit is only for streaming jobs; a batch job rejects no rows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -44,6 +45,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "windows that it has begun",
     )
     allow(parser)
+    connect(parser)
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")
     parser.add_argument("--show", action="store_true", help="print the job file of the example JOB")
     return parser
@@ -58,6 +60,26 @@ def allow(parser: ArgumentParser) -> None:
         metavar="MODULE",
         help="import this Python module and let the job file use its functions; repeat for each module",
     )
+
+
+def connect(parser: ArgumentParser) -> None:
+    """Add the option --remote, by which a job runs on a server of Spark Connect."""
+    parser.add_argument(
+        "--remote",
+        metavar="ADDRESS",
+        help="run the job on the Spark Connect server at this address, such as sc://host:15002, whatever the section "
+        "`spark` of the job says; by default the environment variable SPARK_REMOTE",
+    )
+
+
+def job_of(arguments: Namespace) -> JobFile:
+    """Return the job of the arguments JOB, --allow and --remote."""
+    from skypane.jobs import examples  # noqa: PLC0415
+    from skypane.runtime.spark.machine.server_address import REMOTE  # noqa: PLC0415
+
+    job = examples.find(arguments.job, arguments.allow)
+    remote = arguments.remote or (None if job.spark.remote else os.environ.get(REMOTE))
+    return job if remote is None else job.at(remote)
 
 
 def run(arguments: Namespace) -> int:
@@ -76,7 +98,7 @@ def run(arguments: Namespace) -> int:
         print(examples.text(arguments.job), end="")
         return 0
     console = Console(highlight=False)
-    job = examples.find(arguments.job, arguments.allow)
+    job = job_of(arguments)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
     if arguments.drain and job.mode == "batch":

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -21,13 +20,20 @@ from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.sources.source_names import load
 from skypane.types import ConfigError, SkypaneError
 
 
 def session(job: JobFile) -> SparkSession:
     """Return the running session, or start one with the settings of the job."""
-    return sp.session(job.spark.master, job.name, _resolved("spark.conf", job.spark.conf))
+    remote = job.spark.remote
+    return sp.session(
+        job.spark.master,
+        job.name,
+        _resolved("spark.conf", job.spark.conf),
+        remote=None if remote is None else held(remote, "spark.remote", os.environ),
+    )
 
 
 def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:

@@ -25,6 +25,7 @@ from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.jobs.window_section import WindowSection
 from skypane.naming import instead
 from skypane.reporting.grids import GridSpec
+from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import all_shown
 from skypane.types import micros
 
@@ -81,7 +82,21 @@ class SparkSection(Section):
     """Settings of the Spark session that is started if none is running."""
 
     master: str = "local[*]"
+    #: address of a Spark Connect server, "sc://host:15002", or "$NAME"; then nothing of Spark runs here
+    remote: str | None = None
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.remote is None:
+            return self
+        if "master" in self.model_fields_set:
+            raise MisfitError(
+                "master", "is of a session that runs Spark here, and remote is of a server: leave one out"
+            )
+        if not (is_named(self.remote) or self.remote.startswith("sc://")):
+            raise MisfitError("remote", 'must be the address of a Spark Connect server, such as "sc://host:15002"')
+        return self
 
 
 class MapSection(Section):
@@ -244,6 +259,10 @@ class JobFile(Section):
             )
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
+
+    def at(self, remote: str) -> JobFile:
+        """Return the job for the Spark Connect server at this address, whatever the section `spark` says."""
+        return self.model_copy(update={"spark": SparkSection(remote=remote, conf=self.spark.conf)})
 
     def summary(self) -> dict[str, Any]:
         """Return the fields that must not change when a run of this job is resumed."""

@@ -144,12 +144,14 @@ def _rows(job: Mapping[str, Any]) -> dict[str, Any]:
 def run_log(job: JobFile) -> RunLog:
     """Return the log of a streaming job, which lies beside the checkpoint, so that a resumed job appends to it.
 
-    The log of a remote checkpoint lies in the working folder. Without a checkpoint, the log is in a temporary folder.
+    The log of a remote checkpoint, or of one that a Spark Connect server reaches, lies in the working folder. Without a
+    checkpoint, the log is in a temporary folder.
     """
     if job.checkpoint is None:
         return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
     place = Location.of(job.checkpoint, "checkpoint")
-    return RunLog(Path(f"{place}-metrics" if place.is_local else f"{Path(place.path).name or place.authority}-metrics"))
+    is_beside = place.is_local and job.spark.remote is None
+    return RunLog(Path(f"{place}-metrics" if is_beside else f"{Path(place.path).name or place.authority}-metrics"))
 
 
 def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:

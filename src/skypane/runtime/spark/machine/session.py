@@ -17,19 +17,35 @@ from pyspark.sql import SparkSession
 from skypane.runtime.resources import GIB, cores, memory_bytes
 from skypane.runtime.spark.machine.interpreter import use_this_interpreter
 from skypane.runtime.spark.machine.java import ensure_java
+from skypane.runtime.spark.machine.server_address import REMOTE, check_client, check_reachable
+from skypane.runtime.spark.machine.session_kind import over_connect
+from skypane.types import ConfigError
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
-def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, str] | None = None) -> SparkSession:
+def session(
+    master: str = "local[*]", app: str = "skypane", conf: Mapping[str, str] | None = None, *, remote: str | None = None
+) -> SparkSession:
     """Return the running Spark session unchanged, or start one.
 
-    `conf` overrides single settings of defaults() for a session that is started here. Raises JavaError if no Java can
-    run it.
+    conf     single settings, instead of those of defaults(), for a session that is started here
+    remote   address of a server of Spark Connect, such as "sc://host:15002", whose client the session becomes, instead of
+             running Spark here; by default the environment variable SPARK_REMOTE, as in PySpark
+
+    Raises JavaError if no Java can run a session here, and ConfigError if the server does not answer.
     """
     running = _running()
     if running is not None:
+        if remote is not None and not over_connect(running):
+            raise ConfigError(
+                "remote is the address of a Spark Connect server, but this process runs Spark itself: stop that session, "
+                "or use another process"
+            )
         return running
+    remote = remote or os.environ.get(REMOTE)
+    if remote is not None:
+        return _connected(remote, conf or {})
     ensure_java()
     use_this_interpreter()
     if master.startswith("local"):
@@ -37,6 +53,17 @@ def session(master: str = "local[*]", app: str = "skypane", conf: Mapping[str, s
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in {**defaults(master), **(conf or {})}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
+    """Return a client's session with those defaults that a session of its own may set: not those of the server."""
+    check_client()
+    check_reachable(remote)
+    builder = SparkSession.builder.remote(remote)
+    own = {name: value for name, value in _arrow().items() if name.startswith("spark.sql.")}
+    for name, value in {**own, **conf}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
