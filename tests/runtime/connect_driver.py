@@ -1,15 +1,9 @@
-"""Run by test_connect as a process of its own: a client of Spark Connect, which a process with a classic session cannot be.
-
-Its arguments are the address of a server, the name of a scenario below, and a folder, whose `in` has the batches. What the
-scenario finds is printed as a line of JSON.
-"""
+"""Scenarios of a client of Spark Connect: starts, stops, kills and errors; connect_main.py runs one."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -46,10 +40,10 @@ def job(spark: SparkSession, folder: Path, query: Query = SKYLINE, **options: An
     return sp.stream(rows, query, time="ts", window=WINDOWS, **(given | options))
 
 
-def finish(job: sp.Job) -> list[int]:
+def finish(job: sp.Job, **options: Any) -> list[int]:
     """Run a job over all that is there; return the batches that the listener received."""
     seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append)
+    handle = job.start(trigger="available now", on_batch=seen.append, **options)
     assert handle.await_termination(600), handle.status
     return [metrics.batch_id for metrics in seen]
 
@@ -172,12 +166,3 @@ SCENARIOS: dict[str, Callable[[SparkSession, Path], dict[str, Any]]] = {
     "failures": failures,
     "continuous": continuous,
 }
-
-
-if __name__ == "__main__":
-    address, name, folder = sys.argv[1:]
-    session = SparkSession.builder.remote(address).create()
-    try:
-        print(json.dumps(SCENARIOS[name](session, Path(folder))))
-    finally:
-        session.stop()

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Thread
@@ -21,9 +22,24 @@ _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED = "Spark Connect server started"
 
 
+@dataclass(frozen=True)
+class ConnectServer:
+    """A server that runs."""
+
+    address: str
+    process: Popen[bytes]
+
+
 @contextmanager
 def connect_server(folder: Path, *, python: str = sys.executable) -> Iterator[str]:
-    """Run a server with one core and 512 MB, whose workers run `python`; yield its address. Its log is in `folder`."""
+    """Run a server; yield its address. See running()."""
+    with running(folder, python=python) as server:
+        yield server.address
+
+
+@contextmanager
+def running(folder: Path, *, python: str = sys.executable) -> Iterator[ConnectServer]:
+    """Run a server with one core and 512 MB, whose workers run `python`. Its log is in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
     conf = {
@@ -42,7 +58,7 @@ def connect_server(folder: Path, *, python: str = sys.executable) -> Iterator[st
     ) as server:
         try:
             _wait_for_start(server, folder / "server.log")
-            yield f"sc://127.0.0.1:{port}"
+            yield ConnectServer(f"sc://127.0.0.1:{port}", server)
         finally:
             server.terminate()
 

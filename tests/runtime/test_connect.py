@@ -6,16 +6,26 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Protocol
+from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
-from tests.runtime import continuous_streams
-from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, plan
+from tests.runtime import continuous_streams, test_amended, test_readmission
+from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, WINDOWS, plan
+from tests.runtime.connect_features import ALL, PATIENT, PROMPT
 from tests.runtime.connect_server import connect_server
-from tests.runtime.streams import expected, parquet_rows, windows_of
+from tests.runtime.streams import answers, expected, parquet_rows, windows_of, write_batches
+from tests.runtime.test_streams import ASKED, plan_of
+from tests.servers.kafka import Broker
 
+import skypane as sp
+from skypane.plan import Plan
 from skypane.runtime import local
 
 pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
@@ -26,7 +36,22 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PATIENCE = 900
 """Seconds after which a scenario that has not ended fails."""
 
-Found = Callable[[str], dict[str, Any]]
+
+class Found(Protocol):
+    """Runs a scenario in a client of its own, and returns what it finds."""
+
+    def __call__(self, scenario: str, *, client: str = "connect_main") -> dict[str, Any]: ...
+
+
+PREFERENCE = "price MIN, rating MAX, weight MIN"
+OF_A_TABLE: Final = {
+    "skyline": sp.Skyline("price MIN, rating MAX"),
+    "top k": sp.TopK(5, "rating - price"),
+    "k-dominant": sp.KDominant(2, PREFERENCE),
+    "top delta": sp.TopDelta(4, PREFERENCE),
+}
+"""The queries of the scenario "static"."""
+PATIENT_PLAN: Final = Plan(LOAD, WINDOWS, "ts", PATIENT)
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +62,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def found(server: str, tmp_path: Path) -> Found:
-    """Return a function that runs a scenario of connect_driver in a client of its own, and returns what it finds."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+    """Return a function that runs a scenario of connect_main in a client of its own, and returns what it finds."""
 
-    def run(scenario: str) -> dict[str, Any]:
-        command = [sys.executable, "-m", "tests.runtime.connect_driver", server, scenario, str(tmp_path)]
+    def run(scenario: str, *, client: str = "connect_main") -> dict[str, Any]:
+        command = [sys.executable, "-m", f"tests.runtime.{client}", server, scenario, str(tmp_path)]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+            command, env=_client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -52,11 +76,20 @@ def found(server: str, tmp_path: Path) -> Found:
     return run
 
 
+def _client_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
+
+
 def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: Found, tmp_path: Path):
     answer = found("restart")
     assert answer == {"batches": [[0, 1, 2], [3, 4, 5]], "drained": 6, "again": True, "rows": 360}
     wanted = expected(plan(SKYLINE), [*BATCHES, local.Drain()])
     assert windows_of(parquet_rows(tmp_path / "out")) == wanted
+
+
+def test_a_client_without_java_and_py4j_starts_and_drains_a_stream(found: Found, tmp_path: Path):
+    assert found("restart", client="without_py4j")["rows"] == 360
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 
 def test_a_handle_reads_and_requests_through_the_server(found: Found):
@@ -102,3 +135,116 @@ def test_a_continuous_skyline_and_aggregates_answer_as_without_connect(found: Fo
     assert [tuple(update) for update in answer["updates"]] == updates
     assert answer["front"] == continuous_streams.front_of(updates)
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(LOAD), BATCHES)
+
+
+def test_several_queries_answer_over_one_stream(found: Found, tmp_path: Path):
+    found("several")
+    for name in ASKED:
+        assert windows_of(parquet_rows(tmp_path / name)) == expected(plan_of(name), BATCHES)
+
+
+def test_rejected_rows_come_back_repaired(found: Found, tmp_path: Path):
+    batches, asked = test_readmission.batches_with_nulls(), test_amended.plan_of(test_readmission.QUERY)
+    again = test_readmission.readmission(asked, [*batches[:4]])
+    assert found("readmitted") == {"rows": again.rows.num_rows}
+    wanted = test_amended.expected(asked, [*batches[:4], again, *batches[4:]])
+    assert test_amended.versions_of(parquet_rows(tmp_path / "out")) == wanted
+
+
+def test_another_query_begins_where_the_first_has_stopped(found: Found, tmp_path: Path):
+    answer = found("begun")
+    assert answer["rows"] == [60, 60, 60, 0]
+    (begins,) = answer["begins"]
+    assert "the first window of the new one is" in begins
+    windows = windows_of(parquet_rows(tmp_path / "another"))
+    first = windows[0][0]
+    rows = [batch.filter(pc.greater_equal(batch["ts"], first)) for batch in BATCHES[3:]]
+    wanted = expected(Plan(LOAD, WINDOWS, "ts", PROMPT), [*rows, local.Drain()])
+    assert windows == [(start, counted) for start, counted in wanted if start >= first]
+
+
+def test_a_policy_changes_the_workers(found: Found, tmp_path: Path):
+    answer = found("elastic")
+    assert answer["explained"].startswith("rho of ")
+    assert "8" in answer["refused"]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
+
+
+def test_queries_over_a_table_answer_as_without_spark(found: Found, tmp_path: Path):
+    answer = found("static")
+    for name, query in OF_A_TABLE.items():
+        assert answer[name] == sorted(query.lower(query.lift(ALL))["id"].to_pylist()), name
+    asked = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
+    wanted = dict(expected(asked, [ALL, local.Drain()]))
+    assert by_start(pq.read_table(tmp_path / "asked.parquet")) == wanted
+
+
+def test_a_recording_is_read_once_over_a_restart(found: Found, tmp_path: Path):
+    assert found("replayed") == {"rows": ALL.num_rows}
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(PATIENT_PLAN, [ALL, local.Drain()])
+
+
+def test_many_files_are_read_once_over_a_restart(found: Found, tmp_path: Path):
+    """Text in csv cannot be null."""
+    assert found("inputs") == {"inputs": ["a.csv", "b.csv", "c.csv"]}
+    rows = ALL.set_column(2, "sensor", pc.fill_null(ALL["sensor"], ""))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(PATIENT_PLAN, [rows, local.Drain()])
+
+
+def test_rows_of_sparks_rate_source_are_counted_once(found: Found, tmp_path: Path):
+    rows = found("rate")["rows"]
+    answers = parquet_rows(tmp_path / "out")
+    assert sum(answers["n"].to_pylist()) == rows
+    assert max(answers["last"].to_pylist()) == rows - 1
+
+
+def test_a_topic_is_read_and_another_written_once(found: Found, kafka: Broker, tmp_path: Path):
+    source, target = (f"{name}-{uuid4().hex[:8]}" for name in ("in", "out"))
+    for topic in (source, target):
+        kafka.create(topic)
+    columns = ALL.drop_columns("sent").set_column(1, "ts", pc.strftime(ALL["ts"], "%Y-%m-%dT%H:%M:%SZ"))
+    kafka.send(source, [json.dumps(row).encode() for row in columns.to_pylist()])
+    (tmp_path / "broker.json").write_text(json.dumps([kafka.address, source, target]))
+    assert found("topics") == {"rows": ALL.num_rows}
+    wanted = answers(PATIENT_PLAN, [ALL, local.Drain()])
+    sent = Counter((row["window_start"], row["sensor"], row["n"], row["total"]) for row in _messages(kafka, target))
+    starts = [start.isoformat() for start in wanted["window_start"].to_pylist()]
+    columns_of = (wanted[name].to_pylist() for name in ("sensor", "n", "total"))
+    assert sent == Counter(zip(starts, *columns_of, strict=True))
+
+
+JOB: Final = """
+name: over connect
+source: {{format: parquet, path: "{folder}/in", schema: "{schema}", max_files_per_trigger: 1}}
+query: {{kind: skyline, preference: "price MIN, rating MAX", by: [sensor]}}
+window: {{time: ts, length: 50 s, slide: 20 s}}
+progress: {{policy: kslack}}
+output: {{format: parquet, path: "{folder}/out"}}
+checkpoint: "{folder}/checkpoint"
+trigger: available now
+"""
+
+
+def test_a_job_file_runs_on_the_server_of_an_address(server: str, tmp_path: Path):
+    """In a client whose working folder gets the log of its metrics: the checkpoint is the server's."""
+    write_batches(tmp_path / "in", BATCHES)
+    (tmp_path / "client").mkdir()
+    schema = "id long, ts timestamp, sensor string, price double, rating double, weight long, sent timestamp"
+    (tmp_path / "job.yaml").write_text(JOB.format(folder=tmp_path, schema=schema))
+    command = [sys.executable, "-m", "skypane", "run", str(tmp_path / "job.yaml"), "--remote", server, "--drain"]
+    done = subprocess.run(
+        command, cwd=tmp_path / "client", env=_client_environment(), capture_output=True, text=True, check=False,
+        timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
+    assert [path.name for path in (tmp_path / "client").iterdir()] == ["checkpoint-metrics"]
+
+
+def _messages(kafka: Broker, topic: str) -> list[dict[str, Any]]:
+    return [json.loads(value or "") for _, value in kafka.committed(topic)]
+
+
+def by_start(rows: pa.Table) -> dict[Any, Counter[tuple[Any, ...]]]:
+    """Return the rows of each window, which Spark may answer in any order."""
+    return dict(windows_of(rows.sort_by("window_start")))

@@ -1,0 +1,185 @@
+"""Scenarios of a client of Spark Connect: each way of running a query, each source and sink, over Spark Connect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
+from tests.runtime.streams import read_batches, write_batches
+from tests.runtime.test_amended import QUERIES as AMENDED
+from tests.runtime.test_amended import job_of as amended_job
+from tests.runtime.test_readmission import REASON, batches_with_nulls, repair
+from tests.runtime.test_streams import ASKED
+from tests.runtime.test_streams import WINDOWS as SHARED
+
+import skypane as sp
+from skypane.runtime.spark.sources.recordings import write_recording
+from skypane.runtime.spark.sources.replay import replay
+
+PATIENT: Final = sp.Watermark("1 hour")
+"""A policy under which no row of BATCHES is late, however they are cut into micro-batches."""
+PROMPT: Final = sp.Watermark("10 seconds")
+ALL: Final = pa.concat_tables(BATCHES).combine_chunks()
+STATIC: Final[dict[str, Callable[[Any], Any]]] = {
+    "skyline": lambda rows: sp.skyline(rows, "price MIN, rating MAX"),
+    "top k": lambda rows: sp.top_k(rows, 5, "rating - price"),
+    "k-dominant": lambda rows: sp.k_dominant(rows, 2, "price MIN, rating MAX, weight MIN"),
+    "top delta": lambda rows: sp.top_delta(rows, 4, "price MIN, rating MAX, weight MIN"),
+}
+
+
+def several(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Answer four queries over one stream."""
+    write_batches(folder / "in", BATCHES)
+    finish(
+        sp.streams(
+            read_batches(spark, folder / "in", SCHEMA), ASKED, time="ts", window=SHARED, source="sensor",
+            output={name: folder / name for name in ASKED}, progress=sp.KSlack(), checkpoint=folder / "checkpoint",
+        )
+    )  # fmt: skip
+    return {}
+
+
+def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Put rejected rows, repaired, back into their windows, in the middle of the stream."""
+    batches, query = batches_with_nulls(), AMENDED["skyline"]
+    write_batches(folder / "in", batches[:4])
+    handle = amended_job(spark, folder, query, batches[0].schema).start(trigger="available now")
+    assert handle.await_termination(600)
+    metrics = handle.readmit(REASON, repair)
+    write_batches(folder / "in", batches[4:], first=4)
+    finish(amended_job(spark, folder, query, batches[0].schema))
+    return {"rows": None if metrics is None else metrics.rows}
+
+
+def begun(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Let another query begin where the first one, which is drained, has stopped to read."""
+    write_batches(folder / "in", BATCHES[:3])
+    first = job(spark, folder, progress=PROMPT).start(trigger="available now")
+    assert first.await_termination(600)
+    first.drain()
+    write_batches(folder / "in", BATCHES[3:], first=3)
+    another = job(spark, folder, LOAD, progress=PROMPT, output=str(folder / "another"))
+    begins = another.changes("at_offsets").begins
+    handle = another.start(trigger="available now", begin="at_offsets")
+    assert handle.await_termination(600)
+    handle.drain()
+    return {"begins": begins, "rows": [metrics.rows for metrics in handle.recent_metrics(4)]}
+
+
+def elastic(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Have a policy change the workers."""
+    write_batches(folder / "in", BATCHES)
+    policy = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
+    workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=policy)
+    handle = job(spark, folder, workers=workers).start(trigger="available now")
+    assert handle.await_termination(600)
+    return {"explained": handle.explain(), "refused": _refused(lambda: handle.scale(plq=9))}
+
+
+def static(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Answer queries over a table, and windows over it."""
+    rows = spark.createDataFrame(ALL)
+    answers = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
+    pq.write_table(sp.ask(rows, SKYLINE, time="ts", window=WINDOWS).toArrow(), folder / "asked.parquet")
+    return answers
+
+
+def replayed(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Read a recording by Spark's interface for sources in Python, restarted once."""
+    write_recording(ALL, folder / "rows.arrow")
+
+    def run() -> sp.StreamHandle:
+        rows = replay(spark, folder / "rows.arrow", arrival="sent", rows_per_trigger=100)
+        return _replayed_job(rows, folder).start(trigger="available now")
+
+    first, second = run(), run()
+    assert first.await_termination(600)
+    assert second.await_termination(600)
+    second.drain()
+    return {"rows": sum(metrics.rows for metrics in second.recent_metrics(100))}
+
+
+def inputs(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Read many files, one of which joins later."""
+    for sensor in ("a", "b"):
+        _write_csv(folder / f"{sensor}.csv", ALL.filter(pc.equal(ALL["sensor"], sensor)))
+    columns = "id long, ts timestamp, sensor string, price double, rating double, weight long, sent timestamp"
+    rows = sp.inputs(spark, [f"{folder}/*.csv"], columns, rows_per_trigger=150, time_column="ts")
+    finish(_replayed_job(rows, folder))
+    _write_csv(folder / "c.csv", ALL.filter(pc.is_null(ALL["sensor"])))
+    handle = _replayed_job(rows, folder).start(trigger="available now")
+    assert handle.await_termination(600)
+    names = sorted(Path(name).name for name in handle.inputs()["input"].to_pylist())
+    handle.drain()
+    return {"inputs": names}
+
+
+def rate(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Read Spark's own source of numbers for a while."""
+    rows = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+    handle = sp.stream(
+        rows, sp.Aggregate(n=sp.count(), last=sp.max("value")), time="timestamp", window="1 second",
+        output=folder / "out", checkpoint=folder / "checkpoint", progress=sp.Watermark("1 second"),
+    ).start()  # fmt: skip
+    while sum(metrics.rows for metrics in handle.recent_metrics(100)) < 100:
+        handle.await_termination(0.2)
+    handle.stop()
+    handle.await_termination()
+    handle.drain()
+    return {"rows": sum(metrics.rows for metrics in handle.recent_metrics(100))}
+
+
+def topics(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Read a topic of Kafka, and write into another one; the broker's address and both topics are in a file."""
+    broker, source, target = json.loads((folder / "broker.json").read_text())
+    columns = "id long, ts timestamp, sensor string, price double, rating double, weight long"
+    listing = [{"kafka": broker, "topic": source}]
+    rows = sp.inputs(spark, listing, columns, rows_per_trigger=100, time_column="ts")
+    query = _replayed_job(rows, folder, output=sp.Kafka(broker, target, key=["window_start", "sensor"]))
+    handle = query.start(trigger="available now")
+    assert handle.await_termination(600)
+    handle.drain()
+    return {"rows": sum(metrics.rows for metrics in handle.recent_metrics(100))}
+
+
+def _replayed_job(rows: Any, folder: Path, output: Any = None) -> sp.Job:
+    return sp.stream(
+        rows, LOAD, time="ts", window=WINDOWS, progress=PATIENT, checkpoint=folder / "checkpoint",
+        output=folder / "out" if output is None else output,
+    )  # fmt: skip
+
+
+def _write_csv(path: Path, rows: pa.Table) -> None:
+    plain = rows.set_column(1, "ts", pc.strftime(rows["ts"], "%Y-%m-%dT%H:%M:%SZ"))
+    plain = plain.set_column(6, "sent", pc.strftime(rows["sent"], "%Y-%m-%dT%H:%M:%SZ"))
+    pa_csv.write_csv(plain, path, pa_csv.WriteOptions(include_header=False, quoting_style="none"))
+
+
+def _refused(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except sp.ConfigError as error:
+        return str(error)
+    return "not refused"
+
+
+SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
+    "several": several,
+    "readmitted": readmitted,
+    "begun": begun,
+    "elastic": elastic,
+    "static": static,
+    "replayed": replayed,
+    "inputs": inputs,
+    "rate": rate,
+    "topics": topics,
+}
