@@ -10,9 +10,9 @@ from threading import Semaphore, Thread, get_ident
 from typing import Any
 
 import pytest
-from pyarrow import fs
 
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.stores.store import Kind
 
 _OPERATIONS = ("make", "has", "move", "remove", "remove_folder", "open_output", "read_json")
 
@@ -75,12 +75,10 @@ class Interleaving:
 
         return taken
 
-    def _listed(
-        self, listed: Callable[[DocumentStore, fs.FileType], list[str]]
-    ) -> Callable[[DocumentStore, fs.FileType], list[str]]:
+    def _listed(self, listed: Callable[[DocumentStore, Kind], list[str]]) -> Callable[[DocumentStore, Kind], list[str]]:
         """List as an operating system may: what comes or goes in the meantime is not seen."""
 
-        def part(store: DocumentStore, kind: fs.FileType) -> list[str]:
+        def part(store: DocumentStore, kind: Kind) -> list[str]:
             self._turn()
             before = listed(store, kind)
             self._turn()

@@ -1,6 +1,6 @@
 """A folder of files: small documents with a checksum, replaced atomically, and parquet files.
 
-It can be on any file system that pyarrow.fs reaches. On a local disk, documents and the files passed to sync() are
+It can be on any store of skypane.runtime.stores. On a local disk, documents and the files passed to sync() are
 synchronised: they survive a power cut.
 """
 
@@ -12,7 +12,6 @@ import re
 import uuid
 import zlib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +21,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from skypane.locations import Location
+from skypane.runtime.stores.file_store import FileStore
+from skypane.runtime.stores.store import Kind, Store
 from skypane.runtime.table_batching import gathered
 
 DRAFT = ".draft-"
@@ -55,18 +56,26 @@ class DocumentStore:
     def _fs(self) -> tuple[fs.FileSystem, str]:
         return self.place.files
 
+    @property
+    def _files(self) -> FileStore:
+        return FileStore(*self._fs)
+
+    @property
+    def _store(self) -> Store:
+        return self._files
+
     def __getstate__(self) -> dict[str, Any]:
         return {"root": self.root}
 
     def path(self, name: str) -> str:
-        return f"{self._fs[1]}/{name}" if name else self._fs[1]
+        return self._store.path(name)
 
     def child(self, name: str) -> DocumentStore:
         return DocumentStore(str(self.place.child(name)))
 
     def make(self) -> None:
         """Create the folder and its parents."""
-        self._fs[0].create_dir(self._fs[1], recursive=True)
+        self._store.make()
 
     @property
     def is_local(self) -> bool:
@@ -78,42 +87,32 @@ class DocumentStore:
 
     def names(self) -> list[str]:
         """Return the names of the files directly in the folder, sorted."""
-        return self._listed(fs.FileType.File)
+        return self._listed("file")
 
     def folders(self) -> list[str]:
         """Return the names of the folders directly in the folder, sorted."""
-        return self._listed(fs.FileType.Directory)
+        return self._listed("folder")
 
-    def _listed(self, kind: fs.FileType) -> list[str]:
-        try:
-            entries = self._fs[0].get_file_info(fs.FileSelector(self._fs[1], allow_not_found=True))
-        except FileNotFoundError:  # pyarrow raises if the folder appears while it is listed
-            return []
-        return sorted(info.base_name for info in entries if info.type == kind)
+    def _listed(self, kind: Kind) -> list[str]:
+        return self._store.listed(kind)
 
     def has(self, name: str) -> bool:
-        return bool(self._fs[0].get_file_info(self.path(name)).type != fs.FileType.NotFound)
+        return self._store.has(name)
 
     def open_output(self, name: str) -> pa.NativeFile:
-        return self._fs[0].open_output_stream(self.path(name))
+        return self._store.open_output(name)
 
     def remove(self, names: Iterable[str]) -> None:
         """Delete files; missing ones are ignored."""
-        for name in names:
-            try:
-                self._fs[0].delete_file(self.path(name))
-            except FileNotFoundError:
-                continue
+        self._store.remove(names)
 
     def remove_folder(self, name: str) -> None:
         """Delete a folder with its contents; a missing folder is ignored."""
-        with suppress(FileNotFoundError):
-            self._fs[0].delete_dir(self.path(name))
+        self._store.remove_folder(name)
 
     def clear(self) -> None:
         """Delete the contents of the folder; a missing folder is ignored."""
-        with suppress(FileNotFoundError):
-            self._fs[0].delete_dir_contents(self._fs[1])
+        self._store.clear()
 
     def sync(self, *names: str) -> None:
         """Wait until files, or the folder's list of files (""), are on disk; does nothing unless the disk is local."""
@@ -126,17 +125,15 @@ class DocumentStore:
 
     def move(self, name: str, target: DocumentStore, target_name: str) -> None:
         """Move a file within one file system, replacing the target if it exists."""
-        self._fs[0].move(self.path(name), target.path(target_name))
+        self._files.move(name, target._files, target_name)
 
     def read(self, name: str) -> bytes:
         """Return the contents of a file."""
-        with self._fs[0].open_input_stream(self.path(name)) as stream:
-            return bytes(stream.read())
+        return self._store.read(name)
 
     def read_json(self, name: str) -> Any:
         """Return a document; raise FileNotFoundError if it is missing, ValueError if it is damaged."""
-        with self._fs[0].open_input_stream(self.path(name)) as stream:
-            text = stream.read()
+        text = self._store.read(name)
         match = _DOCUMENT.fullmatch(text)
         if match is None:
             raise ValueError(f"{len(text)} bytes that are not one document")
@@ -161,15 +158,20 @@ class DocumentStore:
     def write_parquet(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
         """Write tables in order, gathered into row groups; only text columns get dictionaries, where they pay off."""
         texts = [field.name for field in schema if _is_text(field.type)]
-        with pq.ParquetWriter(self.path(name), schema, filesystem=self._fs[0], use_dictionary=texts or False) as writer:
+        with (
+            self._store.open_output(name) as stream,
+            pq.ParquetWriter(stream, schema, use_dictionary=texts or False) as writer,
+        ):
             for group in gathered(tables, ROW_GROUP):
                 writer.write_table(group)
 
     def read_parquet(self, name: str, schema: pa.Schema) -> pa.Table:
-        return pq.read_table(self.path(name), schema=schema, filesystem=self._fs[0])
+        with self._store.open_input(name) as stream:
+            return pq.read_table(stream, schema=schema)
 
     def parquet_schema(self, name: str) -> pa.Schema:
-        return pq.read_schema(self.path(name), filesystem=self._fs[0])
+        with self._store.open_input(name) as stream:
+            return pq.read_schema(stream)
 
     def url(self, name: str) -> str:
         """Return the location of a file in the form that Spark accepts."""
@@ -177,7 +179,7 @@ class DocumentStore:
 
     def open_input(self, name: str) -> pa.NativeFile:
         """Open a file for random access; on a local disk it is memory-mapped instead of copied."""
-        return pa.memory_map(self.path(name)) if self.is_local else self._fs[0].open_input_file(self.path(name))
+        return pa.memory_map(self.path(name)) if self.is_local else self._store.open_input(name)
 
 
 def _is_text(kind: pa.DataType) -> bool:

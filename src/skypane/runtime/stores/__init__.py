@@ -1,0 +1,1 @@
+"""Where files lie: file systems and object stores, behind one interface."""
