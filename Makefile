@@ -20,7 +20,7 @@
 # leave compiled what tests would compile each for itself.
 
 VENV := .venv
-EXTRAS := cli,connect,demo,dev,java,kafka,mqtt
+EXTRAS := cli,cloud,connect,demo,dev,java,kafka,mqtt
 # The papers' figures, a package of its own; core tests need none of it.
 PAPERS := papers
 # The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.

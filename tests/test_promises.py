@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
-    "control.md", "multiway.md", "workloads.md", "extending.md", "connect.md",
+    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({
@@ -101,7 +101,10 @@ def test_each_page_that_promises_has_its_promises_listed_once():
 def test_the_page_names_the_reviewed_versions_of_each_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *(one for name in ("cli", "java", "kafka", "mqtt") for one in extras[name])]
+    needed = [
+        *project["dependencies"],
+        *(one for name in ("cli", "cloud", "java", "kafka", "mqtt") for one in extras[name]),
+    ]
     names = {re.split(r"[<>=\[ ]", one)[0] for one in needed}
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     reviewed = dict(re.findall(r"^\| ([\w-]+) \| (\d[\w.]*) \|", page, re.MULTILINE))

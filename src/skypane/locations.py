@@ -39,6 +39,9 @@ _ARROW = {
 }
 """Hadoop's schemes -> pyarrow's."""
 
+_OBJECTS = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss"})
+"""The schemes of object stores, which have conditional writes and no renames."""
+
 _REMEDIES = {
     "dbfs": "write it as the folder that it is mounted at: /dbfs/... for dbfs:/...",
     "wasb": "write it as abfss://container@account.dfs.core.windows.net/...",
@@ -88,6 +91,11 @@ class Location:
     @property
     def is_local(self) -> bool:
         return self.scheme == LOCAL
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is in an object store."""
+        return self.scheme in _OBJECTS
 
     @property
     def spark(self) -> str:

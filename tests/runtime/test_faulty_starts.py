@@ -21,8 +21,8 @@ from skypane.runtime.spark.engine.ownership import OWNER, Ownership
 def take_without_a_second_look(root: DocumentStore) -> Ownership:
     owner = root.child(OWNER)
     owner.make()
-    there = ownership._drivers(owner)
-    driver = ownership._name_after(there)
+    there = ownership.drivers_in(owner)
+    driver = ownership.name_after(there)
     mine = owner.child(driver)
     mine.make()
     for other in there:

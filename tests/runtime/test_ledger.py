@@ -19,6 +19,7 @@ from tests.runtime.interleaving import Interleaving
 
 from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
+from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.types import CheckpointError
 
@@ -98,6 +99,7 @@ def test_a_manifest_without_windows_or_panes_is_whole(store: DocumentStore):
 def test_what_a_killed_commit_has_left_is_cleared_away_unread(store: DocumentStore):
     ledger = claimed(store)
     ledger.commit(manifest(4))
+    assert isinstance(ledger.ownership, Ownership)
     drafts = Path(ledger.ownership.drafts.root)
     (drafts / f"{DRAFT}000000000005.json.abc").write_text("{", encoding="ascii")
     assert claimed(store).latest() == manifest(4)
@@ -137,9 +139,7 @@ def test_a_fenced_driver_cannot_commit(store: DocumentStore):
     third.commit(manifest(2))
 
 
-def test_drivers_are_fenced_on_an_object_store_that_cannot_move_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_drivers_are_fenced_on_a_file_system_that_cannot_move_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     bucket, move = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), DocumentStore.move
 
     def files_only(self: DocumentStore, name: str, target: DocumentStore, target_name: str) -> None:
@@ -148,7 +148,7 @@ def test_drivers_are_fenced_on_an_object_store_that_cannot_move_folders(
 
     monkeypatch.setattr(DocumentStore, "_fs", property(lambda self: (bucket, self.place.path)))
     monkeypatch.setattr(DocumentStore, "move", files_only)
-    store = DocumentStore("s3://bucket/skypane")
+    store = DocumentStore("hdfs://host/skypane")
     first = claimed(store)
     first.commit(manifest(0))
     second = claimed(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skypane.runtime.stores.store import Kind
+from skypane.runtime.stores.store import ConflictError, Kind
 
 
 class Folder:
@@ -38,3 +38,13 @@ class Folder:
 
     def clear(self) -> None:
         self.files.clear()
+
+    def create(self, name: str, content: bytes) -> None:
+        if self.files.get(name, content) != content:
+            raise ConflictError(name)
+        self.files[name] = content
+
+    def replace(self, name: str, content: bytes, known: bytes) -> None:
+        if self.files.get(name) not in {known, content}:
+            raise ConflictError(name)
+        self.files[name] = content

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
+from tests.servers import s3
+from tests.servers.s3 import BUCKET
 from tests.stores.folders import Folder
+from tests.stores.memory import in_memory
 
+from skypane.locations import Location
 from skypane.runtime.stores.file_store import FileStore
-from skypane.runtime.stores.store import Store
+from skypane.runtime.stores.object_store import ObjectStore
+from skypane.runtime.stores.store import ConflictError, Store
 
 Made = Callable[[str], Store]
 NAMES = ["a", "b", "b c%20é", "deep/a", "deep/er/b", "other/a"]
@@ -27,16 +34,28 @@ changes = st.one_of(
 )
 
 
-@pytest.fixture(scope="module", params=["disk"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+@pytest.fixture(scope="module", params=["disk", "memory", "s3"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """Make a store by the name of its folder."""
-    root = tmp_path_factory.mktemp("stores")
-    made: dict[str, Made] = {"disk": lambda name: on_disk(root / name)}
-    return made[request.param]
+    if request.param == "disk":
+        root = tmp_path_factory.mktemp("stores")
+        yield lambda name: FileStore(fs.LocalFileSystem(), str(root / name))
+        return
+    with in_memory() if request.param == "memory" else served():
+        yield lambda name: ObjectStore(Location.of(f"s3://{BUCKET}/a folder/{name}"))
 
 
-def on_disk(folder: Path) -> FileStore:
-    return FileStore(fs.LocalFileSystem(), str(folder))
+@pytest.fixture(scope="module", params=["memory", "s3"])
+def made_objects(request: pytest.FixtureRequest) -> Iterator[Callable[[str], ObjectStore]]:
+    """Make a store with conditional writes."""
+    with in_memory() if request.param == "memory" else served():
+        yield lambda name: ObjectStore(Location.of(f"s3://{BUCKET}/{name}"))
+
+
+@contextmanager
+def served() -> Iterator[None]:
+    with s3.running() as port, s3.connected(port):
+        yield
 
 
 def written(store: Store, name: str, content: bytes) -> None:
@@ -54,7 +73,7 @@ def fresh(made: Made, number: Iterator[int] = itertools.count()) -> Store:  # no
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(changes, max_size=12))
-def test_a_folder_holds_what_was_written_and_not_removed(made: Made, changes: list[tuple]):
+def test_a_folder_holds_what_was_written_and_not_removed(made: Made, changes: list[tuple[Any, ...]]):
     store, known = fresh(made), Folder()
     for operation, *arguments in changes:
         if operation == "write":
@@ -101,3 +120,74 @@ def test_a_file_of_any_size_is_whole_and_read_in_parts(made: Made, size: int):
 def test_a_file_that_is_missing_cannot_be_opened(made: Made):
     with pytest.raises(FileNotFoundError), fresh(made).open_input("none") as stream:
         stream.read_buffer(1)
+
+
+conditional = st.one_of(
+    st.tuples(st.just("create"), names, contents),
+    st.tuples(st.just("replace"), names, contents, st.booleans()),
+    st.tuples(st.just("put"), names, contents),
+    st.tuples(st.just("remove"), st.lists(names, max_size=3)),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(conditional, max_size=12))
+def test_conditional_writes_succeed_exactly_if_nobody_was_faster(made_objects: Made, changes: list[tuple[Any, ...]]):
+    store, known = fresh(made_objects), Folder()
+    assert isinstance(store, ObjectStore)
+    versions: dict[str, list[tuple[dict[str, str], bytes]]] = {name: [({"e_tag": '"none"'}, b"?")] for name in NAMES}
+    for operation, *arguments in changes:
+        if operation == "remove":
+            store.remove(*arguments)
+            known.remove(*arguments)
+            continue
+        name, content, *stale = arguments
+        stamp, last = versions[name][0 if any(stale) else -1]
+        replaced = (stamp,) if operation == "replace" else ()
+        by_definition = (last,) if operation == "replace" else ()
+        try:
+            written = getattr(store, operation)(name, content, *replaced)
+        except ConflictError:
+            with pytest.raises(ConflictError):
+                getattr(known, operation)(name, content, *by_definition)
+        else:
+            getattr(known, operation)(name, content, *by_definition)
+            versions[name].append((written, content))
+            assert store.stamp(name) == written
+    assert {name: store.read(name) for name in NAMES if store.has(name)} == known.files
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+def test_of_writers_at_the_same_time_one_succeeds(made_objects: Made, replaces: bool):
+    store = fresh(made_objects)
+    assert isinstance(store, ObjectStore)
+    known = store.create("a", b"before") if replaces else None
+    name = "a" if replaces else "b"
+    won: list[int] = []
+    start = threading.Barrier(8)
+
+    def write(number: int) -> None:
+        start.wait()
+        try:
+            store.replace(name, b"%d" % number, known) if known else store.create(name, b"%d" % number)
+            won.append(number)
+        except ConflictError:
+            pass
+
+    writers = [threading.Thread(target=write, args=[number]) for number in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [b"%d" % number for number in won] == [store.read(name)]
+
+
+def test_a_copy_never_replaces(made_objects: Made):
+    store = fresh(made_objects)
+    assert isinstance(store, ObjectStore)
+    for name in ("a", "b"):
+        store.put(name, name.encode())
+    store.copy("a", store, "deep/c é")
+    with pytest.raises(ConflictError):
+        store.copy("b", store, "deep/c é")
+    assert store.read("deep/c é") == store.read("a") == b"a"

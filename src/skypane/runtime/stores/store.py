@@ -4,9 +4,12 @@
     read       a read after a write returns what was written last
     list       a file is listed as soon as it was written, and no longer after it was removed
     remove     a file that is missing is removed already; removing a folder removes all that is in it
+    create     of all that create a file of one name with different contents, exactly one succeeds
+    replace    a file is replaced only if it still is the one that was read; of all that replace it, exactly one succeeds
 
-No law mentions a rename, which only file systems have (FileStore.move). `tests/stores` checks all implementations with
-the same tests.
+Every store keeps the first four. An object store also keeps the last two, and needs no folders, no rename, and no look
+before a change: its conditional writes are in ObjectStore. A file system has renames instead (FileStore.move).
+`tests/stores` checks all implementations with the same tests.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ from typing import Literal, Protocol, TypeAlias
 import pyarrow as pa
 
 Kind: TypeAlias = Literal["file", "folder"]
+
+
+class ConflictError(Exception):
+    """Another writer has created or changed the file since it was read."""
 
 
 class Store(Protocol):

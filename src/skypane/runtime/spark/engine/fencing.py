@@ -11,7 +11,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.engine.ownership import Ownership
+from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of
 from skypane.runtime.spark.engine.query_definition import SEVERAL_MAY_CHANGE, QueryDefinition
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
@@ -65,7 +65,7 @@ def check_start(
 
 
 def _claim_locations(
-    settings: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Ownership
+    settings: JobSettings, query: str, last: Manifest | None, noted: dict[str, str], owned: Owner
 ) -> dict[str, str | None]:
     """Let each sink claim its location, and return the locations; `noted` are those claimed by the previous start.
 
@@ -85,7 +85,7 @@ def _claim_locations(
 
 
 def tidy(
-    ownership: Ownership, partials: DocumentStore, needed: frozenset[str], transient: tuple[DocumentStore, ...]
+    ownership: Owner, partials: DocumentStore, needed: frozenset[str], transient: tuple[DocumentStore, ...]
 ) -> None:
     """Remove the files of attempts that were never committed; raise CheckpointError if a needed file is missing.
 

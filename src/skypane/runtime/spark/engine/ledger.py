@@ -2,6 +2,7 @@
 
     <checkpoint>/skypane/definition.json      definition of the query; other queries are rejected    query_definition.py
     <checkpoint>/skypane/owner/<driver>/      folder of the driver in charge                         ownership.py
+    <checkpoint>/skypane/head.json            in an object store: the driver and the newest documents  checkpoint_head.py
     <checkpoint>/skypane/ledger/<batch>.json  manifest of the batch
     <checkpoint>/skypane/drain.json           number of the last drain's batch, or of the last readmission, begun or committed
     <checkpoint>/skypane/partials/*.arrow     partials that the newest manifest names; others are removed soon
@@ -18,6 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.checkpoint_head import paths_in_head, read_document
+from skypane.runtime.spark.engine.head_ownership import HeadOwnership
+from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.ownership import Ownership
 from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
@@ -28,7 +32,11 @@ FORMAT = 2
 KEEP = 100
 """Manifests kept; all but the newest are kept only for their metrics."""
 
+_MORE = 20
+"""Manifests more that an object store keeps, where they are removed with one request."""
+
 _DRAIN = "drain.json"
+_FOLDER = "ledger"
 _MANIFEST = re.compile(r"(\d{12})\.json")
 
 
@@ -74,8 +82,8 @@ class Ledger:
 
     def __init__(self, store: DocumentStore) -> None:
         self._root = store
-        self._store = store.child("ledger")
-        self._ownership: Ownership | None = None
+        self._store = store.child(_FOLDER)
+        self._ownership: Owner | None = None
         self._batches = self._listed()
 
     def claim(self, definition: QueryDefinition) -> str:
@@ -87,12 +95,13 @@ class Ledger:
         definition.check(self._root, self._last)
         self.latest()
         self._store.make()
-        self._ownership = Ownership.take(self._root)
+        in_files = self._root.objects is None
+        self._ownership = Ownership.take(self._root) if in_files else HeadOwnership.take(self._root)
         self._batches = self._listed()
         return definition.settle(self._root, self._ownership, self._last)
 
     @property
-    def ownership(self) -> Ownership:
+    def ownership(self) -> Owner:
         if self._ownership is None:
             raise CheckpointError(f"the checkpoint {self._root.root} is not claimed: it can only be read")
         return self._ownership
@@ -110,7 +119,8 @@ class Ledger:
         value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
         self.ownership.write(self._store, _name(manifest.batch_id), value)
         self._batches.append(manifest.batch_id)
-        if old := self._batches[:-KEEP]:
+        old = self._batches[:-KEEP]
+        if len(old) > (0 if self._root.objects is None else _MORE):
             self.ownership.remove(self._store, map(_name, old))
             del self._batches[:-KEEP]
 
@@ -135,7 +145,7 @@ class Ledger:
 
     def _begun(self) -> dict[str, Any] | None:
         try:
-            noted: dict[str, Any] = self._root.read_json(_DRAIN)
+            noted: dict[str, Any] = read_document(self._root, _DRAIN)
             return noted if noted["batch_id"] > self._last else None
         except FileNotFoundError:
             return None
@@ -160,11 +170,14 @@ class Ledger:
 
     def _listed(self) -> list[int]:
         """Return the batches that have a manifest; other files, such as an editor's backup, are ignored."""
-        return [int(match[1]) for name in self._store.names() if (match := _MANIFEST.fullmatch(name))]
+        newest = (path.removeprefix(f"{_FOLDER}/") for path in paths_in_head(self._root))
+        names = {*self._store.names(), *newest}
+        return sorted(int(match[1]) for name in names if (match := _MANIFEST.fullmatch(name)))
 
     def _read(self, batch_id: int) -> Manifest:
         try:
-            value = self._store.read_json(_name(batch_id))
+            path = f"{_FOLDER}/{_name(batch_id)}"
+            value = read_document(self._root, path) if batch_id == self._last else self._root.read_json(path)
             return Manifest(**{name: value[name] for name in Manifest.__slots__})
         except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
             raise CheckpointError(

@@ -1,4 +1,4 @@
-"""Ownership of a checkpoint: a driver that starts fences the previous one, which can commit nothing more.
+"""Ownership of a checkpoint on a file system: a driver that starts fences the previous one, which can commit nothing more.
 
     <checkpoint>/skypane/owner/<driver>/   the folder of the driver in charge; its documents are written here
 
@@ -9,22 +9,22 @@ interleaving and even if a listing misses a concurrent change. Names follow the 
 and are never reused, so a removed folder never reappears.
 
 A document is committed by moving it out of its driver's folder, and an unneeded file is deleted by moving it there
-first. A fenced driver has lost its folder, so these moves fail, however late it resumes. On file systems that cannot
-move folders (object stores) the old folder is deleted, and a driver checks that its own exists before each commit;
-there, a driver can be fenced between the check and the commit.
+first. A fenced driver has lost its folder, so these moves fail, however late it resumes. On file systems elsewhere
+(HDFS) the old folder is deleted file by file, and a driver checks that its own exists before each commit; there, a
+driver can be fenced between the check and the commit. Object stores have conditional writes instead (head_ownership.py).
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 from skypane.runtime.spark import driver_folders
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.owner import Owner
 from skypane.types import CheckpointError
 
 OWNER = "owner"
@@ -33,7 +33,7 @@ _DRIVER = re.compile(r"(\d{12})-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Owner):
     """The right to change a checkpoint, held by the folder `drafts` of this driver start.
 
     driver   name of this start, which sorts after those of all earlier ones
@@ -48,10 +48,10 @@ class Ownership:
         owner = root.child(OWNER)
         owner.make()  # before it is listed: pyarrow raises if a folder appears while it is listed
         for _ in range(_TRIES):
-            driver = _name_after(_drivers(owner))
+            driver = name_after(drivers_in(owner))
             mine = owner.child(driver)
             mine.make()
-            found = _drivers(owner)
+            found = drivers_in(owner)
             if max(found, default=driver) > driver:
                 owner.remove_folder(driver)  # another driver was faster: try again with a name after its name
                 continue
@@ -64,19 +64,14 @@ class Ownership:
             f"{owner.root}: other drivers have taken over this checkpoint {_TRIES} times while this one tried to"
         )
 
+    @property
+    def place(self) -> str:
+        return self.drafts.root
+
     def check(self) -> None:
         """Raise CheckpointError if this driver was fenced."""
         if not self.drafts.exists:
             raise self.lost()
-
-    @contextmanager
-    def in_charge(self) -> Iterator[None]:
-        """Replace any error inside the context by a CheckpointError if this driver was fenced: its files are gone."""
-        try:
-            yield
-        except Exception:
-            self.check()
-            raise
 
     def write(self, target: DocumentStore, name: str, value: object) -> None:
         """Replace a document of the checkpoint; raise CheckpointError, with nothing changed, if fenced."""
@@ -94,17 +89,13 @@ class Ownership:
         except FileNotFoundError as error:
             raise self.lost() from error
 
-    def lost(self) -> CheckpointError:
-        return CheckpointError(
-            f"another driver has started on the checkpoint of {self.drafts.root} and taken it over: this one stops, "
-            f"and the other one repeats its uncommitted work. Run one driver at a time, or give each its own checkpoint"
-        )
 
-
-def _drivers(owner: DocumentStore) -> list[str]:
+def drivers_in(owner: DocumentStore) -> list[str]:
+    """Return the names of the drivers that have a folder."""
     return [name for name in owner.folders() if _DRIVER.fullmatch(name)]
 
 
-def _name_after(drivers: list[str]) -> str:
+def name_after(drivers: list[str]) -> str:
+    """Return a new name that sorts after these."""
     epoch = max((int(name.partition("-")[0]) for name in drivers), default=0) + 1
     return f"{epoch:012d}-{uuid.uuid4().hex[:8]}"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.ownership import Ownership
+from skypane.runtime.spark.engine.checkpoint_head import read_document
+from skypane.runtime.spark.engine.owner import Owner
 from skypane.snapshots import through_json
 from skypane.types import CheckpointError
 
@@ -68,7 +69,7 @@ class QueryDefinition:
                 f"Use another checkpoint, or restore the query. {MAY_CHANGE}"
             )
 
-    def settle(self, root: DocumentStore, ownership: Ownership, last: int) -> str:
+    def settle(self, root: DocumentStore, ownership: Owner, last: int) -> str:
         """Write the definition as the driver in charge, and return the name of the query.
 
         last   the newest batch with a manifest, -1 if there is none; if it is of another query, that one is kept, too
@@ -102,7 +103,7 @@ class QueryDefinition:
 
 def _read(root: DocumentStore) -> dict[str, Any] | None:
     try:
-        saved = root.read_json(DEFINITION)
+        saved = read_document(root, DEFINITION)
         version, parts = (
             saved["format"],
             {"name": str(saved["name"]), "fixed": {**saved["fixed"]}, "free": {**saved["free"]}},

@@ -111,6 +111,8 @@ class Engine:
             #: the files that the change writes, which the first commit synchronises
             self._converted: frozenset[str] = frozenset()
             self._change_query(change)
+        #: the first batch of this driver
+        self._first = self._committed.batch_id + 1
         #: the workers requested by scale() since the last batch began
         self._request: Workers | None = None
         self._began: float | None = None
@@ -328,12 +330,13 @@ class Engine:
         return spark_files.waiting_since(store, sparks_batch, self._settings.plan.time)
 
     def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
-        driver = self.ledger.ownership.driver
-        self.ledger.ownership.check()
+        owner = self.ledger.ownership
+        owner.check()
         sinks = self._settings.sinks.by_role
         for role, sent in outcome.by_role.items():
             if role in sinks:
-                sinks[role].write(rows.sparkSession, replace(sent, driver=driver), batch_id)
+                delivered = replace(sent, driver=owner.driver, check=owner.check, first=batch_id == self._first)
+                sinks[role].write(rows.sparkSession, delivered, batch_id)
 
     def _staged(self, role: str) -> DocumentStore:
         """Return the folder to which workers write the answers for a sink."""

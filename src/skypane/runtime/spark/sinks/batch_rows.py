@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ class BatchRows:
 
     windows   number and row count of each answered window, in order; empty for rejected rows
     driver    name of the driver that delivers the rows (see sinks/folder_owner.py)
+    check     raises CheckpointError if that driver has been fenced
+    first     whether this is the driver's first batch, which an earlier driver may have delivered in part
     """
 
     schema: pa.Schema
@@ -27,6 +29,8 @@ class BatchRows:
     store: DocumentStore | None = None
     files: tuple[str, ...] = ()
     driver: str = "driver"
+    check: Callable[[], None] = lambda: None
+    first: bool = False
 
     def table(self) -> pa.Table:
         """Return all rows; they must fit the driver."""

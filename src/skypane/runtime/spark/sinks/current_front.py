@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.locations import Location
-from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.document_store import DocumentStore, parquet_bytes
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import FRONT, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.sink import Sink
@@ -23,7 +23,8 @@ class Current(Sink):
     """A folder that always holds the complete front of the last batch, in one parquet file with a fixed name.
 
     A new front is written beside the file and replaces it by a rename: readers with an open file still see the old
-    front, readers that open it later see the new one. Object stores cannot rename; there the client replaces the file.
+    front, readers that open it later see the new one. In an object store the file is replaced with one request; a driver
+    that is fenced between its check and this request may put an older front there, until the next batch.
     """
 
     path: str
@@ -45,6 +46,10 @@ class Current(Sink):
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
+        if self.store.objects is not None:
+            answers.check()
+            self.store.objects.put(FILE, parquet_bytes(answers.schema, [answers.table()]))
+            return
         stage, draft = staging(self.store, answers.driver), f"{FRONT}-{batch_id:012d}.parquet"
         stage.write_parquet(draft, answers.schema, [answers.table()])
         stage.sync(draft)

@@ -18,6 +18,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, QueryStart, staging, take_folder
+from skypane.runtime.spark.sinks.object_folder import ObjectBatch
 from skypane.runtime.spark.sinks.repeated_batch import missing_rows, same_lines
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
@@ -34,7 +35,7 @@ class Directory(Sink):
 
     A batch that is repeated after a kill adds only the rows that its files lack, so a reader, such as the next query, may
     read a file as soon as it is there. (If a batch comes with other rows, because Spark has lost its record of it, it
-    replaces its files.)
+    replaces its files.) In an object store a driver's first batch has a file even if it has no rows.
 
     path      a path, absolute or relative to the working folder, or a URI
     format    "parquet", "csv" or "json"
@@ -85,6 +86,9 @@ class Directory(Sink):
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # pyarrow writes the files: a Spark job would cost more than the writing
         target, prefix = self.store, f"{self.holds}-{batch_id:012d}"
+        if target.objects is not None:
+            ObjectBatch(target, prefix, self.format, self.one_file).deliver(answers)
+            return
         stage = staging(target, answers.driver)
         if target.has(self._name(prefix, 0)) and self._repeated(stage, prefix, answers):
             return

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from skypane.runtime.spark import driver_folders
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError
 
 STAGE = "_staging"
@@ -50,7 +51,7 @@ def staging(target: DocumentStore, driver: str) -> DocumentStore:
 def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     """Take exclusive ownership of a folder for a driver; its files are named `prefix`-<batch>-...
 
-    Every change of the folder moves a file out of the driver's own staging folder or into it. This function removes the
+    Every change of the folder, unless it is in an object store, moves a file out of the driver's own staging folder or into it. This function removes the
     staging folders of earlier drivers, so that a fenced driver, however late it resumes, can change nothing. The
     staging folders are listed before `check` confirms that this driver is not fenced, so none of a later driver is
     among them.
@@ -59,6 +60,9 @@ def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     """
     _check_owner(target, claim, prefix)
     _check_batches(target, claim, prefix)
+    if target.objects is not None:
+        _take_objects(target, claim, prefix)
+        return
     stage, mine = target.child(STAGE), staging(target, claim.driver)
     mine.make()
     there = [name for name in stage.folders() if name != claim.driver]
@@ -74,6 +78,20 @@ def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     mine.clear()
     if not target.has(OWNER):
         target.write_json(OWNER, {"query": claim.query, "holds": prefix}, drafts=mine)
+
+
+def _take_objects(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
+    """Take a folder of an object store, where no files are moved (object_folder.py): remove what earlier drivers left."""
+    stage = target.child(STAGE)
+    earlier = [name for name in stage.folders() if name != claim.driver]
+    claim.check()  # after the folders were listed, so none of a later driver is among them
+    for driver in earlier:
+        stage.remove_folder(driver)
+    if target.version(OWNER) is None:
+        try:
+            target.write_version(OWNER, {"query": claim.query, "holds": prefix}, None)
+        except ConflictError:  # another query has taken it at the same time
+            _check_owner(target, claim, prefix)
 
 
 def _check_owner(target: DocumentStore, claim: QueryStart, prefix: str) -> None:

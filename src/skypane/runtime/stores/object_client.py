@@ -1,0 +1,94 @@
+"""Connections to object stores by obstore, which the extra `cloud` installs; and its errors, in one sentence.
+
+Credentials, region and endpoint come from the environment of the process, driver and workers alike (AWS_ACCESS_KEY_ID,
+AWS_ENDPOINT_URL, GOOGLE_SERVICE_ACCOUNT, AZURE_STORAGE_ACCOUNT_NAME, ...), or from the machine that it runs on.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from skypane.locations import Location
+from skypane.runtime.stores.store import ConflictError
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+    from obstore.store import RetryConfig
+
+HINT: Final = "pip install 'skypane[cloud]', in the driver and in the workers"
+
+RETRIES: RetryConfig = {"max_retries": 8, "retry_timeout": timedelta(minutes=1)}
+"""How long the client repeats a request, with pauses from 0.1 s that double each time."""
+
+
+def check_installed(place: Location, field: str) -> None:
+    """Raise ConfigError, naming `field`, unless the client of object stores is installed."""
+    if importlib.util.find_spec("obstore") is None:
+        raise ConfigError(f"{field}: {place} is in an object store, whose client is not installed: {HINT}")
+
+
+def client_of(place: Location) -> Client:
+    """Return the connection to the bucket of a location; each process has one of each bucket."""
+    check_installed(place, "path")
+    return _connected(place.resolved().scheme, place.authority)
+
+
+@cache
+def _connected(scheme: str, authority: str) -> Client:
+    from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
+    from obstore.store import S3Store, from_url  # noqa: PLC0415
+
+    try:
+        if scheme == "s3":  # without the multipart copy S3 can copy only over what is there
+            return S3Store(authority, config={"copy_if_not_exists": "multipart"}, retry_config=RETRIES)
+        return from_url(f"{scheme}://{authority}", retry_config=RETRIES)
+    except (BaseError, ValueError) as error:
+        raise ConfigError(f"cannot reach {scheme}://{authority}: {first_line(error)}") from error
+
+
+@contextmanager
+def in_words(place: str, bucket: str) -> Iterator[None]:
+    """Raise the errors of a request at `place` as Python's own, and as ConflictError and ConfigError, in one line."""
+    from obstore import exceptions  # noqa: PLC0415 - an extra
+
+    try:
+        yield
+    except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
+        raise ConflictError(f"{place} was created or changed by another writer") from error
+    except (exceptions.BaseError, FileNotFoundError) as error:
+        if _is_refused(error):
+            raise ConfigError(
+                f"cannot use {place}: the object store refuses these credentials ({_reason(error)}); they need to "
+                f"list, read, write and delete there"
+            ) from error
+        if "NoSuchBucket" in str(error):
+            raise ConfigError(f"cannot use {place}: there is no bucket {bucket!r}") from error
+        if isinstance(error, FileNotFoundError):
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", place) from error
+        raise OSError(errno.EIO, first_line(error), place) from error
+
+
+def _is_refused(error: Exception) -> bool:
+    """Return whether the store refuses the credentials; for a list of objects obstore says so in the text only."""
+    from obstore import exceptions  # noqa: PLC0415 - an extra
+
+    refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+    return isinstance(error, refused) or any(code in str(error) for code in ("403 Forbidden", "401 Unauthorized"))
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text; obstore adds a page to it."""
+    return str(error).strip().partition("\n")[0].removesuffix(":")
+
+
+def _reason(error: Exception) -> str:
+    """Return the code that S3 answers with, or else the first line of the error."""
+    _, found, after = str(error).partition("<Code>")
+    return after.partition("</Code>")[0] if found else first_line(error)

@@ -1,0 +1,157 @@
+"""A real server of S3's API behind a proxy that spoils requests: what a store does is what it would do without."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.chaos.driver import drive
+from tests.chaos.naive import rows
+from tests.parameters import slow_but
+from tests.servers import fault_proxy, s3
+from tests.servers.fault_proxy import AFTER, BAD_KEY, BEFORE, DENIED, FINE, FaultProxy, Request
+from tests.servers.s3 import BUCKET
+from tests.stores.streams import BucketStream
+
+from skypane.locations import Location
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.stores import object_client
+from skypane.runtime.stores.object_store import ObjectStore
+from skypane.runtime.stores.store import ConflictError
+from skypane.types import ConfigError
+
+FAULTS = (*BEFORE, *AFTER)
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[FaultProxy]:
+    with s3.running() as port, fault_proxy.before(port) as (running, own), s3.connected(own):
+        yield running
+
+
+@pytest.fixture
+def store(proxy: FaultProxy) -> ObjectStore:
+    proxy.choose = lambda _: FINE
+    return ObjectStore(Location.of(f"s3://{BUCKET}/{uuid.uuid4().hex}"))
+
+
+def _often(chance: random.Random, _: Request) -> str:
+    """Choose a fault for a tenth of the requests."""
+    return chance.choice([*BEFORE, *AFTER[:2]]) if chance.random() < 0.1 else FINE
+
+
+def once(proxy: FaultProxy, fault: str, kind: str) -> None:
+    """Let the next request of a kind have a fault."""
+    left = [1]
+
+    def choose(request: Request) -> str:
+        if request.kind != kind or not left:
+            return FINE
+        left.pop()
+        return fault
+
+    proxy.choose = choose
+
+
+@pytest.mark.parametrize("fault", slow_but((*BEFORE, "reset after", "503 after"), FAULTS))  # silence takes 30 s each
+def test_a_conditional_write_happens_once_whatever_comes_of_its_answer(
+    proxy: FaultProxy, store: ObjectStore, fault: str
+):
+    once(proxy, fault, "PUT")
+    first = store.create("a", b"first")
+    assert store.stamp("a") == first
+    once(proxy, fault, "PUT")
+    second = store.replace("a", b"second", first)
+    assert (store.read("a"), store.stamp("a")) == (b"second", second)
+    once(proxy, fault, "PUT")
+    with pytest.raises(ConflictError):
+        store.replace("a", b"third", first)
+    once(proxy, fault, "PUT")
+    with pytest.raises(ConflictError):
+        store.create("a", b"third")
+    assert store.read("a") == b"second"
+
+
+@pytest.mark.parametrize("fault", slow_but((*BEFORE, "reset after", "503 after"), FAULTS))
+def test_other_requests_are_repeated(proxy: FaultProxy, store: ObjectStore, fault: str):
+    once(proxy, fault, "PUT")
+    store.put("a", b"first")
+    once(proxy, fault, "GET")
+    assert store.read("a") == b"first"
+    once(proxy, fault, "HEAD")
+    assert store.has("a")
+    once(proxy, fault, "LIST")
+    assert store.listed("file") == ["a"]
+    once(proxy, fault, "PUT")
+    with store.open_output("b") as stream:
+        stream.write(b"second")
+    assert store.read("b") == b"second"
+    once(proxy, fault, "POST")
+    store.remove(["a", "none"])
+    assert store.listed("file") == ["b"]
+
+
+def test_a_store_that_does_not_answer_at_all_is_reported_in_one_line(proxy: FaultProxy, store: ObjectStore):
+    proxy.choose = lambda _: "503 before"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(object_client, "RETRIES", {"max_retries": 1})
+        object_client._connected.cache_clear()
+        with pytest.raises(OSError, match="503") as raised:
+            store.create("a", b"first")
+    object_client._connected.cache_clear()
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("fault", "reason"), [(DENIED, "AccessDenied"), (BAD_KEY, "InvalidAccessKeyId")])
+@pytest.mark.parametrize("kind", ["PUT", "GET", "HEAD", "LIST", "POST"])
+def test_credentials_that_are_refused_are_reported_in_one_line(
+    proxy: FaultProxy, store: ObjectStore, kind: str, fault: str, reason: str
+):
+    operations: dict[str, Callable[[], object]] = {
+        "PUT": lambda: store.create("a", b"first"),
+        "GET": lambda: store.read("a"),
+        "HEAD": lambda: store.has("a"),
+        "LIST": lambda: store.listed("file"),
+        "POST": lambda: store.remove(["a"]),
+    }
+    proxy.choose = lambda request: fault if request.kind == kind else FINE
+    with pytest.raises(ConfigError, match="refuses these credentials") as raised:
+        operations[kind]()
+    assert "\n" not in str(raised.value)
+    assert f"s3://{BUCKET}" in str(raised.value)
+    assert kind == "HEAD" or reason in str(raised.value), "an answer to HEAD has no text"
+
+
+def test_a_bucket_that_is_missing_is_reported_in_one_line(store: ObjectStore):
+    del store
+    missing = ObjectStore(Location.of("s3://no-such-bucket/folder"))
+    for request in (lambda: missing.listed("file"), lambda: missing.read("a"), lambda: missing.create("a", b"")):
+        with pytest.raises(ConfigError, match=r"there is no bucket 'no-such-bucket'$"):
+            request()
+
+
+def test_the_extra_that_is_missing_is_reported_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "obstore" else find(name))
+    with pytest.raises(ConfigError, match=r"^checkpoint: s3://bucket/x is in an object store.*skypane\[cloud\]"):
+        DocumentStore.at("s3://bucket/x", "checkpoint")
+    with pytest.raises(ConfigError, match="not installed"):
+        object_client.client_of(Location.of("s3://bucket/x"))
+
+
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 60), marks=pytest.mark.slow)])
+def test_a_stream_answers_each_row_once_among_faults(proxy: FaultProxy, seeds: range, tmp_path: Path):
+    for seed in seeds:
+        chance = random.Random(seed)
+        folder = tmp_path / f"faults-{seed}"
+        folder.mkdir()
+        made = BucketStream(chance.choice(["skyline", "sums", "amended"]), folder, rows(seed, 3), 0, -1)
+        proxy.choose = partial(_often, random.Random(seed))
+        drive(made, random.Random(seed))
+        proxy.choose = lambda _: FINE
+        made.check()

@@ -1,0 +1,127 @@
+"""A checkpoint in an object store: the head, and who may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.runtime.test_ledger import claimed, manifest
+from tests.stores.memory import in_memory
+from tests.stores.requests import before_each
+
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.checkpoint_head import HEAD, read_head
+from skypane.runtime.spark.engine.ledger import KEEP, Ledger
+from skypane.runtime.stores.object_store import ObjectStore
+from skypane.types import CheckpointError
+
+
+@pytest.fixture
+def store() -> Iterator[DocumentStore]:
+    with in_memory():
+        yield DocumentStore("s3://bucket/checkpoint/skypane")
+
+
+def test_the_head_has_the_newest_manifest_and_files_have_those_before(store: DocumentStore):
+    ledger = claimed(store)
+    for batch_id in range(3):
+        ledger.commit(manifest(batch_id))
+    found = read_head(store)
+    assert found is not None
+    assert sorted(found[0].documents) == ["definition.json", "ledger/000000000002.json"]
+    assert store.child("ledger").names() == ["000000000000.json", "000000000001.json"]
+    assert store.names() == [HEAD]
+    assert Ledger(store).latest() == manifest(2)
+    assert [metrics["rows"] for metrics in Ledger(store).history(9)] == [0, 1, 2]
+
+
+def test_a_fenced_driver_changes_nothing(store: DocumentStore):
+    first = claimed(store)
+    first.commit(manifest(0))
+    second = claimed(store)
+    assert second.latest() == manifest(0)
+    before = read_head(store)
+    for change in (
+        first.ownership.check,
+        lambda: first.commit(manifest(1)),
+        lambda: first.begin_drain(1),
+        lambda: first.ownership.remove(store.child("ledger"), ["000000000000.json"]),
+    ):
+        with pytest.raises(CheckpointError, match="another driver has started on the checkpoint"):
+            change()
+    assert read_head(store) == before
+    second.commit(manifest(1))
+    assert claimed(store).latest() == manifest(1)
+
+
+def test_a_driver_that_is_fenced_between_its_check_and_its_commit_commits_nothing(store: DocumentStore):
+    """A driver stands still right before the conditional write, for as long as it takes another to start and commit."""
+    first = claimed(store)
+    others: list[Ledger] = []
+
+    def take_over(operation: str) -> None:
+        if operation == "_put" and not others:
+            others.append(Ledger(store))  # the requests of the other driver come here, too
+            others[0] = claimed(store)
+            others[0].commit(manifest(0))
+
+    with before_each(take_over), pytest.raises(CheckpointError, match="taken it over"):
+        first.commit(manifest(0))
+    others[0].commit(manifest(1))
+    assert Ledger(store).latest() == manifest(1)
+
+
+def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
+    ledger, put, lost = claimed(store), ObjectStore._put, [True, True]
+
+    def without_answer(folder: ObjectStore, name: str, content: bytes, mode: object) -> object:
+        done = put(folder, name, content, mode)
+        if name == HEAD and lost:
+            lost.pop()
+            raise OSError("the connection was closed")
+        return done
+
+    monkeypatch.setattr(ObjectStore, "_put", without_answer)
+    ledger.commit(manifest(0))
+    ledger.commit(manifest(1))
+    assert Ledger(store).latest() == manifest(1)
+
+
+def test_names_of_drivers_follow_their_order(store: DocumentStore):
+    drivers = [claimed(store).ownership.driver for _ in range(4)]
+    assert drivers == sorted(drivers)
+    assert len(set(drivers)) == 4
+
+
+def test_a_damaged_head_is_refused(store: DocumentStore):
+    claimed(store).commit(manifest(0))
+    assert store.objects is not None
+    store.objects.put(HEAD, store.read(HEAD)[:-9])
+    with pytest.raises(CheckpointError, match=r"head\.json is damaged"):
+        Ledger(store)
+
+
+def test_old_manifests_are_removed_many_at_a_time(store: DocumentStore):
+    ledger = claimed(store)
+    for batch_id in range(KEEP + 45):
+        ledger.commit(manifest(batch_id))
+    assert KEEP <= len(Ledger(store).history(1_000)) < KEEP + 21
+
+
+def test_a_checkpoint_of_a_version_without_a_head_continues(store: DocumentStore):
+    """Its newest manifest and its definition are files, and its driver has a folder."""
+    ledger = claimed(store)
+    ledger.commit(manifest(0))
+    found = read_head(store)
+    assert found is not None
+    for path, document in found[0].documents.items():
+        store.write_json(path, document)
+    store.remove([HEAD])
+    earlier = "000000000007-0123abcd"
+    store.write_json(f"owner/{earlier}/draft", 1)
+    later = claimed(store)
+    assert later.latest() == manifest(0)
+    assert later.ownership.driver > earlier
+    assert store.child("owner").folders() == []
+    later.commit(manifest(1))
+    assert [metrics["rows"] for metrics in Ledger(store).history(9)] == [0, 1]
