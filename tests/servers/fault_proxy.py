@@ -6,10 +6,12 @@ A fault that comes "after" comes when the server has done what was requested: th
 from __future__ import annotations
 
 import http.client
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -19,9 +21,16 @@ BEFORE: Final = ("reset before", "503 before")
 AFTER: Final = ("reset after", "503 after", "silent after")
 DENIED: Final = "denied"
 BAD_KEY: Final = "bad key"
+SKEWED: Final = "skewed"
 _OWN: Final = {"Content-Length", "Transfer-Encoding", "Connection", "Date", "Server"}
 """Headers that the proxy writes itself."""
-_CODES: Final = {DENIED: "AccessDenied", BAD_KEY: "InvalidAccessKeyId"}
+_CODES: Final = {DENIED: "AccessDenied", BAD_KEY: "InvalidAccessKeyId", SKEWED: "RequestTimeTooSkewed"}
+
+_DATES: Final = {
+    r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT": "%a, %d %b %Y %H:%M:%S GMT",
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d": "%Y-%m-%dT%H:%M:%S",
+}
+"""Dates in headers and in lists of objects, as strptime() reads them."""
 
 
 class Request(NamedTuple):
@@ -41,6 +50,8 @@ class FaultProxy:
         self.afterwards: Callable[[], object] | None = None
         #: seconds before each request, for measurements
         self.delay = 0.0
+        #: how far the clock of the store is ahead in its answers
+        self.ahead = timedelta(0)
         self.choose: Callable[[Request], str] = lambda _: FINE
         self.requests: list[Request] = []
         #: set at the end: silent connections are closed then
@@ -62,9 +73,22 @@ class FaultProxy:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            return answer.status, dict(answer.getheaders()), answer.read()
+            told = {name: self._dated(value) for name, value in answer.getheaders()}
+            return answer.status, told, self._dated(answer.read().decode("latin-1")).encode("latin-1")
         finally:
             connection.close()
+
+    def _dated(self, text: str) -> str:
+        """Return a header or an answer with the dates of the store's clock."""
+        if not self.ahead:
+            return text
+        for pattern, form in _DATES.items():
+            text = re.sub(pattern, lambda found, form=form: _later(found[0], form, self.ahead), text)
+        return text
+
+
+def _later(date: str, form: str, ahead: timedelta) -> str:
+    return (datetime.strptime(date, form).replace(tzinfo=UTC) + ahead).strftime(form)
 
 
 class _Handler(BaseHTTPRequestHandler):

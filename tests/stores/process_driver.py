@@ -1,7 +1,8 @@
-"""A driver of a stream in a bucket, as a program: python -m tests.stores.process_driver SCENARIO FOLDER ROWS_SEED SEED."""
+"""Drivers of streams in a bucket, forked as tests/runtime/forked.py does: the argument is scenario, folder and two seeds, in JSON."""
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import traceback
@@ -22,14 +23,11 @@ def stream(scenario: str, folder: Path, rows_seed: int) -> BucketStream:
     return BucketStream(scenario, folder, rows(rows_seed, BATCHES), rows_seed % 3, rows_seed % 4 - 1)
 
 
-def main(scenario: str, folder: str, rows_seed: str, seed: str) -> int:
+def main() -> None:
+    scenario, folder, rows_seed, seed = json.loads(sys.argv[1])
     try:
-        drive(stream(scenario, Path(folder), int(rows_seed)), random.Random(int(seed)))
+        drive(stream(scenario, Path(folder), rows_seed), random.Random(seed))
     except CheckpointError as error:
         traceback.print_exc()
-        return TAKEN_OVER if "taken it over" in str(error) else WRONG
-    return DONE
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+        sys.exit(TAKEN_OVER if "taken it over" in str(error) else WRONG)
+    sys.exit(DONE)

@@ -6,6 +6,7 @@ import importlib.util
 import random
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from tests.chaos.driver import drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
 from tests.servers import fault_proxy, s3
-from tests.servers.fault_proxy import AFTER, BAD_KEY, BEFORE, DENIED, FINE, FaultProxy, Request
+from tests.servers.fault_proxy import AFTER, BAD_KEY, BEFORE, DENIED, FINE, SKEWED, FaultProxy, Request
 from tests.servers.s3 import BUCKET
 from tests.stores.streams import BucketStream
 
 from skypane.locations import Location
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.checkpoint_head import HEAD
 from skypane.runtime.stores import object_client
 from skypane.runtime.stores.object_store import ObjectStore
 from skypane.runtime.stores.store import ConflictError
@@ -125,6 +127,59 @@ def test_credentials_that_are_refused_are_reported_in_one_line(
     assert "\n" not in str(raised.value)
     assert f"s3://{BUCKET}" in str(raised.value)
     assert kind == "HEAD" or reason in str(raised.value), "an answer to HEAD has no text"
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_store_whose_clock_is_off_holds_a_stream_as_any_does(proxy: FaultProxy, ahead: timedelta, tmp_path: Path):
+    made = BucketStream("skyline", tmp_path / f"{ahead.total_seconds():.0f}", rows(3, 3), 0, 1)
+    made.folder.mkdir()
+    proxy.choose, proxy.ahead = lambda _: FINE, ahead
+    try:
+        drive(made, random.Random(3))
+        written = ObjectStore(Location.of(f"{made.address}/checkpoint/skypane"))._client.head(
+            f"{made.folder.name}/checkpoint/skypane/{HEAD}"
+        )["last_modified"]
+        assert abs(written - datetime.now(UTC) - ahead) < timedelta(minutes=30), "so the store dates it"
+        made.check()
+    finally:
+        proxy.ahead = timedelta(0)
+
+
+def test_a_store_that_refuses_requests_for_their_date_is_reported_with_the_remedy(
+    proxy: FaultProxy, store: ObjectStore
+):
+    proxy.choose = lambda _: SKEWED
+    for request in (lambda: store.read("a"), lambda: store.create("a", b""), lambda: store.listed("file")):
+        with pytest.raises(
+            ConfigError, match=r"the clock of this machine and that of the object store differ"
+        ) as raised:
+            request()
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        ({"PUT": DENIED, "POST": DENIED}, "refuses these credentials .*list, read, write and delete"),
+        (
+            dict.fromkeys(("PUT", "POST", "GET", "HEAD", "LIST"), BAD_KEY),
+            "refuses these credentials .InvalidAccessKeyId",
+        ),
+        (dict.fromkeys(("PUT", "POST", "GET", "HEAD", "LIST"), SKEWED), "clock"),
+    ],
+    ids=["read-only", "wrong key", "wrong clock"],
+)
+def test_a_query_that_may_not_write_ends_at_its_start_and_changes_nothing(
+    proxy: FaultProxy, faults: dict[str, str], message: str, tmp_path: Path
+):
+    made = BucketStream("skyline", tmp_path / uuid.uuid4().hex, rows(3, 3), 0, -1)
+    made.folder.mkdir()
+    proxy.choose = lambda request: faults.get(request.kind, FINE)
+    with pytest.raises(ConfigError, match=message) as raised:
+        drive(made, random.Random(3))
+    assert "\n" not in str(raised.value)
+    proxy.choose = lambda _: FINE
+    assert DocumentStore.at(made.address).folders() == []
 
 
 def test_a_bucket_that_is_missing_is_reported_in_one_line(store: ObjectStore):

@@ -12,7 +12,8 @@ from tests.stores.requests import before_each
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.checkpoint_head import HEAD, read_head
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
-from skypane.runtime.stores.object_store import ObjectStore
+from skypane.runtime.stores.object_store import ObjectStore, Stamp, same_version
+from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError
 
 
@@ -85,6 +86,46 @@ def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(store: Document
     ledger.commit(manifest(0))
     ledger.commit(manifest(1))
     assert Ledger(store).latest() == manifest(1)
+
+
+def test_a_conflict_that_is_not_over_is_no_takeover(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
+    """S3 answers 409 while another write of the object is on its way, which may come to nothing."""
+    ledger, put, conflicts = claimed(store), ObjectStore._put, [True, True]
+
+    def not_over(folder: ObjectStore, name: str, content: bytes, mode: object) -> object:
+        if name == HEAD and conflicts:
+            conflicts.pop()
+            raise ConflictError(name)
+        return put(folder, name, content, mode)
+
+    monkeypatch.setattr(ObjectStore, "_put", not_over)
+    ledger.commit(manifest(0))
+    assert conflicts == []
+    assert Ledger(store).latest() == manifest(0)
+
+
+def test_a_checkpoint_that_is_removed_meanwhile_is_not_written_again(store: DocumentStore):
+    ledger = claimed(store)
+    store.clear()
+    for change in (ledger.ownership.check, lambda: ledger.commit(manifest(0))):
+        with pytest.raises(CheckpointError):
+            change()
+    assert store.names() == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"e_tag": "a"}, {"e_tag": "a"}, True),
+        ({"e_tag": "a"}, {"e_tag": "a", "version": "null"}, True),
+        ({"e_tag": "a"}, {"e_tag": "b"}, False),
+        ({"e_tag": "a", "version": "1"}, {"e_tag": "a", "version": "2"}, False),
+        ({"e_tag": "a"}, {"version": "1"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_versions_are_the_same_if_all_that_both_answers_say_is(one: Stamp, other: Stamp, same: bool):
+    assert same_version(one, other) is same
 
 
 def test_names_of_drivers_follow_their_order(store: DocumentStore):

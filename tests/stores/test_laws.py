@@ -84,7 +84,7 @@ def test_a_folder_holds_what_was_written_and_not_removed(made: Made, changes: li
             getattr(known, operation)(*arguments)
         assert store.listed("file") == known.listed("file")
         assert set(store.listed("folder")) >= set(known.listed("folder")), "a disk keeps empty folders"
-        assert [store.has(name) for name in NAMES] == [known.has(name) for name in NAMES]
+    assert [store.has(name) for name in NAMES] == [known.has(name) for name in NAMES]
     for name in NAMES:
         if known.has(name):
             assert store.read(name) == known.read(name)

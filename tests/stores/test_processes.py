@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import pytest
 from tests.chaos.bombs import DONE, TAKEN_OVER
+from tests.parameters import slow_but
+from tests.runtime.forked import Forked, Parent
 from tests.servers import fault_proxy, s3
 from tests.servers.fault_proxy import FINE, FaultProxy, Request
 from tests.stores.process_driver import stream
 from tests.stores.streams import BucketStream
 
-ROOT = Path(__file__).parents[2]
 SCENARIOS = ("skyline", "sums", "amended", "early")
 
 
@@ -28,42 +32,56 @@ def proxy() -> Iterator[FaultProxy]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def parent(proxy: FaultProxy) -> Iterator[Parent]:
+    del proxy  # whose address its drivers have in their environment
+    made = Parent("tests.stores.process_driver")
+    yield made
+    made.close()
+
+
+@dataclass(frozen=True)
 class Nursery:
-    """Starts drivers of one stream after the other, and sends signals to them at requests."""
+    """Starts drivers of one stream, and sends signals to them at requests."""
 
-    def __init__(self, proxy: FaultProxy, made: BucketStream, rows_seed: int) -> None:
-        self._proxy, self._made, self._rows_seed = proxy, made, rows_seed
+    proxy: FaultProxy
+    parent: Parent
+    made: BucketStream
+    rows_seed: int
 
-    def started(self, seed: int) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-        words = [self._made.scenario, str(self._made.folder), str(self._rows_seed), str(seed)]
-        command = [sys.executable, "-m", "tests.stores.process_driver", *words]
-        return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": "1"})
+    def started(self, seed: int) -> Forked:
+        folder = self.made.folder
+        words = json.dumps([self.made.scenario, str(folder), self.rows_seed, seed])
+        with (folder / "errors.txt").open("ab") as errors:
+            return self.parent.fork(words, folder, errors)
 
-    def signalled(self, seed: int, at: int, number: int, when: str) -> tuple[subprocess.Popen[bytes], bool]:
-        """Run a driver up to its request `at`; return it, and whether it came so far."""
-        first = len(self._proxy.requests)
-        process: list[subprocess.Popen[bytes]] = []
-        reached: list[bool] = []
+    def signalled(self, seed: int, at: int, number: int, when: str) -> tuple[Forked, bool]:
+        """Run a driver until it gets a signal at its request `at`, or ends; return it, and whether it got the signal."""
+        first, driver, events = len(self.proxy.requests), Future[Forked](), SimpleQueue[str]()
+
+        def send() -> None:
+            os.kill(driver.result().pid, number)
+            events.put("signalled")
 
         def choose(request: Request) -> str:
-            if request.number != first + at or reached:
+            if request.number != first + at:
                 return FINE
-            reached.append(True)
             if when == "before":
-                process[0].send_signal(number)
+                send()
                 return "reset before"
-            self._proxy.afterwards = lambda: process[0].send_signal(number)
+            self.proxy.afterwards = send
             return FINE
 
-        self._proxy.choose = choose
-        process.append(self.started(seed))
-        options = os.WUNTRACED if number == signal.SIGSTOP else 0
-        _, status = os.waitpid(process[0].pid, options)
-        if not os.WIFSTOPPED(status):
-            process[0].returncode = os.waitstatus_to_exitcode(status)
-        self._proxy.choose = lambda _: FINE
-        return process[0], bool(reached)
+        def wait(running: Forked) -> None:
+            running.stdout.read()  # which ends with the driver
+            events.put("ended")
+
+        self.proxy.choose = choose
+        driver.set_result(self.started(seed))
+        Thread(target=wait, args=[driver.result()], daemon=True).start()
+        got = events.get()
+        self.proxy.choose = lambda _: FINE
+        return driver.result(), got == "signalled"
 
 
 def place(chance: random.Random) -> tuple[int, str]:
@@ -73,42 +91,43 @@ def place(chance: random.Random) -> tuple[int, str]:
     )
 
 
-def born(folder: Path, seed: int, proxy: FaultProxy, chance: random.Random) -> tuple[BucketStream, Nursery]:
+def born(folder: Path, seed: int, proxy: FaultProxy, parent: Parent, chance: random.Random) -> Nursery:
     made = stream(chance.choice(SCENARIOS), folder / f"stream-{seed}", seed)
     made.folder.mkdir()
-    return made, Nursery(proxy, made, seed)
+    return Nursery(proxy, parent, made, seed)
 
 
-@pytest.mark.slow
-def test_a_hundred_kills_at_requests(proxy: FaultProxy, tmp_path: Path):
-    chance, kills, seed = random.Random(1), 0, 0
-    while kills < 100:
-        seed += 1
-        made, nursery = born(tmp_path, seed, proxy, chance)
-        while True:
+@pytest.mark.parametrize(("kills", "seed"), slow_but([(5, 0)], [(5, 0), *((34, seed) for seed in (1, 2, 3))]))
+def test_kills_at_requests_lose_and_double_nothing(
+    proxy: FaultProxy, parent: Parent, tmp_path: Path, kills: int, seed: int
+):
+    """With the slow parameters a hundred."""
+    chance, left = random.Random(seed), kills
+    while left > 0:
+        nursery = born(tmp_path, 1_000 * seed + left, proxy, parent, chance)
+        ended = -signal.SIGKILL
+        while ended != DONE:
             at, when = place(chance)
-            process, _ = nursery.signalled(chance.randrange(1 << 30), at, signal.SIGKILL, when)
-            assert process.returncode in {DONE, -signal.SIGKILL}
-            if process.returncode == DONE:
-                break
-            kills += 1
+            ended = nursery.signalled(chance.randrange(1 << 30), at, signal.SIGKILL, when)[0].wait()
+            assert ended in {DONE, -signal.SIGKILL}
+            left -= ended == -signal.SIGKILL
         assert nursery.started(seed).wait() == DONE
-        made.check()
+        nursery.made.check()
 
 
-@pytest.mark.slow
-def test_a_hundred_pairs_of_drivers(proxy: FaultProxy, tmp_path: Path):
-    """The first is suspended at a request, the second runs to its end, and the first goes on."""
-    chance, ends = random.Random(2), Counter[int]()
-    for seed in range(1, 101):
-        made, nursery = born(tmp_path, seed, proxy, chance)
+@pytest.mark.parametrize(("pairs", "seed"), slow_but([(3, 0)], [(3, 0), *((25, seed) for seed in (1, 2, 3, 4))]))
+def test_of_two_drivers_one_continues(proxy: FaultProxy, parent: Parent, tmp_path: Path, pairs: int, seed: int):
+    """The first is suspended at a request, the second runs to its end, and the first goes on: a hundred times, if slow."""
+    chance, ends = random.Random(seed), Counter[int | None]()
+    for number in range(pairs):
+        nursery = born(tmp_path, 1_000 * seed + number, proxy, parent, chance)
         at, when = place(chance)
-        first, reached = nursery.signalled(seed, at, signal.SIGSTOP, when)
+        first, is_suspended = nursery.signalled(seed, at, signal.SIGSTOP, when)
         assert nursery.started(seed + 1).wait() == DONE
-        if reached and first.returncode is None:
-            first.send_signal(signal.SIGCONT)
-        assert first.wait() in {DONE, TAKEN_OVER}
-        ends[first.returncode] += 1
+        if is_suspended:
+            os.kill(first.pid, signal.SIGCONT)
+        ends[first.wait()] += 1
         assert nursery.started(seed).wait() == DONE
-        made.check()
+        nursery.made.check()
+    assert set(ends) <= {DONE, TAKEN_OVER}
     assert ends[TAKEN_OVER] > 0

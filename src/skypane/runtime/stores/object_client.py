@@ -63,6 +63,11 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
     except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
         raise ConflictError(f"{place} was created or changed by another writer") from error
     except (exceptions.BaseError, FileNotFoundError) as error:
+        if "RequestTimeTooSkewed" in str(error):
+            raise ConfigError(
+                f"cannot use {place}: the clock of this machine and that of the object store differ by more than it "
+                f"accepts (RequestTimeTooSkewed); set the clock of this machine"
+            ) from error
         if _is_refused(error):
             raise ConfigError(
                 f"cannot use {place}: the object store refuses these credentials ({_reason(error)}); they need to "

@@ -135,20 +135,22 @@ class ObjectStore(Store):
         """Write, and find out from the object itself whether a write without a clear answer has happened.
 
         A connection that breaks, an answer 503, or a time-out say nothing about it; and the client, which repeats the
-        request, finds its own write there and reports a conflict.
+        request, finds its own write there and reports a conflict. A store may also report one that is not over yet
+        (S3's 409), and leave the object as it was: then the write is repeated.
         """
-        failed: OSError | None = None
+        failed: Exception = OSError(name)
         for _ in range(_TRIES):
             try:
                 return self._put(name, content, dict(known) if known else "create")
-            except ConflictError:
-                there = self._there(name)
-                if there is None or there[0] != content:
+            except ConflictError as error:
+                failed, there = error, self._there(name)
+                if there is not None and there[0] == content:
+                    return there[1]
+                if not (known is there is None or (known and there and same_version(known, there[1]))):
                     raise
-                return there[1]
             except OSError as error:
                 failed = error
-        raise failed or OSError(name)
+        raise failed
 
     def _there(self, name: str) -> tuple[bytes, Stamp] | None:
         try:
@@ -158,8 +160,11 @@ class ObjectStore(Store):
 
     def _put(self, name: str, content: bytes, mode: Any) -> Stamp:
         wanted: PutMode = mode
-        with self._in_words(name):
-            return _stamp(self._client.put(self.key(name), content, mode=wanted, use_multipart=False))
+        try:
+            with self._in_words(name):
+                return _stamp(self._client.put(self.key(name), content, mode=wanted, use_multipart=False))
+        except FileNotFoundError as error:  # a version was to be replaced that is no longer there
+            raise ConflictError(f"{self.path(name)} was removed by another writer") from error
 
     @contextmanager
     def _in_words(self, name: str) -> Iterator[None]:
@@ -170,3 +175,9 @@ class ObjectStore(Store):
 def _stamp(found: Any) -> Stamp:
     """Return the version in an answer; parts that a store does not have are left out."""
     return {part: found[part] for part in ("e_tag", "version") if found.get(part) is not None}
+
+
+def same_version(one: Stamp, other: Stamp) -> bool:
+    """Return whether two answers speak of one version; an answer to a write may have fewer parts than one to a look."""
+    shared = one.keys() & other.keys()
+    return bool(shared) and all(one[part] == other[part] for part in shared)

@@ -18,7 +18,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.checkpoint_head import HEAD, Head, read_head
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.ownership import OWNER, drivers_in, name_after
-from skypane.runtime.stores.object_store import Stamp
+from skypane.runtime.stores.object_store import Stamp, same_version
 from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError
 
@@ -59,7 +59,8 @@ class HeadOwnership(Owner):
         return self._root.path(HEAD)
 
     def check(self) -> None:
-        if self._root.version(HEAD) != self._stamp:
+        there = self._root.version(HEAD)
+        if there is None or not same_version(there, self._stamp):
             raise self.lost()
 
     def write(self, target: DocumentStore, name: str, value: object) -> None:
