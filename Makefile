@@ -45,7 +45,7 @@ endif
 # The rooms of tests that start Java.
 JAVA := runtime measure jobs test_demo.py test_snippets.py
 # Those that search, kill and measure for longer than anyone waits between two changes.
-CAMPAIGNS := chaos cpus differential papers
+CAMPAIGNS := chaos cpus differential papers stores
 # All but those that start Java.
 QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
 # And of those, all that together take half a minute.

@@ -7,7 +7,7 @@ import json
 import os
 import random
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -56,9 +56,17 @@ class Stream:
     def log(self) -> Path:
         return self.folder / "log"
 
+    @property
+    def place(self) -> str:
+        """The folder of the checkpoint and the outputs."""
+        return str(self.folder)
+
+    def _out(self, name: str) -> Noted:
+        return Noted(f"{self.place}/{name}", notes=self.folder / name)
+
     def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
-        out = Noted(str(self.folder / "out"))
-        other = Noted(str(self.folder / "late")) if late else None
+        out = self._out("out")
+        other = self._out("late") if late else None
         # Half of the starts answer in tasks, whatever it would cost; none moves rows between tasks, which only Spark can.
         costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
         costs = replace(costs, exchange=_NEVER)
@@ -69,11 +77,11 @@ class Stream:
         if self.scenario == "shared":
             asked = {"skyline": best, "sums": sums}
             plan = SharedPlan({name: Plan(query, SHARED[name], "ts", sp.KSlack()) for name, query in asked.items()})
-            sinks = SharedSinks.of({name: Noted(str(self.folder / "out" / name)) for name in asked}, other, [*asked])
+            sinks = SharedSinks.of({name: self._out(f"out/{name}") for name in asked}, other, [*asked])
         elif self.scenario == "continuous":
             query = ContinuousSkyline(PREFERENCE, "ts", LENGTH, ("sensor",))
             plan = ContinuousPlan(query=query, windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.KSlack())
-            sinks = Sinks.of(out, other, Current(str(self.folder / "front")))
+            sinks = Sinks.of(out, other, Current(f"{self.place}/front"))
         else:
             chosen = sums if self.scenario == "sums" else best
             plan = Plan(query=chosen, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
@@ -84,19 +92,23 @@ class Stream:
             sinks = Sinks.of(out, other)
         sinks.check(sent(plan, SCHEMA))
         return JobSettings(
-            plan=plan, schema=SCHEMA, checkpoint=str(self.folder / "checkpoint"), sinks=sinks,
+            plan=plan, schema=SCHEMA, checkpoint=f"{self.place}/checkpoint", sinks=sinks,
             splitting=splitting("PB_RR"), costs=costs,
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
 class Noted(Directory):
-    """A folder of answers that keeps beside it a digest of what it received, by batch."""
+    """A folder of answers, and beside the local folder `notes` a digest of what it received, by batch."""
+
+    _: KW_ONLY
+    notes: Path
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         rows = sorted(map(repr, answers.table().to_pylist()))
         digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
-        notes = _notes(Path(self.path))
-        notes.mkdir(exist_ok=True)
+        notes = _notes(self.notes)
+        notes.mkdir(parents=True, exist_ok=True)
         (notes / f"{batch_id}-{digest}").touch()
         super().write(spark, answers, batch_id)
 

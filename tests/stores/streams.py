@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos import checking
@@ -12,30 +12,20 @@ from tests.servers.s3 import BUCKET
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.checkpoint_head import read_head
-from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.sinks.directory import Directory
-from skypane.runtime.spark.sinks.sink_arguments import Sinks
 
 
 @dataclass(frozen=True)
 class BucketStream(Stream):
-    """A stream of one query; Spark's own log stays in `folder`."""
+    """A stream; Spark's own log stays in `folder`."""
 
     @property
-    def address(self) -> str:
+    def place(self) -> str:
         return f"s3://{BUCKET}/{self.folder.name}"
-
-    def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
-        made = super().setting(chance, late=late)
-        other = Directory(f"{self.address}/late") if late else None
-        return replace(
-            made, checkpoint=f"{self.address}/checkpoint", sinks=Sinks.of(Directory(f"{self.address}/out"), other)
-        )
 
     def check(self) -> None:
         """Start once more, which removes what failed attempts left, and compare all in the bucket with brute force."""
         drive(self, random.Random(0))
-        copied(DocumentStore.at(self.address), self.folder)
+        copied(DocumentStore.at(self.place), self.folder)
         checking.check(self)
 
 

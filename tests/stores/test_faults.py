@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.chaos.driver import drive
+from tests.chaos.driver import SCENARIOS, drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
 from tests.servers import fault_proxy, s3
@@ -136,7 +136,7 @@ def test_a_store_whose_clock_is_off_holds_a_stream_as_any_does(proxy: FaultProxy
     proxy.choose, proxy.ahead = lambda _: FINE, ahead
     try:
         drive(made, random.Random(3))
-        written = ObjectStore(Location.of(f"{made.address}/checkpoint/skypane"))._client.head(
+        written = ObjectStore(Location.of(f"{made.place}/checkpoint/skypane"))._client.head(
             f"{made.folder.name}/checkpoint/skypane/{HEAD}"
         )["last_modified"]
         assert abs(written - datetime.now(UTC) - ahead) < timedelta(minutes=30), "so the store dates it"
@@ -179,7 +179,7 @@ def test_a_query_that_may_not_write_ends_at_its_start_and_changes_nothing(
         drive(made, random.Random(3))
     assert "\n" not in str(raised.value)
     proxy.choose = lambda _: FINE
-    assert DocumentStore.at(made.address).folders() == []
+    assert DocumentStore.at(made.place).folders() == []
 
 
 def test_a_bucket_that_is_missing_is_reported_in_one_line(store: ObjectStore):
@@ -205,8 +205,26 @@ def test_a_stream_answers_each_row_once_among_faults(proxy: FaultProxy, seeds: r
         chance = random.Random(seed)
         folder = tmp_path / f"faults-{seed}"
         folder.mkdir()
-        made = BucketStream(chance.choice(["skyline", "sums", "amended"]), folder, rows(seed, 3), 0, -1)
+        made = BucketStream(chance.choice(SCENARIOS), folder, rows(seed, 3), 0, -1)
         proxy.choose = partial(_often, random.Random(seed))
         drive(made, random.Random(seed))
         proxy.choose = lambda _: FINE
         made.check()
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("gs://bucket/a b", "GCSStore"),
+        ("abfss://container@account.dfs.core.windows.net/a b", "AzureStore"),
+        ("s3a://bucket/a b", "S3Store"),
+    ],
+)
+def test_each_cloud_has_its_client(address: str, kind: str, monkeypatch: pytest.MonkeyPatch):
+    for name, value in s3.environment(1).items():
+        monkeypatch.setenv(name, value)
+    object_client._connected.cache_clear()
+    place = Location.of(address)
+    assert type(object_client.client_of(place)).__name__ == kind
+    assert ObjectStore(place).key("c") == "a b/c"
+    object_client._connected.cache_clear()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.chaos.driver import drive
+from tests.chaos.driver import SCENARIOS, drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
 from tests.stores.memory import in_memory
@@ -16,7 +16,6 @@ from tests.stores.streams import BucketStream
 
 from skypane.types import CheckpointError
 
-SCENARIOS = ("skyline", "sums", "amended", "early")
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,7 @@ from skypane.runtime.spark.machine.executors import FOLLOWING_OPTIONS, following
 from skypane.runtime.spark.machine.interpreter import Interpreter
 from skypane.runtime.spark.machine.java import JavaError, find_java
 from skypane.runtime.spark.machine.session import session
+from skypane.runtime.stores.store import ConflictError
 
 MINIMUM_PYTHON = (3, 11)
 COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
@@ -162,15 +163,37 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
         for value in (1, 2):
             store.write_json(document, value)
         read = store.read_json(document)
-        store.remove([document])
+        is_guarded = store.objects is None or _refuses_stale_writes(store, f"{document}-2")
+        store.remove([document, f"{document}-2"])
     except (OSError, ValueError, pa.ArrowException) as error:
         return Finding(name, f"{place}: {error}", "choose a folder that this user can create and write")
     if read != 2:  # the second value written above
         return Finding(
             name, f"{place}: read {read} after writing 2", "choose a file system that replaces files atomically"
         )
+    if not is_guarded:
+        return Finding(
+            name,
+            f"{place}: the store replaces a file that another writer has changed, so two drivers could commit there",
+            "choose an object store that supports conditional writes (If-None-Match, If-Match)",
+        )
+    if store.objects is not None:
+        return Finding(name, f"{place} supports conditional writes")
     written = "; Spark writes its files there without starting other programs" if store.is_local else ""
     return Finding(name, f"{place} supports atomic replacement{written}")
+
+
+def _refuses_stale_writes(store: DocumentStore, document: str) -> bool:
+    """Return whether an object store creates only what is not there, and replaces only what is still there."""
+    first = store.write_version(document, 1, None)
+    store.write_version(document, 2, first)
+    for known in (None, first):
+        try:
+            store.write_version(document, 3, known)
+        except ConflictError:
+            continue
+        return False
+    return True
 
 
 def kernels() -> Finding:

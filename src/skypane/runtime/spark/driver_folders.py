@@ -25,8 +25,8 @@ def end(parent: DocumentStore, other: str, mine: DocumentStore) -> None:
 def remove(names: Iterable[str], shared: DocumentStore, mine: DocumentStore) -> None:
     """Delete files of a shared folder; missing ones are ignored.
 
-    Raises FileNotFoundError, with nothing changed, if the driver's own folder is missing. An object store moves files
-    by copying them, so there they are deleted in place.
+    Raises FileNotFoundError, with nothing changed, if the driver's own folder is missing. On a file system elsewhere
+    (HDFS) the files are deleted in place.
     """
     if not shared.is_local:
         shared.remove(names)

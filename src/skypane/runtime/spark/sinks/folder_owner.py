@@ -51,10 +51,10 @@ def staging(target: DocumentStore, driver: str) -> DocumentStore:
 def take_folder(target: DocumentStore, claim: QueryStart, prefix: str) -> None:
     """Take exclusive ownership of a folder for a driver; its files are named `prefix`-<batch>-...
 
-    Every change of the folder, unless it is in an object store, moves a file out of the driver's own staging folder or into it. This function removes the
+    Every change of the folder moves a file out of the driver's own staging folder or into it. This function removes the
     staging folders of earlier drivers, so that a fenced driver, however late it resumes, can change nothing. The
     staging folders are listed before `check` confirms that this driver is not fenced, so none of a later driver is
-    among them.
+    among them. In an object store nothing is moved: object_folder.py says what a fenced driver can still do there.
     Raises CheckpointError if the folder belongs to another query, if it holds batches that the checkpoint does not
     know, or if this driver has been fenced.
     """
