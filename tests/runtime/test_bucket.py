@@ -23,7 +23,14 @@ ROOT = Path(__file__).parents[2]
 def driven(folder: Path, last: int) -> int:
     """Run a driver that dies after batch `last`; return how it ended."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    command = [sys.executable, "-m", "tests.runtime.bucket_driver", str(folder), f"s3a://{BUCKET}/{folder.name}", str(last)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.runtime.bucket_driver",
+        str(folder),
+        f"s3a://{BUCKET}/{folder.name}",
+        str(last),
+    ]
     with (folder / "driver.log").open("ab") as log:
         environment = os.environ | {"PYTHONPATH": path}
         return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False).returncode
@@ -37,7 +44,7 @@ def test_a_stream_into_a_bucket_answers_each_row_once_across_kills(tmp_path: Pat
         assert ends == [-signal.SIGKILL, -signal.SIGKILL, 0], (tmp_path / "driver.log").read_text()[-3_000:]
         copied(DocumentStore.at(f"s3://{BUCKET}/{tmp_path.name}"), tmp_path / "bucket")
     assert windows_of(parquet_rows(tmp_path / "bucket" / "out")) == expected(task.plan, batches)
-    naive = NaiveKSlack(task.plan.windows.pane)
+    naive = NaiveKSlack(task.plan.windows.longest_pane)
     for batch in batches:
         naive.take(batch)
     late = parquet_rows(tmp_path / "bucket" / "late")

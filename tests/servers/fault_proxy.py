@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -83,12 +84,11 @@ class FaultProxy:
         if not self.ahead:
             return text
         for pattern, form in _DATES.items():
-            text = re.sub(pattern, lambda found, form=form: _later(found[0], form, self.ahead), text)
+            text = re.sub(pattern, partial(self._later, form), text)
         return text
 
-
-def _later(date: str, form: str, ahead: timedelta) -> str:
-    return (datetime.strptime(date, form).replace(tzinfo=UTC) + ahead).strftime(form)
+    def _later(self, form: str, date: re.Match[str]) -> str:
+        return (datetime.strptime(date[0], form).replace(tzinfo=UTC) + self.ahead).strftime(form)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -88,7 +88,7 @@ def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(store: Document
     assert Ledger(store).latest() == manifest(1)
 
 
-def test_a_conflict_that_is_not_over_is_no_takeover(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
+def test_a_conflict_that_is_not_over_fences_nobody(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     """S3 answers 409 while another write of the object is on its way, which may come to nothing."""
     ledger, put, conflicts = claimed(store), ObjectStore._put, [True, True]
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_that_is_removed_meanwhile_is_not_written_again(store: Docu
         ({}, {}, False),
     ],
 )
-def test_versions_are_the_same_if_all_that_both_answers_say_is(one: Stamp, other: Stamp, same: bool):
+def test_versions_are_the_same_if_all_parts_that_both_answers_have_are(one: Stamp, other: Stamp, same: bool):
     assert same_version(one, other) is same
 
 

@@ -104,7 +104,7 @@ def test_kills_at_requests_lose_and_double_nothing(
     chance, left = random.Random(seed), kills
     while left > 0:
         nursery = born(tmp_path, 1_000 * seed + left, proxy, parent, chance)
-        ended = -signal.SIGKILL
+        ended: int | None = -signal.SIGKILL
         while ended != DONE:
             at, when = place(chance)
             ended = nursery.signalled(chance.randrange(1 << 30), at, signal.SIGKILL, when)[0].wait()

@@ -17,7 +17,6 @@ from tests.stores.streams import BucketStream
 from skypane.types import CheckpointError
 
 
-
 @pytest.fixture(autouse=True)
 def _memory():
     with in_memory():

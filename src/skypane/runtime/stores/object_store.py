@@ -146,7 +146,7 @@ class ObjectStore(Store):
                 failed, there = error, self._there(name)
                 if there is not None and there[0] == content:
                     return there[1]
-                if not (known is there is None or (known and there and same_version(known, there[1]))):
+                if not _is_unchanged(known, there):
                     raise
             except OSError as error:
                 failed = error
@@ -170,6 +170,13 @@ class ObjectStore(Store):
     def _in_words(self, name: str) -> Iterator[None]:
         with in_words(self.path(name), self.place.authority):
             yield
+
+
+def _is_unchanged(known: Stamp | None, there: tuple[bytes, Stamp] | None) -> bool:
+    """Return whether what is there is still the known version, or nothing if none is known."""
+    if known is None or there is None:
+        return known is None and there is None
+    return same_version(known, there[1])
 
 
 def _stamp(found: Any) -> Stamp:
