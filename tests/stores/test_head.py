@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.runtime.test_ledger import DEFINITION as QUERY
 from tests.runtime.test_ledger import claimed, manifest
 from tests.stores.memory import in_memory
 from tests.stores.requests import before_each
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.checkpoint_head import HEAD, read_head
+from skypane.runtime.spark.engine import query_definition
+from skypane.runtime.spark.engine.checkpoint_head import DEFINITION, DRAIN, HEAD, read_document, read_head
+from skypane.runtime.spark.engine.head_ownership import HeadOwnership
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.stores.object_store import ObjectStore, Stamp, same_version
 from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError
@@ -31,7 +35,7 @@ def test_the_head_has_the_newest_manifest_and_files_have_those_before(store: Doc
     assert found is not None
     assert sorted(found[0].documents) == ["definition.json", "ledger/000000000002.json"]
     assert store.child("ledger").names() == ["000000000000.json", "000000000001.json"]
-    assert store.names() == [HEAD]
+    assert store.names() == [DEFINITION, HEAD]
     assert Ledger(store).latest() == manifest(2)
     assert [metrics["rows"] for metrics in Ledger(store).history(9)] == [0, 1, 2]
 
@@ -155,6 +159,7 @@ def test_a_checkpoint_of_a_version_without_a_head_continues(store: DocumentStore
     ledger.commit(manifest(0))
     found = read_head(store)
     assert found is not None
+    store.write_json(DRAIN, {"batch_id": 1})
     for path, document in found[0].documents.items():
         store.write_json(path, document)
     store.remove([HEAD])
@@ -162,7 +167,30 @@ def test_a_checkpoint_of_a_version_without_a_head_continues(store: DocumentStore
     store.write_json(f"owner/{earlier}/draft", 1)
     later = claimed(store)
     assert later.latest() == manifest(0)
+    assert later.drain_begun
     assert later.ownership.driver > earlier
     assert store.child("owner").folders() == []
     later.commit(manifest(1))
     assert [metrics["rows"] for metrics in Ledger(store).history(9)] == [0, 1]
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_version_without_a_head_refuses_the_checkpoint_and_this_one_does_not(
+    store: DocumentStore, monkeypatch: pytest.MonkeyPatch, earlier: bool
+):
+    """Whether the checkpoint begins with this version, or with one before it, and whenever its first start ends."""
+    if earlier:
+        claimed(store)
+        store.write_json(DEFINITION, read_document(store, DEFINITION))
+        store.remove([HEAD])
+    first = HeadOwnership.take(store)  # and ends before it writes its definition
+    for _ in range(2):
+        definition = QueryDefinition(QUERY)
+        definition.check(store, -1)
+        with monkeypatch.context() as patch:
+            patch.setattr(query_definition, "read_document", DocumentStore.read_json)  # as it was read then
+            with pytest.raises(CheckpointError, match="is of format 3, and this version of skypane reads format 2"):
+                definition.check(store, -1)
+        claimed(store)
+    with pytest.raises(CheckpointError):
+        first.check()

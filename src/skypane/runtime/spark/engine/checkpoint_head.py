@@ -5,11 +5,16 @@
 Each change of it is one conditional write, so changes come one after another, whatever the drivers do at the same time:
 a claim replaces the driver's name and leaves the documents, a commit replaces documents. No two versions are equal,
 because each has its driver's name and the number of its change.
+
+Of the documents in the folder itself the head has all. Versions of skypane without a head look for a file instead, and
+find one of a format that they refuse.
 """
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -18,6 +23,11 @@ from skypane.runtime.stores.object_store import Stamp
 from skypane.types import CheckpointError, ConfigError
 
 HEAD: Final = "head.json"
+DEFINITION: Final = "definition.json"
+DRAIN: Final = "drain.json"
+
+_REFUSED: Final = {"format": 3, "name": "", "fixed": {}, "free": {}}
+"""A definition of a format that no version without a head reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +65,29 @@ def read_head(root: DocumentStore) -> tuple[Head, Stamp] | None:
         ) from error
 
 
+def first_head(root: DocumentStore) -> Head:
+    """Return what the first version of a head begins with: the documents that a version without a head has written."""
+    documents: dict[str, Any] = {}
+    for name in (DEFINITION, DRAIN):
+        with suppress(FileNotFoundError):
+            documents[name] = root.read_json(name)
+    return Head("", 0, documents)
+
+
+def refuse_earlier_versions(root: DocumentStore) -> None:
+    """Let versions without a head refuse the checkpoint, whose newest manifest they would not find."""
+    root.write_json(DEFINITION, _REFUSED)
+
+
 def read_document(root: DocumentStore, path: str) -> Any:
     """Return a document of the checkpoint, from the head or from a file of its own, as read_json() does."""
     found = read_head(root)
-    if found is not None and path in found[0].documents:
+    if found is None:
+        return root.read_json(path)
+    if path in found[0].documents:
         return found[0].documents[path]
+    if "/" not in path:
+        raise FileNotFoundError(errno.ENOENT, "there is no such document", root.path(path))
     return root.read_json(path)
 
 

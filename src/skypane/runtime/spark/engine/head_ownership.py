@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.checkpoint_head import HEAD, Head, read_head
+from skypane.runtime.spark.engine.checkpoint_head import HEAD, Head, first_head, read_head, refuse_earlier_versions
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.ownership import OWNER, drivers_in, name_after
 from skypane.runtime.stores.object_store import Stamp, same_version
@@ -41,12 +41,13 @@ class HeadOwnership(Owner):
         earlier = drivers_in(folders)
         for _ in range(_TRIES):
             found = read_head(root)
-            head, known = (Head("", 0, {}), None) if found is None else found
+            head, known = (first_head(root), None) if found is None else found
             claim = Head(name_after([*earlier, *([head.driver] if head.driver else [])]), 0, head.documents)
             try:
                 stamp = claim.write(root, known)
             except ConflictError:
                 continue  # another driver was faster: take over from it
+            refuse_earlier_versions(root)
             for driver in earlier:
                 folders.remove_folder(driver)
             return cls(root, claim, stamp)

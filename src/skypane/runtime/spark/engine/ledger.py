@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.checkpoint_head import paths_in_head, read_document
+from skypane.runtime.spark.engine.checkpoint_head import DRAIN, paths_in_head, read_document
 from skypane.runtime.spark.engine.head_ownership import HeadOwnership
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.ownership import Ownership
@@ -35,7 +35,6 @@ KEEP = 100
 _MORE = 20
 """Manifests more that an object store keeps, where they are removed with one request."""
 
-_DRAIN = "drain.json"
 _FOLDER = "ledger"
 _MANIFEST = re.compile(r"(\d{12})\.json")
 
@@ -130,7 +129,7 @@ class Ledger:
         readmission   the rows that it brings, if it is not a drain but readmits rows
         """
         rows = {} if readmission is None else {"readmission": to_json(readmission)}
-        self.ownership.write(self._root, _DRAIN, {"batch_id": batch_id, **rows})
+        self.ownership.write(self._root, DRAIN, {"batch_id": batch_id, **rows})
 
     @property
     def drain_begun(self) -> bool:
@@ -145,13 +144,13 @@ class Ledger:
 
     def _begun(self) -> dict[str, Any] | None:
         try:
-            noted: dict[str, Any] = read_document(self._root, _DRAIN)
+            noted: dict[str, Any] = read_document(self._root, DRAIN)
             return noted if noted["batch_id"] > self._last else None
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
-                f"{self._root.path(_DRAIN)} is damaged ({error!r}): restore it from a copy, or start again with a new "
+                f"{self._root.path(DRAIN)} is damaged ({error!r}): restore it from a copy, or start again with a new "
                 f"checkpoint"
             ) from error
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.checkpoint_head import read_document
+from skypane.runtime.spark.engine.checkpoint_head import DEFINITION, read_document
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.snapshots import through_json
 from skypane.types import CheckpointError
 
-DEFINITION = "definition.json"
 FORMAT = 2
 
 _EARLIER = "earlier"
