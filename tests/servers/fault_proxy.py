@@ -75,7 +75,10 @@ class FaultProxy:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
             told = {name: self._dated(value) for name, value in answer.getheaders()}
-            return answer.status, told, self._dated(answer.read().decode("latin-1")).encode("latin-1")
+            content = answer.read()
+            if content.startswith(b"<?xml"):  # not what an object holds
+                content = self._dated(content.decode()).encode()
+            return answer.status, told, content
         finally:
             connection.close()
 

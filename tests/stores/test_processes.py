@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -101,10 +102,10 @@ def test_kills_at_requests_lose_and_double_nothing(
     proxy: FaultProxy, parent: Parent, tmp_path: Path, kills: int, seed: int
 ):
     """With the slow parameters a hundred."""
-    chance, left = random.Random(seed), kills
+    chance, left, streams = random.Random(seed), kills, count(1_000 * seed)
     while left > 0:
-        nursery = born(tmp_path, 1_000 * seed + left, proxy, parent, chance)
-        ended: int | None = -signal.SIGKILL
+        nursery = born(tmp_path, next(streams), proxy, parent, chance)
+        ended = -signal.SIGKILL
         while ended != DONE:
             at, when = place(chance)
             ended = nursery.signalled(chance.randrange(1 << 30), at, signal.SIGKILL, when)[0].wait()
