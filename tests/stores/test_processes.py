@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -53,7 +54,16 @@ class Nursery:
         folder = self.made.folder
         words = json.dumps([self.made.scenario, str(folder), self.rows_seed, seed])
         with (folder / "errors.txt").open("ab") as errors:
-            return self.parent.fork(words, folder, errors)
+            driver = self.parent.fork(words, folder, errors)
+        driver.stdin.close()
+        return driver
+
+    def done(self, seed: int) -> None:
+        """Run a driver to its end."""
+        driver = self.started(seed)
+        driver.stdout.read()  # which ends with the driver
+        driver.stdout.close()
+        assert driver.wait() == DONE, (self.made.folder / "errors.txt").read_text()[-3_000:]
 
     def signalled(self, seed: int, at: int, number: int, when: str) -> tuple[Forked, bool]:
         """Run a driver until it gets a signal at its request `at`, or ends; return it, and whether it got the signal."""
@@ -74,6 +84,7 @@ class Nursery:
 
         def wait(running: Forked) -> None:
             running.stdout.read()  # which ends with the driver
+            running.stdout.close()
             events.put("ended")
 
         self.proxy.choose = choose
@@ -92,7 +103,7 @@ def place(chance: random.Random) -> tuple[int, str]:
 
 
 def born(folder: Path, seed: int, proxy: FaultProxy, parent: Parent, chance: random.Random) -> Nursery:
-    made = stream(chance.choice(SCENARIOS), folder / f"stream-{seed}", seed)
+    made = stream(chance.choice(SCENARIOS), folder / uuid.uuid4().hex, seed)
     made.folder.mkdir()
     return Nursery(proxy, parent, made, seed)
 
@@ -105,13 +116,13 @@ def test_kills_at_requests_lose_and_double_nothing(
     chance, left, streams = random.Random(seed), kills, count(1_000 * seed)
     while left > 0:
         nursery = born(tmp_path, next(streams), proxy, parent, chance)
-        ended = -signal.SIGKILL
+        ended: int | None = None
         while ended != DONE:
             at, when = place(chance)
             ended = nursery.signalled(chance.randrange(1 << 30), at, signal.SIGKILL, when)[0].wait()
             assert ended in {DONE, -signal.SIGKILL}
             left -= ended == -signal.SIGKILL
-        assert nursery.started(seed).wait() == DONE
+        nursery.done(seed)
         nursery.made.check()
 
 
@@ -123,11 +134,11 @@ def test_of_two_drivers_one_continues(proxy: FaultProxy, parent: Parent, tmp_pat
         nursery = born(tmp_path, 1_000 * seed + number, proxy, parent, chance)
         at, when = place(chance)
         first, is_suspended = nursery.signalled(seed, at, signal.SIGSTOP, when)
-        assert nursery.started(seed + 1).wait() == DONE
+        nursery.done(seed + 1)
         if is_suspended:
             os.kill(first.pid, signal.SIGCONT)
         ends[first.wait()] += 1
-        assert nursery.started(seed).wait() == DONE
+        nursery.done(seed)
         nursery.made.check()
     assert set(ends) <= {DONE, TAKEN_OVER}
     assert ends[TAKEN_OVER] > 0

@@ -30,6 +30,7 @@ from skypane.runtime.spark.machine.interpreter import Interpreter
 from skypane.runtime.spark.machine.java import JavaError, find_java
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.stores.store import ConflictError
+from skypane.types import CheckpointError
 
 MINIMUM_PYTHON = (3, 11)
 COMPARED = ("pyspark", "pyarrow", "pandas", "numpy", "numba")
@@ -165,7 +166,7 @@ def checkpoint_directory(checkpoint: str | None) -> Finding:
         read = store.read_json(document)
         is_guarded = store.objects is None or _refuses_stale_writes(store, f"{document}-2")
         store.remove([document, f"{document}-2"])
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException, CheckpointError) as error:
         return Finding(name, f"{place}: {error}", "choose a folder that this user can create and write")
     if read != 2:  # the second value written above
         return Finding(

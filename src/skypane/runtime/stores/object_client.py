@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from skypane.locations import Location
 from skypane.runtime.stores.store import ConflictError
-from skypane.types import ConfigError
+from skypane.types import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
@@ -55,7 +55,7 @@ def _connected(scheme: str, authority: str) -> Client:
 
 @contextmanager
 def in_words(place: str, bucket: str) -> Iterator[None]:
-    """Raise the errors of a request at `place` as Python's own, and as ConflictError and ConfigError, in one line."""
+    """Raise the errors of a request at `place` as Python's own, and as ConflictError and CheckpointError, in one line."""
     from obstore import exceptions  # noqa: PLC0415 - an extra
 
     try:
@@ -64,17 +64,17 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
         raise ConflictError(f"{place} was created or changed by another writer") from error
     except (exceptions.BaseError, FileNotFoundError) as error:
         if "RequestTimeTooSkewed" in str(error):
-            raise ConfigError(
+            raise CheckpointError(
                 f"cannot use {place}: the clock of this machine and that of the object store differ by more than it "
                 f"accepts (RequestTimeTooSkewed); set the clock of this machine"
             ) from error
         if _is_refused(error):
-            raise ConfigError(
+            raise CheckpointError(
                 f"cannot use {place}: the object store refuses these credentials ({_reason(error)}); they need to "
                 f"list, read, write and delete there"
             ) from error
         if "NoSuchBucket" in str(error):
-            raise ConfigError(f"cannot use {place}: there is no bucket {bucket!r}") from error
+            raise CheckpointError(f"cannot use {place}: there is no bucket {bucket!r}") from error
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(errno.ENOENT, "there is no such object", place) from error
         raise OSError(errno.EIO, first_line(error), place) from error

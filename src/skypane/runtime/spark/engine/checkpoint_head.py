@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.stores.object_store import Stamp
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import CheckpointError
 
 HEAD: Final = "head.json"
 DEFINITION: Final = "definition.json"
@@ -57,8 +57,6 @@ def read_head(root: DocumentStore) -> tuple[Head, Stamp] | None:
         return Head(str(value["driver"]), int(value["change"]), {**value["documents"]}), stamp
     except FileNotFoundError:
         return None
-    except ConfigError:  # a ValueError, too: the store refuses the request
-        raise
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{root.path(HEAD)} is damaged ({error!r}): restore the whole checkpoint from a copy, or start with a new one"
