@@ -6,8 +6,8 @@ Each change of it is one conditional write, so changes come one after another, w
 a claim replaces the driver's name and leaves the documents, a commit replaces documents. No two versions are equal,
 because each has its driver's name and the number of its change.
 
-Of the documents in the folder itself the head has all. Versions of skypane without a head look for a file instead, and
-find one of a format that they refuse.
+The head has all documents of the folder itself. Versions of skypane without a head look for a file instead, and find one
+of a format that they refuse.
 """
 
 from __future__ import annotations
