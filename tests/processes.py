@@ -49,6 +49,7 @@ LONG_IF_SLOW: Final = (
     "runtime/test_amended_recovery.py",
     "runtime/test_every_start.py",
     "runtime/test_zones.py",
+    "test_tutorials.py",
 )
 """The files of which the other slow tests take minutes, the longest ones first."""
 

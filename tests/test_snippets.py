@@ -1,4 +1,7 @@
-"""Every snippet of README and docs, unchanged: python runs, is typed, and commands end well."""
+"""Every snippet of README and docs, unchanged: python runs, is typed, and commands end well.
+
+The tutorials are only typed here: tests/test_tutorials.py runs them, with their commands and outputs.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+from tests.test_tutorials import TUTORIALS
 
 from skypane.jobs import parse
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - set(TUTORIALS)))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CAB = "37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n"
 
@@ -52,8 +58,10 @@ def commands() -> list[str]:
 
 
 def test_every_block_of_code_is_of_a_language_that_is_tried_here():
-    kinds = {kind for page in PAGES for kind, _ in _BLOCK.findall(page.read_text())}
-    assert kinds <= {"python", "sh", "yaml"}
+    kinds = {page: {kind for kind, _ in _BLOCK.findall(page.read_text())} for page in (*PAGES, *TUTORIALS)}
+    tried = {"python", "sh", "yaml"}
+    assert set().union(*(kinds[page] for page in PAGES)) <= tried
+    assert set().union(*(kinds[page] for page in TUTORIALS)) <= tried | {"text"}
 
 
 def test_every_job_file_is_a_valid_one():
@@ -69,7 +77,7 @@ def test_every_python_snippet_and_every_command_runs_unchanged(tmp_path: Path):
     (tmp_path / "cabspottingdata" / "new_abc.txt").write_text(_CAB)
     typed = [shlex.split(command, comments=True)[1:] for command in commands()]
     run(tmp_path, "-c", f"{IN_ONE_PROCESS}\nfor words in {typed!r}:\n    typed(words)")
-    files = written(tmp_path)
+    files = written(tmp_path, PAGES)
     output = run(
         tmp_path,
         "-c",
@@ -87,10 +95,10 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def written(folder: Path) -> list[str]:
+def written(folder: Path, pages: Iterable[Path]) -> list[str]:
     """Write a module for each page, or program of one; return their names."""
     files = []
-    for page in PAGES:
+    for page in pages:
         for number, program in enumerate(programs(page)):
             file = folder / f"snippet_{number}_of_{page.stem.replace('-', '_')}.py"
             file.write_text(program)
@@ -100,7 +108,7 @@ def written(folder: Path) -> list[str]:
 
 def test_every_python_snippet_passes_mypy_strict(tmp_path: Path):
     """All in one run: most of it is mypy's own start."""
-    snippets = written(tmp_path)
+    snippets = written(tmp_path, (*PAGES, *TUTORIALS))
     cache = ROOT / ".mypy_cache"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, *snippets],
