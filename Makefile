@@ -8,7 +8,8 @@
 #   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
 #   make anywhere the tests without Java as on machines of others: other zones, locales, orders, no home
 #   make mutants  small faults in copies of src: random cases must show them
-#   make docs     programs and claims of docs    make workflow the CI file against its schema
+#   make docs     the site, in build/site        make pages    programs and claims of docs
+#   make workflow the CI file against its schema
 #   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
 #   make matrix   core tests, versions in turn   make cpus     tests as on other CPUs: both write docs/versions.md
 #   make wheel    build what is published        make reference  the tables of docs/reference.md
@@ -20,7 +21,7 @@
 # leave compiled what tests would compile each for itself.
 
 VENV := .venv
-EXTRAS := cli,cloud,connect,demo,dev,java,kafka,mqtt
+EXTRAS := cli,cloud,connect,demo,dev,docs,java,kafka,mqtt
 # The papers' figures, a package of its own; core tests need none of it.
 PAPERS := papers
 # The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.
@@ -55,7 +56,7 @@ WORKERS := auto
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
-DOCS := $(addprefix tests/,test_snippets.py test_tutorials.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
+PAGES := $(addprefix tests/,test_snippets.py test_tutorials.py test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py \
     test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
@@ -65,7 +66,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types prose workflow references brief quick anywhere suite docs oldest newest newer lock core matrix cpus \
+.PHONY: help test check slow lint ruff types prose workflow references brief quick anywhere suite docs pages oldest newest newer lock core matrix cpus \
     kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
 
 help:
@@ -98,8 +99,13 @@ anywhere: kernels
 	@$(BIN)/python -m tests.anywhere $(QUICK) $(ARGS)
 
 # What docs show runs as it stands, and what they say of goals, versions and files is so.
-docs: kernels
-	@$(PYTEST) $(DOCS) $(ARGS)
+pages: kernels
+	@$(PYTEST) $(PAGES) $(ARGS)
+
+# A warning is an error: a dead link, a name that is not there, a page that no other leads to.
+docs: $(INSTALLED)
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --doctree-dir build/site.doctrees docs build/site $(ARGS)
+	@echo build/site/index.html
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.
 oldest:
@@ -210,7 +216,7 @@ chaos: classes
 	@$(BIN)/python -m tests.nature --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build $(VENV) .venv-* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src papers tests measure -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A found interpreter is tried, not trusted: version managers put names on PATH that do not run.

@@ -37,7 +37,7 @@ def test_the_workflow_runs_goals_of_the_makefile_and_nothing_else():
     ]
     assert all(goals), commands
     run = {goal[1] for goal in goals if goal}
-    assert run == {"check", "test", "oldest", "core", "docs", "bench", "wheel", "slow", "newest"} <= GOALS
+    assert run == {"check", "test", "oldest", "core", "docs", "pages", "bench", "wheel", "slow", "newest"} <= GOALS
 
 
 def test_each_job_checks_out_what_it_runs_and_has_an_end():
@@ -92,8 +92,8 @@ def test_goals_in_the_help_exist_and_make_can_read_the_makefile():
     assert plan.returncode == 0, plan.stderr
 
 
-def test_the_files_of_docs_are_there():
-    plan = subprocess.run(["/usr/bin/make", "-n", "docs"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def test_the_files_of_pages_are_there():
+    plan = subprocess.run(["/usr/bin/make", "-n", "pages"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     files = re.findall(r"\btests/\S+\.py\b", plan)
     assert "tests/test_snippets.py" in files
     assert [file for file in files if not (ROOT / file).exists()] == []

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "papers/README.md", "docs/**/*.md")
-MODULES: Final = ("src/**/*.py", "papers/src/**/*.py")
+MODULES: Final = ("src/**/*.py", "papers/src/**/*.py", "docs/**/*.py")
 TESTS: Final = ("tests/**/*.py",)
 EXCEPT: Final = (
     "tests/prose/",
