@@ -104,7 +104,7 @@ pages: kernels
 
 # A warning is an error: a dead link, a name that is not there, a page that no other leads to.
 docs: $(INSTALLED)
-	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --jobs auto --doctree-dir build/site.doctrees docs build/site $(ARGS)
+	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --jobs auto --doctree-dir build/site.doctrees docs build/site $(ARGS)
 	@echo build/site/index.html
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.

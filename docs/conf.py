@@ -17,10 +17,15 @@ author = "The skypane authors"
 copyright = author  # noqa: A001 - Sphinx fixes the name
 version = release = _version("skypane")
 
-extensions = ["myst_parser", "sphinx_copybutton", "site_pages"]
+extensions = ["myst_parser", "sphinx_copybutton", "site_pages", "api_pages"]
 exclude_patterns = ["_ext"]
 myst_heading_anchors = 3
+smartquotes_action = "D"  # quotes are those of Python and of job files
 nitpicky = True
+# Types in signatures that are not public names: those of other packages, and of modules of ours.
+nitpick_ignore_regex = [("py:.*", r"(?!skypane\.(\w+|[A-Z]\w*\.\w+)$).*")]
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 88
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skypane {version}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
@@ -26,29 +26,54 @@ from skypane.runtime.spark.sources.source_names import SOURCES
 
 _SHARED: Final = frozenset(item.name for item in fields(Elasticity))
 """Options that all elasticity policies take."""
-_LISTED: Final = (elasticity, functions, progress, sinks)
+
+
+def groups() -> dict[str, dict[str, Any]]:
+    """Return the public names of each group, with what they name."""
+    found: dict[str, dict[str, Any]] = {
+        "queries": {query.__name__: query for query in QUERIES.values()},
+        "functions": dict(Registered(functions)),
+        "policies": dict(Registered(progress)),
+        "elasticity": dict(Registered(elasticity)),
+        "sinks": dict(Registered(sinks)),
+    }
+    listed = {name for group in found.values() for name in group}
+    others = {name: getattr(sp, name) for name in dir(sp) if name not in listed and not name.startswith("_")}
+    kinds = {name: _kind(value) for name, value in others.items()}
+    return found | {kind: {name: others[name] for name in others if kinds[name] == kind} for kind in _KINDS}
+
+
+_KINDS: Final = ("entry", "preferences", "errors", "classes")
+
+
+def _kind(value: Any) -> str:
+    if inspect.isclass(value):
+        return "errors" if issubclass(value, sp.SkypaneError) else "classes"
+    return "preferences" if value.__module__.startswith("skypane.preference") else "entry"
 
 
 def tables() -> dict[str, str]:
     """Return each table by its mark."""
+    named = groups()
     return {
         "queries": _table(("query", "in job files", "answers"), (
             (_call(query), f"`kind: {word}`", _first(query)) for word, query in QUERIES.items())),
         "functions": _table(("function", "value"), (
-            (_call(function), _first(function)) for function in Registered(functions).values())),
+            (_call(function), _first(function)) for function in named["functions"].values())),
         "policies": _table(("policy", "in job files", "what it does"), (
-            (_call(policy), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(progress).items())),
+            (_call(policy), f"`policy: {name.lower()}`", _first(policy)) for name, policy in named["policies"].items())),
         "elasticity": _table(("policy", "in job files", "what it does"), (
-            (_call(policy, _SHARED), f"`policy: {name.lower()}`", _first(policy)) for name, policy in Registered(elasticity).items())),
+            (_call(policy, _SHARED), f"`policy: {name.lower()}`", _first(policy)) for name, policy in named["elasticity"].items())),
         "splitting": _table(("name", "what it does"), (
             (f"`{name}`", _first(type(policy))) for name, policy in POLICIES.items())),
         "sinks": _table(("sink", "in job files", "what it does"), (
-            (_call(sink), _formats(sink), _first(sink)) for sink in Registered(sinks).values())),
+            (_call(sink), _formats(sink), _first(sink)) for sink in named["sinks"].values())),
         "sources": _table(("name in job files",), ((f"`{name}`",) for name in SOURCES)),
         "inputs": _table(("key", "what such an input is"), (
             (f"`{key}`", _first(kind)) for key, kind in KINDS.items())),
-        "names": _table(("name", "what it is"), (
-            (f"`{name}`", _first(value)) for name, value in _others().items())),
+        **{kind: _table(("name", head), (
+            (f"`{name}`", _first(value)) for name, value in named[kind].items())) for kind, head in zip(
+                _KINDS, ("what it does", "what it does", "raised for", "what it is"), strict=True)},
         "commands": _table(("command", "what it does"), sorted(_commands())),
     }  # fmt: skip
 
@@ -81,14 +106,6 @@ def _first(thing: Any) -> str:
 def _formats(sink: type[Any]) -> str:
     words = [f"`format: {word}`" for word, of in SINKS.items() if of is sink]
     return ", ".join(words) or "not"
-
-
-def _others() -> Mapping[str, Any]:
-    """Return the public names that no other table has."""
-    listed = {name for registry in _LISTED for name in Registered(registry)} | {
-        query.__name__ for query in QUERIES.values()
-    }
-    return {name: getattr(sp, name) for name in dir(sp) if name not in listed and not name.startswith("_")}
 
 
 def _commands() -> Iterable[tuple[str, str]]:
