@@ -17,7 +17,7 @@ author = "The skypane authors"
 copyright = author  # noqa: A001 - Sphinx fixes the name
 version = release = _version("skypane")
 
-extensions = ["myst_parser", "sphinx_copybutton", "site_pages", "api_pages"]
+extensions = ["myst_parser", "sphinx_copybutton", "site_pages", "api_pages", "job_page", "command_page"]
 exclude_patterns = ["_ext"]
 myst_heading_anchors = 3
 smartquotes_action = "D"  # quotes are those of Python and of job files

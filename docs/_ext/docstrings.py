@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from skypane.jobs.argument_texts import rows
+from skypane.jobs.field_texts import rows
 
 _CODE: Final = re.compile(r"(`+)([^`]+?)\1")
 _NAME: Final = re.compile(

@@ -7,7 +7,7 @@ from inspect import getdoc
 import pytest
 from docstrings import inline, markup
 
-from skypane.jobs.argument_texts import argument_texts, rows
+from skypane.jobs.field_texts import argument_texts, rows
 
 NAMES = ("ask", "stream", "AqKSlack", "Windows", "sum")
 

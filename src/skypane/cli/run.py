@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
@@ -48,6 +49,11 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     connect(parser)
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")
     parser.add_argument("--show", action="store_true", help="print the job file of the example JOB")
+    parser.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the JSON Schema of job files, with which editors complete and check them",
+    )
     return parser
 
 
@@ -91,6 +97,11 @@ def run(arguments: Namespace) -> int:
 
     if arguments.examples:
         print("\n".join(examples.names()))
+        return 0
+    if arguments.schema:
+        from skypane.jobs.schema import job_schema  # noqa: PLC0415
+
+        print(json.dumps(job_schema(), indent=2))
         return 0
     if arguments.job is None:
         raise ConfigError("JOB is missing; give a job file or the name of an example (--examples lists them)")

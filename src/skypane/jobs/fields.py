@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from skypane.types import ConfigError, micros
 
@@ -13,6 +14,14 @@ class Section(BaseModel):
     """A section of a job file: frozen, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def sections(annotation: Any) -> Iterator[type[Section]]:
+    """Yield the models of sections that a field with this annotation accepts."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from sections(inner)
 
 
 class MisfitError(ConfigError):
@@ -38,9 +47,18 @@ def _is_cadence(value: Any) -> Any:
     return _is_duration(value) if isinstance(value, str) else value
 
 
+def shown(*examples: str) -> WithJsonSchema:
+    """Return the JSON Schema of a text, with examples."""
+    return WithJsonSchema({"type": "string", "examples": list(examples)})
+
+
 #: one column, or a list of them
-Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+Columns: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list, json_schema_input_type=str | tuple[str, ...])]
 #: "1 hour 30 minutes"
-Time: TypeAlias = Annotated[str, AfterValidator(_is_duration)]
+Time: TypeAlias = Annotated[str, AfterValidator(_is_duration), shown("1 hour 30 minutes")]
 #: a number or a length of time; checked by one validator, so that there is one error
-Cadence: TypeAlias = Annotated[Any, AfterValidator(_is_cadence)]
+Cadence: TypeAlias = Annotated[
+    Any,
+    AfterValidator(_is_cadence),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string", "examples": ["10 seconds"]}]}),
+]

@@ -40,11 +40,15 @@ FILE_FORMATS = ("parquet", "csv", "json", "orc", "text")
 class SourceSection(Section):
     """The source of rows: files, or any source that Spark or runtime/spark/sources/source_names.py knows by name."""
 
+    #: files: parquet, csv, json, orc or text; or the name of a source, such as kafka, rate or skypane-many
     format: str
+    #: folder, file or pattern; for files only
     path: str | None = None
     #: DDL, "ts timestamp, price double"; if missing, a parquet source takes it from the existing files
     schema_: str | None = Field(default=None, alias="schema")
+    #: files only: maximum number of new files in a micro-batch
     max_files_per_trigger: PositiveInt | None = None
+    #: options of Spark's reader
     options: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -81,9 +85,11 @@ class WorkersSection(Section):
 class SparkSection(Section):
     """Settings of the Spark session that is started if none is running."""
 
+    #: address of the cluster; all cores of this machine by default
     master: str = "local[*]"
     #: address of a Spark Connect server, "sc://host:15002", or "$NAME"; then nothing of Spark runs here
     remote: str | None = None
+    #: settings by their names in Spark
     conf: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -117,16 +123,20 @@ class MapSection(Section):
 class FrontSection(Section):
     """A folder that always holds the whole current front of a continuous skyline."""
 
+    #: folder of parquet files
     path: str
 
 
 class JobFile(Section):
     """A whole job."""
 
+    #: name of the job, of its streaming query in Spark and of its report
     name: Annotated[str, Field(min_length=1, max_length=200)]
     #: the question that the job answers, for the report
     question: str = ""
+    #: stream: answer each window once it is complete; batch: answer from the rows that exist now, and end
     mode: Literal["stream", "batch"] = "stream"
+    #: where the rows are from
     source: SourceSection
     #: new columns as `name: SQL expression`
     derive: dict[str, str] = Field(default_factory=dict)
@@ -134,31 +144,37 @@ class JobFile(Section):
     where: str | None = None
     #: SQL expressions; all columns by default
     select: Columns = ()
+    #: the query, by its `kind`
     query: AnyQuery | None = None
     #: stream only: several queries by name, instead of `query`
     queries: dict[str, NamedQuery] = Field(default_factory=dict)
-    #: of several queries: for those that have none of their own
+    #: windows of the query; of several queries, of those that have none of their own
     window: WindowSection | None = None
+    #: stream only: when a window is answered; aqkslack with max_drop 0.01 by default
     progress: AnyProgress | None = None
     #: column that names the source of a row; late rows are counted by it, and the policy readiness follows each source
     source_column: str | None = None
     #: batch only: whether a row that cannot be ranked is an error or is dropped
     invalid: Literal["error", "drop"] = "error"
-    #: of several queries: a folder, in which those that have no output of their own get a folder of their name
+    #: sink of the answers; of several queries a folder, in which those that have no output of their own get a folder of their name
     output: OutputSection | None = None
     #: stream only: late rows amend the windows that were answered without them
     amend: AmendSection | None = None
     #: stream only: event time between two answers of windows that have not ended; by default there are none
     early: Time | None = None
+    #: stream only: sink of late and quarantined rows; without it they are only counted
     late: LateSection | None = None
     #: continuous skyline in a stream only: where the front is written, in addition to its updates
     front: FrontSection | None = None
+    #: stream only: folder from which the job resumes
     checkpoint: str | None = None
     #: "available now", an interval such as "5 seconds", or by default without pause
     trigger: str | None = None
     #: stream of aggregates with parquet output only: the map of the answers in the report
     map: MapSection | None = None
+    #: numbers of workers, and how rows are exchanged between them
     workers: WorkersSection = WorkersSection()
+    #: the Spark session that is started if none is running
     spark: SparkSection = SparkSection()
 
     @model_validator(mode="after")

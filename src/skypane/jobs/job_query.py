@@ -18,8 +18,11 @@ from skypane.types import ConfigError, micros
 class NamedQuery(Section):
     """One of several queries over the rows of a job; without windows or an output, it has those of the job."""
 
+    #: the query, by its `kind`
     query: AnyQuery
+    #: defaults to the windows of the job
     window: OwnWindowSection | None = None
+    #: defaults to a folder of the query's name in the output of the job
     output: OutputSection | None = None
 
 

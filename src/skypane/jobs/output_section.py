@@ -43,7 +43,9 @@ _Option: TypeAlias = str | bool | int | float
 class OutputSection(Section):
     """A sink by its format: files in a folder, the console, or a sink of a plugin."""
 
+    #: files of this format, or another sink by its name
     format: Format = "parquet"
+    #: folder of the files
     path: str | None = None
     #: rows to print per micro-batch (console)
     rows: PositiveInt = 20

@@ -28,6 +28,7 @@ _LATER: Final = ("support", "patience", "reserve", "max_behind", "clocks", "max_
 class PolicySection(Section):
     """A policy by its name, with the arguments of its class."""
 
+    #: the policy
     policy: str
     policies: ClassVar[Mapping[str, Callable[..., Any]]]
 

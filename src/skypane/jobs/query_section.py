@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr, ValidationInfo, create_model, model_validator
 
-from skypane.jobs.fields import Columns, Section, Time
+from skypane.jobs.fields import Columns, Section, Time, shown
 from skypane.jobs.user_code import AllowedModules
 from skypane.naming import snake_case
 from skypane.operators import registry
@@ -44,17 +44,21 @@ def _is_score(text: str) -> str:
 
 
 #: "price MIN, rating MAX"
-PreferenceText: TypeAlias = Annotated[str, AfterValidator(_is_preference)]
+PreferenceText: TypeAlias = Annotated[str, AfterValidator(_is_preference), shown("price MIN, rating MAX")]
 #: arithmetic over columns: "2 * rating - log(price)"
-ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score)]
+ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score), shown("2 * rating - log(price)")]
 #: "sum(amount, where=paid == 'card')"
-FunctionText: TypeAlias = Annotated[str, AfterValidator(_is_function)]
+FunctionText: TypeAlias = Annotated[
+    str, AfterValidator(_is_function), shown("count()", "sum(amount, where=paid == 'card')")
+]
 
 
 class QuerySection(Section):
     """A query by its kind, with the arguments of its constructor; preferences, scores and functions are texts."""
 
+    #: one answer per distinct value of these columns
     by: Columns = ()
+    #: the query
     kind: str
     _modules: AllowedModules = PrivateAttr(default_factory=AllowedModules)
 
@@ -104,8 +108,11 @@ def _model(kind: str, query: type[Query]) -> type[QuerySection]:
 class ContinuousSection(Section):
     """One front that is kept up to date, instead of an answer per window: sp.continuous_skyline(), sp.skyline_history()."""
 
+    #: the query
     kind: Literal["continuous_skyline"]
+    #: which values of which columns are better
     preference: PreferenceText
+    #: one front per distinct value of these columns
     by: Columns = ()
     #: stream only: event time between two writes of updates
     every: Time | None = None

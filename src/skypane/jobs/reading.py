@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from skypane.jobs.document import data_of, text_of
-from skypane.jobs.fields import MisfitError, Section
+from skypane.jobs.fields import MisfitError, Section, sections
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.user_code import AllowedModules
 from skypane.naming import instead, shortened
@@ -94,14 +94,6 @@ def _path(loc: Sequence[int | str], data: Any) -> list[str]:
     return where
 
 
-def _sections(annotation: Any) -> Iterator[type[Section]]:
-    """Yield the section models that a field with this annotation accepts."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _sections(inner)
-
-
 def _tag(section: type[Section]) -> str | None:
     """Return the tag that chooses this model, such as "skyline"; None if it has no tag."""
     fields = [section.model_fields[tag] for tag in _TAGS if tag in section.model_fields]
@@ -110,15 +102,12 @@ def _tag(section: type[Section]) -> str | None:
 
 def _tags(where: Sequence[str]) -> list[str]:
     """Return the tags that are allowed for the section at `where`."""
-    sections: list[type[Section]] = [JobFile]
+    models: list[type[Section]] = [JobFile]
     for name in _without_names(where):
-        sections = [
-            inner
-            for one in sections
-            if name in one.model_fields
-            for inner in _sections(one.model_fields[name].annotation)
+        models = [
+            inner for one in models if name in one.model_fields for inner in sections(one.model_fields[name].annotation)
         ]
-    return [tag for section in sections if (tag := _tag(section)) is not None]
+    return [tag for section in models if (tag := _tag(section)) is not None]
 
 
 def _fields(where: Sequence[str], data: Any) -> list[str]:
@@ -129,7 +118,7 @@ def _fields(where: Sequence[str], data: Any) -> list[str]:
         del inside[1:2]
     for name, values in zip(_without_names(where), inside, strict=True):
         tags = {None, *(values.get(tag) for tag in _TAGS)}
-        model = next(s for s in _sections(model.model_fields[name].annotation) if _tag(s) in tags)
+        model = next(s for s in sections(model.model_fields[name].annotation) if _tag(s) in tags)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

@@ -14,9 +14,11 @@ from skypane.windows import Windows
 class LengthsSection(Section):
     """Length, slide and offset of sliding windows, aligned like those of Spark's window()."""
 
+    #: length of a window
     length: Time
-    #: defaults to the length: tumbling windows
+    #: distance between the starts of consecutive windows; defaults to the length: tumbling windows
     slide: Time | None = None
+    #: shift of all windows from their alignment
     offset: Time = "0 seconds"
 
     @model_validator(mode="after")
@@ -34,6 +36,7 @@ class LengthsSection(Section):
 class WindowSection(LengthsSection):
     """Sliding windows over an event-time column."""
 
+    #: column of the event time, a timestamp
     time: str
 
 

@@ -24,6 +24,7 @@ simulator's fitted_size). Anticorrelated points have a larger skyline, correlate
 class ByPreference(Query):
     """A query under a preference: a partial holds rows, and combine lifts the rows of all partials again."""
 
+    #: which values of which columns are better
     preference: Preference
     #: one answer per distinct value of these columns and of the preference's diff() columns; null counts as a value
     by: tuple[str, ...]

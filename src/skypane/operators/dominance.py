@@ -79,7 +79,9 @@ class KDominant(_SkylineFilter):
     The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
     """
 
+    #: number of criteria on which a row is compared; at most as many as the preference has
     k: int
+    #: which values of which columns are better
     preference: Preference
     #: one answer per distinct value of these columns and of the preference's diff() columns
     by: tuple[str, ...]
@@ -109,7 +111,9 @@ class TopDelta(_SkylineFilter):
     If no k does, it is the whole skyline of the group. The preference must be one Pareto product, as for KDominant.
     """
 
+    #: each group has more than this number of rows in its answer, if its skyline has
     delta: int
+    #: which values of which columns are better
     preference: Preference
     #: one answer, with its own k, per distinct value of these columns and of the preference's diff() columns
     by: tuple[str, ...]

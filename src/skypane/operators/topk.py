@@ -34,6 +34,7 @@ class TopK(Query):
     answers its own groups in this order.
     """
 
+    #: number of rows of each group
     k: int
     #: an arithmetic expression over columns, such as "2 * rating - log(price)"
     score: Score

@@ -115,7 +115,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     amended, because a row came after the answer. The job then needs late=Amend(...).
     """
 
+    #: Largest share of the rows that may be dropped as late.
     max_drop: float | None = None
+    #: Largest delay that K takes in; None: no limit.
     max_slack: Duration | None = DAY
     #: Credit that the account should hold for delays that no policy can foresee; None: 100 rows, or 10 windows.
     reserve: int | None = None

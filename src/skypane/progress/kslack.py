@@ -30,6 +30,7 @@ class KSlack(SlackPolicy[Progress]):
     closed. The default is a day, because K only grows and adds to the latency of all later windows. None: no limit.
     """
 
+    #: Largest delay that K takes in; None: no limit.
     max_slack: Duration | None = DAY
 
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")

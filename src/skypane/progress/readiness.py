@@ -51,9 +51,12 @@ class Readiness(SlackPolicy[SourceProgress]):
     The job must name the source column.
     """
 
+    #: Time or number of micro-batches without a row after which a source is no longer waited for.
     idle_after: Cadence
     _: KW_ONLY
+    #: Sources that are waited for from the start.
     sources: tuple[str, ...] = ()
+    #: How far a source may be behind the newest time and still be waited for; None: no limit.
     max_behind: Duration | None = DAY
 
     State = SourceProgress

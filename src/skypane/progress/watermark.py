@@ -25,6 +25,7 @@ class Watermark(SlackPolicy[Progress]):
     '10 minutes'
     """
 
+    #: How far the punctuation lies behind the newest time.
     delay: Duration
     #: Whether a batch moves the punctuation only with the next batch, as in a Spark query with a backlog.
     behind: bool = False

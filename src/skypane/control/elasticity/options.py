@@ -126,7 +126,9 @@ class Model(Elasticity):
 class Threshold(Elasticity):
     """Workers that keep utilisation at a target; no change while it is within `tolerance` (a share) of the target."""
 
+    #: utilisation of the workers, between 0 and 1
     target: float = 0.8
+    #: distance from the target within which nothing changes
     tolerance: float = 0.1
 
     @property

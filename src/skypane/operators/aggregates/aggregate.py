@@ -38,12 +38,14 @@ class Aggregate(Query):
 
     A key is the combination of a row's values in the columns of `by`; null is a value, all NaNs are one value, and -0.0
     equals 0.0. Without `by` there is one key. Null values are skipped, as in SQL, not quarantined. A row of the answer
-    has the columns of `by`, then one column for each function. `time` is the default order of first, last and collect_list.
+    has the columns of `by`, then one column for each function.
 
-    required  columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
-    having    a condition on rows of the answer: only rows for which it is true are returned
-    top       number of these rows to return, with the largest `rank_by`, a column of the answer; ties are broken by
-              content, the least first
+    time       column that is the default order of first, last and collect_list
+    required   columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
+    having     a condition on rows of the answer: only rows for which it is true are returned
+    top        number of these rows to return, with the largest `rank_by`; ties are broken by content, the least first
+    rank_by    a column of the answer
+    functions  the functions, by the names of their columns in the answer
 
     A partial has one row per key: the key columns, the integer state as one list of fixed size, and columns for other
     states. It depends on the rows alone, to the bit, and not on their order; this includes sums of floating-point

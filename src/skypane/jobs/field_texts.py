@@ -1,16 +1,48 @@
-"""The tables of docstrings: an argument or field by line, its meaning in a column to the right.
+"""The meanings of fields: tables in docstrings, a field a line, and comments `#:` above fields.
 
-    name     meaning, which may have
-             several lines
-    a, b     meaning of two
+name     meaning, which may have
+         several lines
+a, b     meaning of two
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Sequence
+from typing import Any
 
 _ROW = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*) {2,}(\S.*)")
+
+_FIELD = re.compile(r"\s+(\w+)\s*[:=]")
+
+
+def field_texts(of: type[Any]) -> dict[str, str]:
+    """Return the meaning of each documented field of a class, from its source and from those of its bases."""
+    texts: dict[str, str] = {}
+    for each in reversed(of.__mro__):
+        texts |= argument_texts(inspect.cleandoc(each.__doc__ or ""))
+        texts |= comments(each)
+    return texts
+
+
+def comments(of: type[Any]) -> dict[str, str]:
+    """Return the comments `#:` above the fields of a class, without those of its bases."""
+    try:
+        lines = inspect.getsource(of).splitlines()
+    except (OSError, TypeError):  # built in, or made by a call
+        return {}
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in lines:
+        if line.strip().startswith("#:"):
+            above.append(line.strip().removeprefix("#:").strip())
+            continue
+        field = _FIELD.match(line)
+        if above and field:
+            found[field[1]] = " ".join(above)
+        above = []
+    return found
 
 
 def argument_texts(docstring: str) -> dict[str, str]:
