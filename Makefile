@@ -102,9 +102,10 @@ anywhere: kernels
 pages: kernels
 	@$(PYTEST) $(PAGES) $(ARGS)
 
-# A warning is an error: a dead link, a name that is not there, a page that no other leads to.
+# A warning is an error: a dead link, a name that is not there, a page that no other leads to. Then all that was built is read.
 docs: $(INSTALLED)
 	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going --jobs auto --doctree-dir build/site.doctrees docs build/site $(ARGS)
+	@$(BIN)/python -m tests.docs.site build/site
 	@echo build/site/index.html
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.

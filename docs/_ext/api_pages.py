@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.util.inspect import stringify_signature
 
 import skypane as sp
+from skypane.jobs.field_texts import argument_texts, field_texts
 
 _MARK: Final = re.compile(r"^<!-- api: (\w+) -->$", re.MULTILINE)
 _CELL: Final = re.compile(r"^\| `(\w+)(\([^`]*\))?` \|", re.MULTILINE)
@@ -67,8 +68,19 @@ def _left_out(_app: Sphinx, _what: str, name: str, thing: Any, is_left_out: bool
     return is_left_out and (name.startswith("_") or not inspect.isroutine(thing))
 
 
-def _docstring(_app: Sphinx, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
-    lines[:] = markup(lines, _NAMES)
+def _docstring(_app: Sphinx, what: str, _name: str, thing: Any, _options: Any, lines: list[str]) -> None:
+    further = _further_fields(thing) if what == "class" else {}
+    lines[:] = markup([*lines, *(f"{name}  {text}" for name, text in further.items())], _NAMES)
+
+
+def _further_fields(of: type[Any]) -> dict[str, str]:
+    """Return the meanings of a constructor's arguments that the class's own docstring does not have."""
+    own = argument_texts(inspect.getdoc(of) or "")
+    return {
+        name: text
+        for name, text in field_texts(of).items()
+        if name in inspect.signature(of).parameters and name not in own
+    }
 
 
 def _signature(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -12,6 +13,7 @@ _CODE: Final = re.compile(r"(`+)([^`]+?)\1")
 _NAME: Final = re.compile(
     r"(?<![\w.`])(?:sp\.(?P<of_sp>\w+)|(?P<name>\w+(?=\(|\.\w)|[A-Z][a-z]+[A-Z]\w*))(?P<member>(?:\.[a-z]\w*)?)(?:\(\))?"
 )
+_PAGE: Final = re.compile(r"(?<![\w/])docs/([\w/-]+)\.md")
 _MARKUP: Final = re.compile(r"[\\*_|`]")
 
 
@@ -26,7 +28,7 @@ def _block(lines: list[str], names: Collection[str]) -> Iterator[str]:
         yield from lines
         return
     if lines[0].startswith("    "):
-        yield from ("::", "", *lines)
+        yield from (".. code-block:: text", "", *lines)
         return
     before, table = rows(lines)
     yield from _text(before, names)
@@ -52,9 +54,18 @@ def inline(text: str, names: Collection[str]) -> str:
     parts: list[str] = []
     end = 0
     for code in _CODE.finditer(text):
-        parts += [_plain(text[end : code.start()], names), f"\\ ``{code[2]}``\\ "]
+        parts += [_with_pages(text[end : code.start()], names), f"\\ ``{code[2]}``\\ "]
         end = code.end()
-    return "".join([*parts, _plain(text[end:], names)])
+    return "".join([*parts, _with_pages(text[end:], names)])
+
+
+def _with_pages(text: str, names: Collection[str]) -> str:
+    """Return a text with links to pages."""
+    others = _PAGE.split(text)  # every second one is the name of a page
+    return "".join(
+        f"\\ :doc:`docs/{part}.md </{part}>`\\ " if number % 2 else _plain(part, names)
+        for number, part in enumerate(others)
+    )
 
 
 def _plain(text: str, names: Collection[str]) -> str:
@@ -62,7 +73,7 @@ def _plain(text: str, names: Collection[str]) -> str:
     end = 0
     for found in _NAME.finditer(text):
         name = found["of_sp"] or found["name"]
-        if name in names:
+        if name in names and (found["of_sp"] or not hasattr(builtins, name)):
             link = f"\\ :py:obj:`{found[0]} <skypane.{name}{found['member']}>`\\ "
             parts += [_MARKUP.sub(r"\\\g<0>", text[end : found.start()]), link]
             end = found.end()

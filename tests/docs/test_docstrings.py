@@ -22,6 +22,8 @@ NAMES = ("ask", "stream", "AqKSlack", "Windows", "sum")
         ("of AqKSlack, by default", r"of \ :py:obj:`AqKSlack <skypane.AqKSlack>`\ , by default"),
         ("total=sp.sum(x)", r"total=\ :py:obj:`sp.sum <skypane.sum>`\ (x)"),
         ("Windows of an hour, the sum", "Windows of an hour, the sum"),
+        ("tp = sum(x)", "tp = sum(x)"),
+        ("docs/limits.md says", r"\ :doc:`docs/limits.md </limits>`\  says"),
         ("basket() of unmask()", "basket() of unmask()"),
     ],
 )
@@ -65,7 +67,15 @@ def test_a_list_is_separate_from_the_text_around_it():
 
 
 def test_indented_blocks_and_doctests_are_as_they_are():
-    assert markup(["    a*b", "", ">>> f_(1)", "2"], ()) == ["::", "", "    a*b", "", ">>> f_(1)", "2", ""]
+    assert markup(["    a*b", "", ">>> f_(1)", "2"], ()) == [
+        ".. code-block:: text",
+        "",
+        "    a*b",
+        "",
+        ">>> f_(1)",
+        "2",
+        "",
+    ]
 
 
 def test_names_of_a_table_have_their_meanings():
