@@ -74,13 +74,14 @@ def _docstring(_app: Sphinx, what: str, _name: str, thing: Any, _options: Any, l
 
 
 def _further_fields(of: type[Any]) -> dict[str, str]:
-    """Return the meanings of a constructor's arguments that the class's own docstring does not have."""
-    own = argument_texts(inspect.getdoc(of) or "")
-    return {
-        name: text
-        for name, text in field_texts(of).items()
-        if name in inspect.signature(of).parameters and name not in own
-    }
+    """Return the meanings of a constructor's arguments that the class's own docstring does not have.
+
+    Classes with members have documented fields among them, and errors have no arguments of their own.
+    """
+    if of.__name__ in {name for group in (*_WITH_MEMBERS, "errors") for name in groups()[group]}:
+        return {}
+    own, texts = argument_texts(inspect.getdoc(of) or ""), field_texts(of)
+    return {name: texts[name] for name in inspect.signature(of).parameters if name in texts and name not in own}
 
 
 def _signature(

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from api_pages import _directive, _linked, _signature
+from api_pages import _directive, _further_fields, _linked, _signature
 from measure.reference import groups
 
 import skypane as sp
@@ -62,3 +62,10 @@ def test_names_in_tables_are_links():
         found = cell.match(line)
         assert found
         assert _linked(found) == expected
+
+
+def test_arguments_of_bases_follow_in_the_order_of_the_constructor():
+    names = list(_further_fields(sp.AqKSlack))
+    assert names[:2] == ["max_drop", "max_slack"]
+    assert "max_ahead" in names
+    assert "latency" not in _further_fields(sp.Model)  # its own docstring has it
