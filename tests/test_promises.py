@@ -18,9 +18,11 @@ PAGES = frozenset({
 OTHERS = frozenset({
     "bench-aggregates.md", "bench-continuous.md", "bench-kernels.md", "bench-streaming.md", "progress-yardstick.md",
     "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
-    "clusters.md", "scale.md",
+    "clusters.md", "scale.md", "tutorial-first-stream.md", "tutorial-budget.md",
+    "index.md", "start.md", "tutorials.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
+    "job-files.md", "commands.md",
 })  # fmt: skip
-"""Pages of figures, names and commands; and those that are lists of promises and their tests themselves."""
+"""Pages of figures, names and commands, tutorials, the site's own, and lists of promises and their tests themselves."""
 
 HEAD = re.compile(r"## \[[^\]]+\]\(([^)]+)\)")
 ROW = re.compile(r"\| (?P<promise>.+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")
