@@ -76,6 +76,33 @@ def test_a_driver_that_is_fenced_between_its_check_and_its_commit_commits_nothin
     assert Ledger(store).latest() == manifest(1)
 
 
+@pytest.mark.parametrize("at", range(8))
+def test_two_first_starts_in_any_order_leave_one_driver_in_charge(store: DocumentStore, at: int):
+    requests: list[str] = []
+
+    def start(operation: str) -> None:
+        requests.append(operation)
+        if len(requests) == at + 1:
+            claimed(store).commit(manifest(0))
+
+    ledger = Ledger(store)
+    with before_each(start):
+        try:
+            ledger.claim(QueryDefinition(QUERY))
+            ledger.ownership.check()
+        except CheckpointError as error:
+            assert "taken it over" in str(error)  # noqa: PT017 - both ends are right
+    assert len(requests) > at + 1
+    assert Ledger(store).latest() == manifest(0)
+
+
+def test_a_head_that_is_gone_is_named(store: DocumentStore):
+    claimed(store)
+    store.remove([HEAD])
+    with pytest.raises(CheckpointError, match=r"head\.json is gone: restore the whole checkpoint"):
+        Ledger(store).claim(QueryDefinition(QUERY))
+
+
 def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     ledger, put, lost = claimed(store), ObjectStore._put, [True, True]
 

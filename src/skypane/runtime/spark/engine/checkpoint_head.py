@@ -81,7 +81,14 @@ def read_document(root: DocumentStore, path: str) -> Any:
     """Return a document of the checkpoint, from the head or from a file of its own, as read_json() does."""
     found = read_head(root)
     if found is None:
-        return root.read_json(path)
+        document = root.read_json(path)
+        if document != _REFUSED:
+            return document
+        found = read_head(root)  # another driver has created it since
+    if found is None:
+        raise CheckpointError(
+            f"{root.path(HEAD)} is gone: restore the whole checkpoint from a copy, or start with a new one"
+        )
     if path in found[0].documents:
         return found[0].documents[path]
     if "/" not in path:
