@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -68,3 +69,8 @@ def dominators(points: Points, t: Points) -> NDArray[np.bool_]:
         no_worse &= column <= value
         better |= column < value
     return no_worse & better
+
+
+def cut_off(numbers: Sequence[float]) -> Fraction:
+    """n |M| / 2**96: what a sum of n finite floats, of which M is the largest, may be off by beside a unit in its last place."""
+    return len(numbers) * max(abs(Fraction(number)) for number in numbers) / 2**96

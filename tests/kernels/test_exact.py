@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.oracles import cut_off
 
 from skypane.kernels import exact
 from skypane.types import FloatArray, IntArray
@@ -52,8 +53,7 @@ def test_what_is_cut_off_is_far_below_the_largest_number(numbers: list[float]):
     true = sum(map(Fraction, numbers), Fraction(0))
     (found,) = exact.exact_values(state_of(numbers), SUMS)
     if math.isfinite(found):
-        largest = max(abs(Fraction(number)) for number in numbers)
-        assert abs(Fraction(found) - true) <= Fraction(math.ulp(float(true))) + len(numbers) * largest / 2**96
+        assert abs(Fraction(found) - true) <= Fraction(math.ulp(float(true))) + cut_off(numbers)
 
 
 @given(st.lists(NEAR, min_size=1, max_size=30), st.sampled_from([0.0, 1e9, -1e12]))

@@ -163,7 +163,7 @@ _BASE: Final = 4_294_967_296.0
 
 @kernel
 def exact_values(state: Any, at: int) -> FloatArray:
-    """Return each group's sum, off by less than one unit in its last place and 2**-96 of the largest number for each number.
+    """Return each group's sum, off by less than ulp(s) + n |M| / 2**96 for the sum s of n numbers, of which M is the largest.
 
     The loop has no branches, so that it is vectorised; set_unusual() corrects the few values that are not normal.
     """

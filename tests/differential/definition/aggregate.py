@@ -1,6 +1,6 @@
 """What aggregate functions mean, row by row; and how far off a value may be where the package states a bound.
 
-A sum of floats keeps 96 bits below its largest number: it may be off by a unit in its last place, and by what those bits lose.
+A sum of floats keeps 96 bits below its largest number: it may be off by a unit in its last place, and by what is cut off below them.
 Whatever it is, it is the same on every way, to the bit: compare.py holds the ways to one another.
 """
 
@@ -18,10 +18,11 @@ import pyarrow as pa
 from tests.differential.case import TIME, Aggregate, Function, IntArray
 from tests.differential.definition.condition import holds
 from tests.differential.definition.values import is_nan, key, keys, order, plain
+from tests.oracles import cut_off
 
 Row: TypeAlias = Mapping[str, Any]
 
-_LOST = Fraction(1, 2**90)
+_LOST_OF_A_SQUARE = Fraction(1, 2**90)
 _TOO_LARGE, _TOO_SMALL = 1e150, 1e-150
 """Beyond these a square is not a float64, and a variance is not defined."""
 APPROXIMATE = 0.05
@@ -112,8 +113,7 @@ def _sum(values: Sequence[Any]) -> Any:
         return total
     if not all(map(math.isfinite, values)):
         return Near(sum(value for value in values if not math.isfinite(value)))
-    exact, most = sum(map(Fraction, values), Fraction(0)), max(map(abs, values))
-    lost = Fraction(most) * _LOST * len(values)
+    exact, lost = sum(map(Fraction, values), Fraction(0)), cut_off(values)
     if abs(exact) + lost >= Fraction(math.ulp(1.0)) * Fraction(2) ** 1074:
         return Near(0.0, None)
     return Near(float(exact), float(lost) + math.ulp(float(exact)))
@@ -124,12 +124,11 @@ def _mean(values: Sequence[Any]) -> Any:
         return None
     if not all(map(math.isfinite, values)):
         return Near(sum(float(value) for value in values if not math.isfinite(value)))
-    exact, most = sum(map(Fraction, values), Fraction(0)), max(map(abs, values))
-    lost = Fraction(most) * _LOST * len(values)
+    exact, lost = sum(map(Fraction, values), Fraction(0)), cut_off(values)
     if abs(exact) + lost >= Fraction(2) ** 1023:
         return Near(0.0, None)
     mean = float(exact / len(values))
-    return Near(mean, float(lost) + 4 * math.ulp(mean))
+    return Near(mean, float(lost / len(values)) + 4 * math.ulp(mean))
 
 
 def _variance(values: Sequence[Any], *, sample: bool, root: bool) -> Any:
@@ -144,7 +143,7 @@ def _variance(values: Sequence[Any], *, sample: bool, root: bool) -> Any:
     numbers = [Fraction(float(value)) for value in values]
     mean = sum(numbers, Fraction(0)) / len(numbers)
     exact = float(sum(((value - mean) ** 2 for value in numbers), Fraction(0)) / n)
-    slack = 1e-9 * exact + float(Fraction(most) ** 2 * _LOST * len(values))
+    slack = 1e-9 * exact + float(Fraction(most) ** 2 * _LOST_OF_A_SQUARE * len(values))
     return Near(math.sqrt(exact), 1e-9 * math.sqrt(exact) + math.sqrt(slack)) if root else Near(exact, slack)
 
 
