@@ -102,7 +102,7 @@ Columns = tuple[IntArray, IntArray, IntArray]
 
 
 @lru_cache(maxsize=2)
-def streams(query: Query, inputs: int, tuples: int, seed: int = 2) -> list[Columns]:
+def streams(query: Query, inputs: int, tuples: int, seed: int = 0) -> list[Columns]:
     """Return inputs of about equal rates; the popularity of songs is Zipf-distributed, that of meters uniform."""
     rng = np.random.default_rng(seed)
     each, keys = tuples // inputs, KEYS[query.data]
@@ -251,8 +251,10 @@ def made(design: str, query: Query, inputs: int) -> Multiway:
     return DESIGNS[design](inputs, what)
 
 
-def measured(design: str, query: Query | str, inputs: int, tuples: int, rate: float | None = None) -> Run:
+def measured(
+    design: str, query: Query | str, inputs: int, tuples: int, rate: float | None = None, *, seed: int = 0
+) -> Run:
     """Run a design on a query, or on one of the twelve by its name, after a short run that compiles it."""
     asked = QUERIES[query] if isinstance(query, str) else query
     _warmed(design, asked)
-    return run(made(design, asked, inputs), streams(asked, inputs, tuples), rate=rate)
+    return run(made(design, asked, inputs), streams(asked, inputs, tuples, seed), rate=rate)

@@ -29,7 +29,7 @@ CLOSE: Final = 0.1
 """Two figures are "really close" if they differ by less than this share."""
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each round, kind of query, number of inputs, function and design."""
     found = []
     for turn in range(1 if quick else ROUNDS):
@@ -38,16 +38,16 @@ def measure(quick: bool) -> pd.DataFrame:
                 tuples = 10_000 if quick else 200_000 if inputs == PAPERS else 100_000
                 found += [
                     {"round": turn, "functions": query[-2:], "inputs": inputs, "cost": name, "design": design}
-                    | _run(design, changed(QUERIES[query]), inputs, tuples)
+                    | _run(design, changed(QUERIES[query]), inputs, tuples, seed)
                     for query, designs in DESIGNS.items()
                     for design in designs
                 ]
     return pd.DataFrame(found)
 
 
-def _run(design: str, query: Query, inputs: int, tuples: int) -> dict[str, float]:
-    full = measured(design, query, inputs, tuples)
-    slower = measured(design, query, inputs, tuples, rate=SHARE * full.rate)
+def _run(design: str, query: Query, inputs: int, tuples: int, seed: int) -> dict[str, float]:
+    full = measured(design, query, inputs, tuples, seed=seed)
+    slower = measured(design, query, inputs, tuples, rate=SHARE * full.rate, seed=seed)
     return {
         "capacity": full.capacity(inputs), "latency ms": 1e3 * float(np.median(slower.late)),
         "CPU ns a tuple": 1e9 * full.cpu / full.tuples,
@@ -124,6 +124,7 @@ FIGURE = Figure(
         f"thread) as fast as they go; latency at {SHARE:.0%} of that; medians of {ROUNDS} rounds, all in turn."
     ),
     measure=measure,
+    seeds=3,
     timing=True,
     claims=(
         Claim("a dearer function costs throughput and latency", _dearer),

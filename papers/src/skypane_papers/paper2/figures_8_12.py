@@ -18,18 +18,18 @@ ROUNDS: Final = 5
 _KINDS: Final = ("add, ns", "output, ns")
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each query, design and rate; share 1 is as fast as it goes, medians of rounds in which all are measured in turn."""
     tuples = 20_000 if quick else 500_000
     rounds = [
-        _row(turn, query, design, 1.0, measured(design, query, INPUTS, tuples))
+        _row(turn, query, design, 1.0, measured(design, query, INPUTS, tuples, seed=seed))
         for turn in range(1 if quick else ROUNDS)
         for query, designs in DESIGNS.items()
         for design in designs
     ]
     full = _middle(pd.DataFrame(rounds))
     found = [
-        _row(0, query, design, share, measured(design, query, INPUTS, tuples, rate=share * rate))
+        _row(0, query, design, share, measured(design, query, INPUTS, tuples, rate=share * rate, seed=seed))
         for query, design, rate in zip(full["query"], full["design"], full["tuples/s"], strict=True)
         for share in (() if quick else SHARES)
     ]
@@ -114,6 +114,7 @@ FIGURE = Figure(
         "turn; with the least and the most."
     ),
     measure=measure,
+    seeds=3,
     timing=True,
     claims=(
         Claim("adding takes longer in TuMLSC, whose inputs merge, than in MQLF", _moved),

@@ -116,9 +116,9 @@ def split(batch: pa.RecordBatch, router: Router) -> int:
     return sum(moved.slice(start, end - start).serialize().size for start, end in pairwise(ends))
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return a row for each way: CPU ns of a tuple, of which to find its node; ways in turn, medians."""
-    batches = list(_batches(2 if quick else 10))
+    batches = list(_batches(2 if quick else 10, seed))
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ROUTERS}
     for repeat in range(2 if quick else REPEATS + 1):
         for name, made in ROUTERS.items():
@@ -147,8 +147,8 @@ def _spent(batches: list[pa.RecordBatch], made: Callable[[], Router]) -> tuple[f
     return (process_time() - start) / rows * 1e9, routing / rows * 1e9
 
 
-def _batches(count: int) -> Iterator[pa.RecordBatch]:
-    reports = pa.Table.from_batches(list(Cabs(rows=count * BATCH, cabs=20_000).by_event()))
+def _batches(count: int, seed: int) -> Iterator[pa.RecordBatch]:
+    reports = pa.Table.from_batches(list(Cabs(rows=count * BATCH, cabs=20_000, seed=seed).by_event()))
     for start in range(0, count * BATCH, BATCH):
         yield reports.slice(start, BATCH).combine_chunks().to_batches()[0]
 
@@ -174,6 +174,7 @@ FIGURE = Figure(
         f"in {SAMPLE}; the {CUT} most frequent keys are cut; panes are {SLIDE // 1_000_000} s."
     ),
     measure=measure,
+    seeds=3,
     timing=True,
     claims=(
         Claim(

@@ -49,20 +49,20 @@ def scan(columns: FloatArray, times: IntArray, arrivals: FloatArray) -> np.int64
     return found
 
 
-def measure(quick: bool) -> pd.DataFrame:
+def measure(quick: bool, seed: int = 0) -> pd.DataFrame:
     """Return times of a point by points stored (equation 1), and bandwidths by workers (equations 2 and 3)."""
     rows = []
     for kind in DRAWS:
         for received in (1_000, 4_000) if quick else RECEIVED:
             front = Front(D, received)
-            some, times = points(kind, received), np.arange(received)
+            some, times = points(kind, received, seed=1 + seed), np.arange(received)
             front.step(NewPoints(some, times, times), received)
             store = front.snapshot()
-            columns, coming = np.ascontiguousarray(store.points.T), points(kind, _ARRIVALS, seed=9)
+            columns, coming = np.ascontiguousarray(store.points.T), points(kind, _ARRIVALS, seed=9 + seed)
             seconds = cpu_seconds(lambda: scan(columns, store.times, coming)) / _ARRIVALS  # noqa: B023 - called at once
             rows.append({"equation": "1", "points": kind, "stored": len(store.rows), "microseconds": seconds * 1e6})
     for kind, rate, window in CHECKED:
-        calm = stream(kind, rate // 20, window / 20) if quick else stream(kind, rate, window)
+        calm = stream(kind, rate // 20, window / 20, seed=seed) if quick else stream(kind, rate, window, seed=seed)
         pressed = calm._replace(times=calm.times / 100)  # faster than it can be served
         full = len(calm.gone) * 2 // 3
         size = int(np.count_nonzero(calm.gone[:full] > full))
@@ -114,6 +114,7 @@ FIGURE = Figure(
         "simulated farm in the costs of the paper's machine against n / (T_F |DB|), where |DB| is T_w times the rate times 1 - p."
     ),
     measure=measure,
+    seeds=3,
     timing=True,
     claims=(
         Claim("1: the time of a point is T_F for each point stored", _linear),
