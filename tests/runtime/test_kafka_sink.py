@@ -38,9 +38,9 @@ def rows(*numbers: int) -> BatchRows:
     return BatchRows(SCHEMA, len(numbers), ((0, len(numbers)),), (found,))
 
 
-def opened(broker: Broker, topic: str, next_batch: int = 0, query: str = "q") -> Kafka:
+def opened(broker: Broker, topic: str, next_batch: int = 0, query: str = "q", timeout: str = "60 seconds") -> Kafka:
     """Return the sink as one more driver start of a query opens it."""
-    sink = Kafka(broker.address, topic, key=["window_start", "city"], timeout="5 seconds")
+    sink = Kafka(broker.address, topic, key=["window_start", "city"], timeout=timeout)
     sink.check(SCHEMA)
     sink.open(QueryStart(query, next_batch=next_batch))
     return sink
@@ -204,7 +204,7 @@ def test_messages_of_a_key_are_in_one_partition_in_order(kafka: Broker, topic: s
 
 
 def test_a_broker_that_is_silent_fails_the_batch_which_comes_again(kafka: Broker, topic: str):
-    sink = opened(kafka, topic)
+    sink = opened(kafka, topic, timeout="5 seconds")
     sink.write(NO_SPARK, rows(0), 0)
     with kafka.silent(), pytest.raises(OSError, match=r"did not take batch 1 .*; it has none of its messages, or"):
         sink.write(NO_SPARK, rows(1), 1)
