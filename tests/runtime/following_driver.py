@@ -4,7 +4,8 @@
 
 Heavy batches come until there are as many executors as tasks, then light ones until there is one, and so on for SECONDS. It
 feeds itself: a batch that is committed puts the next one into the source's folder. Every KILL_EVERY seconds one executor,
-chosen at random, gets a SIGKILL. It prints one line of JSON: what became of each batch, and how many were killed.
+chosen at random, gets a SIGKILL, unless no batch was committed since the last one. It prints one line of JSON: what became of
+each batch, and how many were killed.
 """
 
 from __future__ import annotations
@@ -107,11 +108,15 @@ class Feed:
         return True
 
     def kill(self, every: float) -> None:
-        """Kill an executor now and then until the stream ends."""
-        chance = random.Random(7)
+        """Kill an executor now and then until the stream ends.
+
+        A batch is committed between two kills: on a busy machine executors start no faster than they would be killed.
+        """
+        chance, before = random.Random(7), 0
         while not self.ended.wait(every):
-            if found := running_executors(os.getpid()):
+            if len(self.seen) > before and (found := running_executors(os.getpid())):
                 os.kill(chance.choice(found), signal.SIGKILL)
+                before = len(self.seen)
                 self.killed += 1
 
 

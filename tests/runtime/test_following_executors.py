@@ -125,14 +125,16 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
     def run(where: str, seconds: float = 0.0, *every: float) -> dict[str, Any]:
-        driver = subprocess.Popen(
-            [sys.executable, "-m", "tests.runtime.following_driver", str(tmp_path), where, str(seconds), *map(str, every)],
-            cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+        log = tmp_path / "driver.log"
+        with log.open("w", encoding="utf-8") as errors:
+            driver = subprocess.Popen(
+                [sys.executable, "-m", "tests.runtime.following_driver", str(tmp_path), where, str(seconds), *map(str, every)],
+                cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
+                stdout=subprocess.PIPE, stderr=errors,
+            )  # fmt: skip
         running.append(driver)
-        out, err = driver.communicate(timeout=seconds + 2 * PATIENCE)
-        assert driver.returncode == 0, err[-3_000:]
+        out, _ = driver.communicate(timeout=seconds + 2 * PATIENCE)
+        assert driver.returncode == 0, log.read_text(encoding="utf-8")[-3_000:]
         report: dict[str, Any] = json.loads(out.splitlines()[-1])
         return report
 
