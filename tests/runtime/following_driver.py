@@ -47,8 +47,10 @@ CONF = {
     "spark.network.timeout": "900s",  # the machine may be busy with other things
     "spark.python.authenticate.socketTimeout": "300s",
     "spark.sql.files.openCostInBytes": "1g",
-    # Each kill fails the tasks that run there, and a cluster gives an application up whose executors end again and again.
+    # Each kill fails the tasks that run there, and the stage that reads what they had written for an exchange; and a cluster gives an
+    # application up whose executors end again and again.
     "spark.task.maxFailures": "1000",
+    "spark.stage.maxConsecutiveAttempts": "1000",
     "spark.deploy.maxExecutorRetries": "-1",
 }
 
