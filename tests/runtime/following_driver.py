@@ -112,9 +112,10 @@ class Feed:
     def kill(self, every: float) -> None:
         """Kill an executor now and then until the stream ends.
 
-        A batch is committed between two kills: on a busy machine executors start no faster than they would be killed.
+        A batch is committed between two kills: on a busy machine executors start no faster than they would be killed. The first kill
+        may come in the first batch.
         """
-        chance, before = random.Random(7), 0
+        chance, before = random.Random(7), -1
         while not self.ended.wait(every):
             if len(self.seen) > before and (found := running_executors(os.getpid())):
                 os.kill(chance.choice(found), signal.SIGKILL)
