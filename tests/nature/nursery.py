@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tests.java import options
 from tests.nature.driver import FAILED, ROOT, UP, Task, live
-from tests.nature.processes import Family, family, is_there, strike
+from tests.nature.processes import Family, family, is_there, orphans, strike
 from tests.nature.silence import Silence
 from tests.stacks import dumped
 
@@ -96,16 +96,29 @@ class Driver:
         if silence.is_over(patience):
             raise HungError(f"a driver {what} {silence}: {dumped(self.python, self.log)}")
 
+    def end_orphans(self) -> None:
+        """Kill workers whose parent was killed, and wait until they are gone, so that Java can be stopped and continued.
+
+        Spark's request to end the parent makes Java close the parent's pipes, and a thread of Java still reads one of them as
+        long as such a worker holds its other end. Linux restarts this read when the process continues, with the number of the
+        closed file, which may have become a connection to Python by then: the thread would take a message from it, and the
+        batch would wait forever. docs/reliability.md names this limit.
+        """
+        _kill(orphans(self.python))
+
     def end(self) -> None:
         """Kill all of it, and wait until it is gone."""
-        there = self.family
-        for process in there.all:
-            strike(process)
-        for process in there.all:
-            while is_there(process):
-                time.sleep(0.01)
+        _kill(self.family.all)
         self._process.join()
         self._line.close()
+
+
+def _kill(processes: tuple[int, ...]) -> None:
+    for process in processes:
+        strike(process)
+    for process in processes:
+        while is_there(process):
+            time.sleep(0.01)
 
 
 class Nursery:

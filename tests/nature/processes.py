@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,16 @@ def family(python: int) -> Family:
 DAEMON: Final = "tests.nature.daemon"
 
 
+def orphans(python: int) -> tuple[int, ...]:
+    """Return the Python workers in a driver's session whose parent has died."""
+    daemons = set(family(python).daemons)
+    children = {child for process, found in _children().items() if process in daemons for child in found}
+    workers = {
+        process for process in _processes() if f"-m {DAEMON}" in _command(process) and _session(process) == python
+    }
+    return tuple(sorted(workers - children - daemons))
+
+
 def strike(process: int, number: int = signal.SIGKILL) -> bool:
     """Send a signal; return whether the process was there."""
     with suppress(ProcessLookupError):
@@ -66,15 +77,23 @@ def is_there(process: int) -> bool:
 
 def _children() -> dict[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
-    for path in PROC.iterdir():
-        if path.name.isdecimal():
-            found[_parent(int(path.name))].append(int(path.name))
+    for process in _processes():
+        found[_parent(process)].append(process)
     return found
+
+
+def _processes() -> Iterator[int]:
+    return (int(path.name) for path in PROC.iterdir() if path.name.isdecimal())
 
 
 def _parent(process: int) -> int:
     fields = _stat(process)
     return int(fields[1]) if fields else 0
+
+
+def _session(process: int) -> int:
+    fields = _stat(process)
+    return int(fields[3]) if fields else 0
 
 
 def _stat(process: int) -> list[str]:

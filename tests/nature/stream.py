@@ -404,7 +404,9 @@ class Stream:
     def _frozen(self, driver: Driver) -> tuple[int, ...]:
         """Stop a driver that is in charge: it has had a batch."""
         self._until_batches(driver, 1)
-        frozen = self._started().family.all
+        driver = self._started()
+        driver.end_orphans()
+        frozen = driver.family.all
         self._calm()
         for process in frozen:
             strike(process, signal.SIGSTOP)
