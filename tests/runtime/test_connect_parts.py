@@ -97,7 +97,7 @@ def test_requests_are_there_until_they_are_met_and_the_last_one_for_workers_coun
 
 def test_a_reader_knows_a_checkpoint_that_is_not_there_yet(tmp_path: Path):
     reader = CommittedReader(described(tmp_path, sp.Skyline("price MIN")))
-    assert reader.start() == {"last": -1, "unfinished": False, "columns": None}
+    assert reader.start() == {"last": -1, "unfinished": False, "missed": None, "columns": None}
     assert reader.control()["workers"] == {"plq": 2, "wlq": 1}
     assert (reader.history(10), reader.metrics_after(-1)) == ([], [])
     with pytest.raises(sp.SkypaneError, match="keeps no front"):

@@ -55,6 +55,7 @@ def seconds(first: int, last: int) -> list[int]:
 
 
 def job(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
+    late = options.pop("late", folder / "late")
     return sp.stream(
         read_batches(spark, folder / "in", schema),
         of_plan.query,
@@ -64,7 +65,7 @@ def job(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema, **o
         progress=of_plan.progress,
         checkpoint=folder / "checkpoint",
         output=folder / "out",
-        late=folder / "late",
+        late=late,
         **options,
     )
 

@@ -19,6 +19,7 @@ from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.programs import program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import beginning, changes_of
+from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.snapshots import to_json
 from skypane.types import CheckpointError, SkypaneError
 
@@ -44,12 +45,14 @@ class CommittedReader:
         latest = ledger.latest()
         last = -1 if latest is None else latest.batch_id
         definition.check(self._store, last)
+        without = missed(ledger, self._store, settings)
         BatchRequests(self.description.checkpoint).clear()
         since = beginning(change, latest, settings.plan)
         both = None if since is None else taking_over(settings, self._store, since.operator, self._staged)
         return {
             "last": last,
             "unfinished": ledger.drain_begun,
+            "missed": without,
             "columns": None if both is None else both.columns,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pickle import PicklingError
 
@@ -28,6 +29,8 @@ from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.types import ConfigError, SkypaneError
+
+log = logging.getLogger(__name__)
 
 
 class ConnectHost:
@@ -60,6 +63,8 @@ class ConnectHost:
         check_server(spark)
         engine = RemoteEngine(description, spark)
         begun = engine.starting()
+        if begun["missed"] is not None:
+            log.warning(begun["missed"])
         polling = (
             None if start.on_batch is None else MetricsPolling(start.on_batch, engine.metrics_after, begun["last"])
         )

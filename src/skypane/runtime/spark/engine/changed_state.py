@@ -8,12 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 
 from skypane.operators.changes.comparison import OpenWindows, QueryChange
-from skypane.operators.changes.passed_rows import with_columns
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.kept_panes import KeptPanes
-from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.partials import PartialReader, PartialReference, attempt_name
 from skypane.runtime.spark.engine.window_state import WindowState
 
@@ -52,14 +50,6 @@ def converted(change: QueryChange, state: WindowState, store: DocumentStore, bat
         return state
     panes = {pane: _written(store, batch_id, refs, change.partial) for pane, refs in state.open.panes.items()}
     return replace(state, open=replace(state.open, panes=panes))
-
-
-def with_held(state: WindowState, schema: pa.Schema, store: DocumentStore, batch_id: int) -> WindowState:
-    """Return the state whose held rows are written again with the columns of `schema`, that of the rows from now on."""
-    if not state.ahead:
-        return state
-    rejected = schema_of(schema)
-    return replace(state, ahead=_written(store, batch_id, state.ahead, lambda rows: with_columns(rows, rejected)))
 
 
 def _final(state: WindowState) -> WindowState:

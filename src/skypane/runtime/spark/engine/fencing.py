@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,9 +15,12 @@ from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of
 from skypane.runtime.spark.engine.query_definition import SEVERAL_MAY_CHANGE, QueryDefinition
+from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.shared_plan import SharedPlan
 from skypane.types import CheckpointError
+
+log = logging.getLogger(__name__)
 
 _OF_ALL = frozenset({"output", "late", "front"})
 """Roles of the sinks that belong to the whole query of a checkpoint."""
@@ -30,6 +34,9 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
     change, definition = check_start(ledger, store, settings, begin)
+    without = missed(ledger, store, settings)
+    if without is not None:
+        log.warning(without)
     with _usable("checkpoint", store.root):
         query = ledger.claim(definition)
     owned = ledger.ownership

@@ -141,11 +141,12 @@ class Ingest:
     def ahead(
         self, batch: MicroBatch, step: ProgressStep, state: WindowState
     ) -> tuple[tuple[PartialReference, ...], tuple[PartialReference, ...]]:
-        """Return references to the held rows kept for the late sink: first all of them, then those of this batch."""
+        """Return references to the held rows kept for the late sink: first all of them, then those of this batch.
+
+        Without a late sink those of an earlier start are kept until they are no longer held: it may have one again.
+        """
         fresh: tuple[PartialReference, ...] = ()
-        if not self.keep_rejected:
-            return (), fresh
-        if step.held:
+        if self.keep_rejected and step.held:
             limit = step.decision.value.future.limit
             gate = replace(self.plan.rules_after(state.progress), limit=limit, keep=True)
             fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.transfer)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from skypane.operators.changes.passed_rows import with_columns
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import FUTURE, REASON
 from skypane.runtime.spark.document_store import DocumentStore
@@ -69,10 +70,14 @@ def abandoned(
 
 
 def gather(schema: pa.Schema, level: LiftReports, store: DocumentStore, future: Iterable[pa.Table]) -> BatchRows:
-    """Return all rows that a batch rejects: the late and unusable ones that the tasks wrote, and `future`."""
-    tables = [*map(PartialReader(store.child(REJECTED)), level.rejected_rows), *future]
-    tables = [table.cast(schema_of(schema)) for table in tables]
-    return BatchRows(schema_of(schema), row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
+    """Return all rows that a batch rejects: the late and unusable ones that the tasks wrote, and `future`.
+
+    Held rows may have been read by an earlier form of the query, with other columns.
+    """
+    rejected = schema_of(schema)
+    tables = [table.cast(rejected) for table in map(PartialReader(store.child(REJECTED)), level.rejected_rows)]
+    tables += [with_columns(table, rejected) for table in future]
+    return BatchRows(rejected, row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
 def _future(gate: EntryRules, rows: pa.Table) -> Iterator[pa.Table]:

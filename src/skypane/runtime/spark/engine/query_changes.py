@@ -27,7 +27,7 @@ from skypane.operators.changes.shared_comparison import QUERIES
 from skypane.plan import ContinuousPlan, Plan
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import shared_changes
-from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened, with_held
+from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened
 from skypane.runtime.spark.engine.handover import RECORD, Handover
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
@@ -214,5 +214,4 @@ def rewritten(
         return shared_changes.rewritten(change, state, store, batch_id)
     if change.start is not None:
         return state
-    state = converted(change, state, store, batch_id)
-    return with_held(state, change.schema, store, batch_id) if change.converts else state
+    return converted(change, state, store, batch_id)

@@ -16,7 +16,7 @@ from skypane.operators.changes.comparison import OpenWindows, QueryChange
 from skypane.operators.changes.shared_comparison import QUERIES, ReadSoFar, SharedPart, compare_several
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened, with_held
+from skypane.runtime.spark.engine.changed_state import SHOWN, begun, converted, opened
 from skypane.runtime.spark.engine.ledger import Manifest
 from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.window_state import WindowState
@@ -106,12 +106,9 @@ def beginning(change: QueryChange, manifest: Manifest, plan: SharedPlan) -> Mani
 
 def rewritten(change: QueryChange, state: SharedState, store: DocumentStore, batch_id: int) -> SharedState:
     """Return the states as those of the new queries; partials are written to files of batch `batch_id`."""
-    recorded = change.recorded
-    other_columns = recorded["column order"] != change.schema.names
-    queries = {}
+    queries = dict(state.queries)
     for name, one in state.queries.items():
         of_query = change.queries.get(name)
         if of_query is not None and of_query.start is None:
-            one = converted(of_query, one, store, batch_id)  # noqa: PLW2901
-        queries[name] = with_held(one, change.schema, store, batch_id) if other_columns else one
+            queries[name] = converted(of_query, one, store, batch_id)
     return replace(state, queries=queries)

@@ -50,6 +50,11 @@ def began(checkpoint: DocumentStore, batch: int) -> Micros:
         raise _lost(Path(checkpoint.path(f"offsets/{batch}")), f"cannot be read ({error!r})") from error
 
 
+def last_begun(checkpoint: DocumentStore) -> int:
+    """Return the last batch that Spark has begun; -1 if there is none."""
+    return max((int(name) for name in checkpoint.child("offsets").names() if name.isdecimal()), default=-1)
+
+
 def waiting_since(checkpoint: DocumentStore, batch: int, time: str) -> Micros | None:
     """Return the least event time, in the column `time`, since which rows wait at the batch's sources; None: unknown.
 
