@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.progress.streams import batches, heavy_tailed
 
@@ -140,7 +140,9 @@ def test_a_restart_at_any_batch_decides_the_same(stream, windows, data):
 
 
 @given(st.lists(st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=8), min_size=1, max_size=20))
+@example([[13_937_002], [0], [0, 20_905_503]])
 def test_the_state_is_bounded(stream):
+    """The example has a window with late rows before any window has passed."""
     policy = AqKSlack(max_amended=0.05, max_ahead=None, max_slack=None)
     state = policy.init()
     for times in stream:

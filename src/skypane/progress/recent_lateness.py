@@ -120,9 +120,12 @@ class RecentDistances:
         return int(edges[at - 1] + between * (edges[at] - edges[at - 1]))
 
     def share_dropped_by(self, slack: Micros) -> float:
-        """Return the share of the rows that `slack` would have dropped, by the edge at or below it."""
+        """Return the share of the rows that `slack` would have dropped, by the edge at or below it; 0 if no row is known.
+
+        A window with late rows may be known before any window has passed.
+        """
         at = int(np.searchsorted(EDGES, slack, side="right")) - 1
-        return float(self.dropped[at]) / self.total if at < len(self.dropped) else 0.0
+        return float(self.dropped[at]) / self.total if self.total and at < len(self.dropped) else 0.0
 
     def snapshot(self) -> dict[str, Any]:
         """Return the value as a JSON object."""
