@@ -45,6 +45,7 @@ from skypane.runtime.spark.continuous_api import continuous_skyline as continuou
 from skypane.runtime.spark.continuous_api import skyline_history as skyline_history
 from skypane.runtime.spark.handle import StreamHandle as StreamHandle
 from skypane.runtime.spark.job import Job as Job
+from skypane.runtime.spark.machine.pyfile import pyfile as pyfile
 from skypane.runtime.spark.machine.session import session as session
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import numba
 import pytest
@@ -74,9 +75,26 @@ def test_kernels_beside_their_sources_are_not_compiled_again_where_an_archive_is
     assert loaded(unpacked, {"NUMBA_CACHE_DIR": ""}) == 1
 
 
-def loaded(folder: Path, cache: dict[str, str]) -> int:
-    """Run the module in a process of its own; return how many of its kernels came from a cache."""
-    environment = os.environ | {"PYTHONPATH": path()} | cache
+@pytest.mark.long
+def test_kernels_in_a_zip_file_are_compiled_again_if_anything_in_it_has_changed(tmp_path: Path):
+    """At the same place and with the same time, as where the file is copied over the one before."""
+    file, cache = tmp_path / "points.zip", {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    hits = []
+    for other in ("first", "first", "then"):
+        with ZipFile(file, "w") as archive:
+            archive.writestr(ZipInfo("points.py"), POINTS.format(name="Point") + LOADED)
+            archive.writestr(ZipInfo("other.py"), other)
+        os.utime(file, (1, 1))
+        hits.append(loaded(tmp_path, cache, str(file)))
+    assert hits == [0, 1, 0]
+
+
+def loaded(folder: Path, cache: dict[str, str], *packed: str) -> int:
+    """Run the module in a process of its own; return how many of its kernels came from a cache.
+
+    packed   a zip file in which it is
+    """
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*packed, path()])} | cache
     done = subprocess.run(
         [sys.executable, "-c", "import points"],
         cwd=folder,

@@ -80,8 +80,8 @@ def handled(spark: SparkSession, folder: Path) -> dict[str, Any]:
         "after": handle.explain(),
         "workers": handle.recent_metrics(1)[0].workers,
         "inputs": handle.inputs().num_rows,
-        "front": _error(handle.front),
-        "scaled": _error(lambda: handle.scale(plq=0)),
+        "front": error_of(handle.front),
+        "scaled": error_of(lambda: handle.scale(plq=0)),
         "shown": repr(handle),
     }
     handle.stop()
@@ -113,7 +113,7 @@ def killed(spark: SparkSession, folder: Path) -> dict[str, Any]:
         pq.write_table(rows.toArrow(), folder / "out" / f"{batch_id:05d}.parquet")
 
     handle = job(spark, folder, output=deliver).start(trigger="available now")
-    error = _error(lambda: handle.await_termination(600))
+    error = error_of(lambda: handle.await_termination(600))
     return {"error": error, "batches": finish(job(spark, folder, output=deliver))}
 
 
@@ -125,17 +125,17 @@ def failures(spark: SparkSession, folder: Path) -> dict[str, Any]:
         raise ValueError(f"the table of batch {batch_id} is locked\nwith a second line")
 
     handle = job(spark, folder, output=refuse, checkpoint=str(folder / "failing")).start(trigger="available now")
-    sink = _error(lambda: handle.await_termination(600))
+    sink = error_of(lambda: handle.await_termination(600))
     finish(job(spark, folder))
     lock = open(folder / "in" / ".lock", "w")  # noqa: PTH123, SIM115 - cannot be pickled
     return {
         "sink": sink,
         "status": handle.status["error"],
-        "other query": _error(lambda: job(spark, folder, LOAD).start()),
+        "other query": error_of(lambda: job(spark, folder, LOAD).start()),
         "refused": len(job(spark, folder, LOAD).changes().refused),
         "same": len(job(spark, folder).changes().lines),
-        "memory": _error(lambda: job(spark, folder, output=sp.Memory())),
-        "pickle": _error(lambda: job(spark, folder, output=lambda *_: lock.write("")).start()),
+        "memory": error_of(lambda: job(spark, folder, output=sp.Memory())),
+        "pickle": error_of(lambda: job(spark, folder, output=lambda *_: lock.write("")).start()),
     }
 
 
@@ -150,7 +150,7 @@ def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"front": sorted(front["id"].to_pylist()), "updates": plain(parquet_rows(folder / "updates"))}
 
 
-def _error(call: Callable[[], object]) -> str | None:
+def error_of(call: Callable[[], object]) -> str | None:
     try:
         call()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at

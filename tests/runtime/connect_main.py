@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
-from tests.runtime import connect_driver, connect_features
+from tests.runtime import connect_driver, connect_features, connect_packed
 
-SCENARIOS: Final = connect_driver.SCENARIOS | connect_features.SCENARIOS
+SCENARIOS: Final = connect_driver.SCENARIOS | connect_features.SCENARIOS | connect_packed.SCENARIOS
 
 
 if __name__ == "__main__":

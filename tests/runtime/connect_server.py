@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Thread
-from typing import IO
+from typing import IO, Final
 
 import pyspark
-from tests.runtime.cluster import FRUGAL, ROOT, SPARK_CLASS
+from tests.runtime.cluster import FRUGAL, ROOT
 from tests.servers.ports import free_ports
 
 from skypane.runtime.spark.machine.java import ensure_java
+
+SPARK: Final = Path(pyspark.__file__).parent
+PATHS: Final = (ROOT / "src", ROOT)
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED = "Spark Connect server started"
@@ -31,15 +34,24 @@ class ConnectServer:
 
 
 @contextmanager
-def connect_server(folder: Path, *, python: str = sys.executable) -> Iterator[str]:
+def connect_server(
+    folder: Path, *, python: str = sys.executable, spark: Path = SPARK, paths: Sequence[Path] = PATHS
+) -> Iterator[str]:
     """Run a server; yield its address. See running()."""
-    with running(folder, python=python) as server:
+    with running(folder, python=python, spark=spark, paths=paths) as server:
         yield server.address
 
 
 @contextmanager
-def running(folder: Path, *, python: str = sys.executable) -> Iterator[ConnectServer]:
-    """Run a server with one core and 512 MB, whose workers run `python`. Its log is in `folder`."""
+def running(
+    folder: Path, *, python: str = sys.executable, spark: Path = SPARK, paths: Sequence[Path] = PATHS
+) -> Iterator[ConnectServer]:
+    """Run a server with one core and 512 MB. Its log is in `folder`.
+
+    python  the Python that its workers run
+    spark   folder of the package pyspark from which it is started
+    paths   folders from which its Python imports packages beside those that are installed
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
     conf = {
@@ -51,10 +63,10 @@ def running(folder: Path, *, python: str = sys.executable) -> Iterator[ConnectSe
         "spark.sql.warehouse.dir": folder / "warehouse",
     }
     options = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
-    submit = [str(SPARK_CLASS), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
+    submit = [str(spark / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
     command = [*submit, "--driver-memory", "512m", "--driver-java-options", FRUGAL, *options, "--class", _SERVER]
     with Popen(
-        [*command, "spark-internal"], cwd=folder, env=_environment(python), stdout=PIPE, stderr=STDOUT
+        [*command, "spark-internal"], cwd=folder, env=_environment(python, spark, paths), stdout=PIPE, stderr=STDOUT
     ) as server:
         try:
             _wait_for_start(server, folder / "server.log")
@@ -63,14 +75,14 @@ def running(folder: Path, *, python: str = sys.executable) -> Iterator[ConnectSe
             server.terminate()
 
 
-def _environment(python: str) -> dict[str, str]:
+def _environment(python: str, spark: Path, paths: Sequence[Path]) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     ensure_java(environment)
     return environment | {
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_HOME": str(spark),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": python,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
     }
 
 

@@ -67,7 +67,7 @@ def found(server: str, tmp_path: Path) -> Found:
     def run(scenario: str, *, client: str = "connect_main") -> dict[str, Any]:
         command = [sys.executable, "-m", f"tests.runtime.{client}", server, scenario, str(tmp_path)]
         done = subprocess.run(
-            command, env=_client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
+            command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -76,7 +76,7 @@ def found(server: str, tmp_path: Path) -> Found:
     return run
 
 
-def _client_environment() -> dict[str, str]:
+def client_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
 
 
@@ -233,7 +233,7 @@ def test_a_job_file_runs_on_the_server_of_an_address(server: str, tmp_path: Path
     (tmp_path / "job.yaml").write_text(JOB.format(folder=tmp_path, schema=schema))
     command = [sys.executable, "-m", "skypane", "run", str(tmp_path / "job.yaml"), "--remote", server, "--drain"]
     done = subprocess.run(
-        command, cwd=tmp_path / "client", env=_client_environment(), capture_output=True, text=True, check=False,
+        command, cwd=tmp_path / "client", env=client_environment(), capture_output=True, text=True, check=False,
         timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

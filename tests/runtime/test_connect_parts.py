@@ -139,13 +139,17 @@ def test_the_cause_of_a_failed_batch_is_found_among_pages_of_spark():
     ("found", "complaint"),
     [
         ({"missing": [], "version": "1.2.3"}, None),
-        ({"missing": [], "version": None}, None),  # an archive on the path
+        ({"missing": [], "version": None}, None),  # on the path, not installed
+        (
+            {"missing": [], "version": "1.2.3", "sent": "/files/skypane.zip"},
+            "has skypane only as /files/skypane.zip",
+        ),
         ({"missing": ["skypane", "numba"], "version": None}, "has no skypane and no numba; install skypane"),
         ({"missing": [], "version": "1.2.2"}, "has skypane 1.2.2, and this client skypane 1.2.3; install skypane"),
     ],
 )
 def test_a_server_that_cannot_run_the_engine_is_named_with_the_remedy(found: dict[str, Any], complaint: str | None):
-    said = complaint_of(found, "1.2.3")
+    said = complaint_of({"sent": None} | found, "1.2.3")
     assert said is None if complaint is None else complaint in str(said)
 
 

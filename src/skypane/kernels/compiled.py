@@ -46,10 +46,17 @@ def _stamp(package: Path) -> tuple[tuple[str, str], ...]:
     """Return name and digest of all files of the kernels and of the package.
 
     Digests, because an image or an archive keeps times to the second, or not at all: kernels that were compiled before
-    it was packed would be compiled again wherever it is unpacked.
+    it was packed would be compiled again wherever it is unpacked. A zip file has one digest, for all modules in it.
     """
+    if not package.is_dir():
+        packed = [path for path in (package, *package.parents) if path.is_file()]
+        return tuple((path.name, _digest(path)) for path in packed)
     files = sorted({*_KERNELS.glob("*.py"), *package.glob("*.py")})
-    return tuple((file.name, blake2b(file.read_bytes(), digest_size=16).hexdigest()) for file in files)
+    return tuple((file.name, _digest(file)) for file in files)
+
+
+def _digest(file: Path) -> str:
+    return blake2b(file.read_bytes(), digest_size=16).hexdigest()
 
 
 def _stamp_with_all_sources(compiled: Any, package: Path) -> None:

@@ -56,6 +56,11 @@ def complaint_of(found: dict[str, Any], ours: str | None) -> str | None:
     """Return what is wrong with the Python that was found on the server, or None; `ours` is this skypane's version."""
     if found["missing"]:
         return f"Python on the Spark Connect server has no {' and no '.join(found['missing'])}; {_REMEDY}"
+    if found["sent"]:
+        return (
+            f"the Spark Connect server has skypane only as {found['sent']}, sent by this session, which reaches the "
+            f"functions of queries, but not the process that runs the batches of a stream: {_REMEDY}"
+        )
     theirs = found["version"]
     if ours is not None and theirs is not None and ours != theirs:
         return f"the Spark Connect server has skypane {theirs}, and this client skypane {ours}; {_REMEDY}"
@@ -63,13 +68,18 @@ def complaint_of(found: dict[str, Any], ours: str | None) -> str | None:
 
 
 def _environment_check(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function that yields the packages missing where it runs, and skypane's version, null if not installed.
+    """Return a function that yields the state of the Python that runs it, as a JSON object.
+
+    missing   the packages of `needed` that are missing
+    version   skypane's version, null if not known
+    sent      the zip file by which the session has brought skypane; null if the process was started with skypane
 
     It is pickled by value, because skypane itself may be missing there.
     """
 
     def found_here(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import json  # noqa: PLC0415 - on the worker
+        import os  # noqa: PLC0415
         from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
         from importlib.util import find_spec  # noqa: PLC0415
 
@@ -81,7 +91,12 @@ def _environment_check(needed: tuple[str, ...]) -> Callable[[Iterable[pa.RecordB
             except PackageNotFoundError:  # an archive on the path
                 installed = None
             missing = [name for name in needed if not find_spec(name)]
-            yield pa.RecordBatch.from_pydict({"found": [json.dumps({"missing": missing, "version": installed})]})
+            known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+            skypane = find_spec("skypane")
+            archive = getattr(skypane and skypane.loader, "archive", None)  # that of a zip file
+            sent = None if archive in known else archive
+            found = {"missing": missing, "version": installed, "sent": sent}
+            yield pa.RecordBatch.from_pydict({"found": [json.dumps(found)]})
 
     return found_here
 
