@@ -26,6 +26,7 @@ from skypane.control.exchange import Exchange
 from skypane.control.executor_count import ExecutorCount, ExecutorNeed
 from skypane.control.measurements import BatchMeasurements, PieceWork, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
+from skypane.control.pace import BatchEnd, Pace, PacedBatch
 from skypane.control.parallelism import Workers
 from skypane.control.placement import DueRows, DueWindows, Place, PlacementChoice
 from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
@@ -154,6 +155,15 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         Readers(max_readers=5, idle_timeout=2, history=8),
         [ReaderBatch(0, 0.1, 1), ReaderBatch(1_000, 0.2, 5), ReaderBatch(90_000, 4.0, 2)],
         [Backlog(0.0, 0.0), Backlog(1_700.0, 8_500.0), Backlog(1e6, 1e7)],
+    ),
+    Pace: (
+        Pace(longest=1.0),
+        [
+            PacedBatch(1.0, 5, None, None),
+            PacedBatch(1.0, 0, 900_000, None),
+            *(PacedBatch(at / 2, 100, at * 500_000, at * 500_000 + 800_000) for at in range(2, 8)),
+        ],
+        [BatchEnd(4.0), BatchEnd(2.5), BatchEnd(4.0, rows_wait=True)],
     ),
     ExecutorCount: (
         ExecutorCount(),

@@ -167,8 +167,8 @@ class BatchMetrics:
     #: busy seconds of each run of windows, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
     #: decisions with reasons and figures: "progress", "costs" (by which the next ones were made), "exchange",
-    #: "splitting", "placement", "workers" if the elasticity policy decided before this batch, and "executors" if they
-    #: follow the workers; JSON values
+    #: "splitting", "placement", "workers" if the elasticity policy decided before this batch, "executors" if they
+    #: follow the workers, and "pace" with the trigger "auto"; JSON values
     decisions: tuple[Decision[Any], ...] = ()
     #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0
@@ -201,6 +201,8 @@ class BatchMetrics:
     amend_budget: float | None = None
     #: executors that were there when the batch began, if they follow the workers (executors="follow"); else None
     executors: int | None = None
+    #: seconds for which the query pauses after the batch, unless it is stopped; 0 with a trigger other than "auto"
+    pause: float = 0.0
 
     def of(self, query: str) -> Self:
         """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""

@@ -13,7 +13,7 @@ from tests.runtime.streams import expected, late_rows, read_batches, windows_of,
 
 import skypane as sp
 from skypane.plan import Plan
-from skypane.runtime.spark.triggers import pace_of, trigger_of
+from skypane.runtime.spark.triggers import pace_of, paced, trigger_of
 from skypane.windows import Windows
 
 NOW: dict[str, Any] = {"availableNow": True}
@@ -24,6 +24,7 @@ TEN: dict[str, Any] = {"processingTime": "10000 milliseconds"}
     ("given", "wanted", "pace"),
     [
         ((None, None, None), None, 0.0),
+        (("auto", None, None), None, 0.0),
         (("available now", None, None), NOW, math.inf),
         (("Available_Now", None, None), NOW, math.inf),
         ((None, None, True), NOW, math.inf),
@@ -36,6 +37,7 @@ TEN: dict[str, Any] = {"processingTime": "10000 milliseconds"}
 def test_a_trigger_means_the_same_in_both_spellings(given: Any, wanted: Any, pace: float):
     assert trigger_of(*given) == wanted
     assert pace_of(wanted) == pace
+    assert (paced(wanted) is None) == (wanted is not None)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_trigger_means_the_same_in_both_spellings(given: Any, wanted: Any, pac
         ((None, "available now", None), r"processingTime: cannot read 'available now'"),
         ((None, "-1 second", None), "processingTime must not be negative, got '-1 second'"),
         ((None, 5, None), "processingTime must be a text such as '5 seconds', got 5"),
-        ((5, None, None), "trigger must be a text such as '5 seconds' or 'available now', got 5"),
+        ((5, None, None), "trigger must be a text such as '5 seconds' or 'auto' or 'available now', got 5"),
     ],
 )
 def test_a_trigger_that_is_given_twice_or_cannot_be_read_is_refused(given: Any, complaint: str):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.job_query import JobQuery
 from skypane.jobs.output_section import OutputSection
@@ -13,6 +15,8 @@ from skypane.reporting.snapshot import Criterion
 from skypane.runtime.redaction import all_shown, without_login
 from skypane.types import micros
 from skypane.wording import count, counted, span
+
+_AUTO: Final = "auto: each micro-batch starts when it can complete a window, or at once if rows wait"
 
 
 def settings(job: JobFile) -> list[tuple[str, str]]:
@@ -28,7 +32,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
         )
         pairs += [
             ("progress", policy),
-            ("trigger", job.trigger or "each micro-batch starts as soon as the previous one has ended"),
+            ("trigger", _AUTO if job.trigger in {None, "auto"} else job.trigger),
             ("checkpoint", job.checkpoint or "a temporary folder"),
             ("workers", _workers(job)),
             ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),

@@ -168,7 +168,7 @@ class JobFile(Section):
     front: FrontSection | None = None
     #: stream only: folder from which the job resumes
     checkpoint: str | None = None
-    #: "available now", an interval such as "5 seconds", or by default without pause
+    #: "available now", an interval such as "5 seconds", or by default "auto": when a window can be complete
     trigger: str | None = None
     #: stream of aggregates with parquet output only: the map of the answers in the report
     map: MapSection | None = None

@@ -38,15 +38,19 @@ POLL = 0.01
 """Seconds between checks of a query that is about to end; inside foreachBatch Python receives no notification."""
 LOOKS = 5
 """Checks without a running batch before the query counts as waiting for its trigger; most batches begin at once."""
+LOOK = 0.2
+"""Seconds between checks, in a pause, whether Spark has stopped the query; stop() of the handle ends a pause at once."""
 CALLS = 4
 """Calls of a running batch that a message shows: a sink's own, and the library's in which it waits."""
 
 
 class BatchLifecycle:
-    """The function that foreachBatch calls; it passes each batch to `process`."""
+    """The function that foreachBatch calls; it passes each batch to `process`, and pauses after it."""
 
-    def __init__(self, process: Callable[[DataFrame, int], None]) -> None:
+    def __init__(self, process: Callable[[DataFrame, int], None], pause: Callable[[], float] = lambda: 0.0) -> None:
+        """Pause after each batch while `pause` returns seconds that are left."""
         self._process = process
+        self._pause = pause
         self._running = Lock()
         self._thread: int | None = None
         self._stopping = Event()
@@ -107,6 +111,7 @@ class BatchLifecycle:
         self._thread, self._batch_id = get_ident(), batch_id
         try:
             self._process(rows, batch_id)
+            self._rest_of_pause()
         except BaseException as error:  # not only Exception: see above
             if self._stopped():
                 log.info("batch %d was stopped by %r", batch_id, error)
@@ -118,6 +123,12 @@ class BatchLifecycle:
             raise failure(batch_id, error) from None
         finally:
             self._thread = None
+
+    def _rest_of_pause(self) -> None:
+        """Wait until the pause after a batch is over, or until the query is to stop, by stop() or by Spark's own."""
+        while (left := self._pause()) > 0 and self.active():
+            if self._stopping.wait(min(left, LOOK)):
+                break
 
     def _stopped(self) -> bool:
         """Return whether Spark has stopped the query; False if it has not, or if Java has ended."""

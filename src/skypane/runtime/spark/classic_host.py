@@ -61,7 +61,7 @@ class ClassicHost:
         inputs, executors = InputStatus(), follower_of(spark) if description.settings.follows else None
         engine = description.engine(start.on_batch, inputs, executors)
         engine.finish_drain(spark)
-        lifecycle = BatchLifecycle(engine)
+        lifecycle = BatchLifecycle(engine, lambda: engine.pause)
         if executors is not None:
             executors.runs = lifecycle.active
             executors.follow(engine.workers.plq)  # they start while Spark plans the first batch

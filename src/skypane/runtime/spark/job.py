@@ -36,7 +36,7 @@ from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
-from skypane.runtime.spark.triggers import pace_of, trigger_of
+from skypane.runtime.spark.triggers import pace_of, paced, trigger_of
 from skypane.runtime.spark.unused_watermarks import warn_of_unused_watermarks
 from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError
@@ -142,8 +142,9 @@ class Job:
         """Start the query, or resume it from its checkpoint; changes() shows what has changed since then.
 
         on_batch        called with the metrics of every committed batch, including drains
-        trigger         an interval such as "5 seconds"; "available now" processes the available data and ends; None
-                        starts each batch as soon as the one before is done
+        trigger         "auto", the default, starts a batch when it can complete a window, and at once if rows wait
+                        (control/pace.py); an interval such as "5 seconds", with "0 seconds" for each batch as soon as the
+                        one before is done; "available now" processes the available data and ends
         processingTime  the interval, as PySpark's trigger(processingTime="5 seconds") spells it
         availableNow    True is trigger="available now", as PySpark's trigger(availableNow=True) spells it
         name            name of the query in Spark
@@ -159,7 +160,7 @@ class Job:
         check_begin(begin)
         when = trigger_of(trigger, processingTime, availableNow)
         with spark_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
-            description = EngineDescription(self.settings, self.workers, pace_of(when), begin)
+            description = EngineDescription(self.settings, self.workers, pace_of(when), begin, paced(when))
             return self._host.start(JobStart(self.rows, self.whole, description, on_batch, when, name))
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from skypane.control.pace import Pace
 from skypane.types import ConfigError, micros
+
+AUTO: Final = "auto"
+"""The default trigger: a batch begins when it can complete a window."""
 
 Trigger: TypeAlias = dict[str, Any]
 """The argument of Spark's trigger(), by name."""
 
 
 def trigger_of(trigger: str | None, processing_time: str | None, available_now: bool | None) -> Trigger | None:
-    """Return the arguments of Spark's trigger(), None if each batch begins as soon as the one before is done.
+    """Return the arguments of Spark's trigger(), None if batches begin by the pace of the stream (control/pace.py).
 
     Raises ConfigError if more than one of the three is given, or if it cannot be read.
     """
@@ -26,11 +30,16 @@ def trigger_of(trigger: str | None, processing_time: str | None, available_now: 
         return {"availableNow": True}
     if processing_time is not None:
         return _interval(processing_time, "processingTime")
-    if trigger is None:
+    if trigger is None or trigger == AUTO:
         return None
     if str(trigger).lower().replace("_", " ") == "available now":
         return {"availableNow": True}
-    return _interval(trigger, "trigger", " or 'available now'")
+    return _interval(trigger, "trigger", " or 'auto' or 'available now'")
+
+
+def paced(when: Trigger | None) -> Pace | None:
+    """Return the policy that decides the pauses between batches; None if Spark's trigger does."""
+    return Pace() if when is None else None
 
 
 def pace_of(when: Trigger | None) -> float:

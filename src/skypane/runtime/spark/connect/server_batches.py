@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from concurrent.futures import wait
 from functools import cached_property
 from typing import Any, Self
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 _LOOK = 0.1
 """Seconds between looks at a query that is stopping."""
+_LOOK_FOR_STOP = 0.25
+"""Seconds between looks, in a pause, whether the client has requested a stop."""
 
 
 class ServerBatches:
@@ -72,6 +75,8 @@ class ServerBatches:
         engine(rows, batch_id)
         if pending.names:
             self._requests.remove(pending.names)
+        while (left := engine.pause) > 0 and not self._requests.pending().stop:
+            time.sleep(min(left, _LOOK_FOR_STOP))  # the request is a file, which nobody announces
 
     def _made(self, spark: SparkSession) -> Engine:
         """Return the engine, which takes over the checkpoint when it is made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skypane.control.pace import Pace
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
 from skypane.runtime.spark.engine.job_settings import JobSettings
@@ -18,6 +19,7 @@ class EngineDescription:
     """The settings of a job and of one start of it; plan, sinks and policies are values, so it can be pickled.
 
     pace   seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
+    paced  decides the pauses between batches; None: Spark's trigger does
     begin  where the query begins if it cannot continue from the state of the checkpoint
     """
 
@@ -25,6 +27,7 @@ class EngineDescription:
     workers: Workers
     pace: float = 0.0
     begin: Begin | None = None
+    paced: Pace | None = None
 
     @property
     def checkpoint(self) -> str:
@@ -38,5 +41,12 @@ class EngineDescription:
     ) -> Engine:
         """Return the engine, which takes over the checkpoint; see Engine."""
         return Engine(
-            self.settings, self.workers, on_batch, inputs, pace=self.pace, begin=self.begin, executors=executors
+            self.settings,
+            self.workers,
+            on_batch,
+            inputs,
+            pace=self.pace,
+            begin=self.begin,
+            executors=executors,
+            paced=self.paced,
         )

@@ -82,6 +82,14 @@ class ContinuousState:
         return self.waiting.open.begin
 
     @property
+    def due(self) -> Micros | None:
+        """The newest event time with which the next pane is closed, so that its rows reach the front."""
+        punctuation, windows = self.progress.punctuation, self.waiting.open.windows
+        if punctuation is None:
+            return None
+        return self.waiting.when_passed(windows.pane_end(windows.first_open(punctuation)))
+
+    @property
     def files(self) -> frozenset[str]:
         """The files with rows of open panes, held rows, or rows of the front."""
         return self.waiting.files | {ref.file for ref in self.front_partials}

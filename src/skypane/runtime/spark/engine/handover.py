@@ -162,6 +162,11 @@ class HandoverState:
         return self.earlier.drained and self.new.drained
 
     @property
+    def due(self) -> Micros | None:
+        """None: a query that hands over does not pause."""
+        return None
+
+    @property
     def files(self) -> frozenset[str]:
         return self.earlier.files | self.new.files
 

@@ -39,6 +39,11 @@ class ProgramState(Protocol):
         """Names of the partial files that the state needs."""
         ...
 
+    @property
+    def due(self) -> Micros | None:
+        """The newest event time with which the next answer is due; None: not known, or any row may change an answer."""
+        ...
+
     def snapshot(self) -> dict[str, Any]:
         """Return the state without its progress as a JSON value."""
         ...

@@ -31,7 +31,7 @@ from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.shared_plan import SharedPlan
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, Micros
 
 
 def rejected_schema(schema: pa.Schema) -> pa.Schema:
@@ -64,6 +64,13 @@ class SharedState:
     def drained(self) -> bool:
         """Whether no query has a window left to answer."""
         return all(state.drained for state in self.queries.values())
+
+    @property
+    def due(self) -> Micros | None:
+        """The newest event time with which the first query has an answer due; None if it is not known of one of them."""
+        due = [state.due for state in self.queries.values()]
+        known = [time for time in due if time is not None]
+        return min(known) if len(known) == len(due) else None
 
     @property
     def files(self) -> frozenset[str]:

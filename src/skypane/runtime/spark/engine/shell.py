@@ -7,6 +7,7 @@ See design, "The way of one micro-batch". The steps of a batch:
     run       the program: rows and state -> answers, rejected rows, new state     window_program.py, front_program.py
     deliver   the sinks receive answers and rejected rows, by batch id             sinks
     observe   the control policies receive the measurements of the batch           control_loop.py
+    pace      without a trigger of its own, the query pauses after the batch       pacing.py
     commit    one manifest is written atomically; then unneeded files are removed  ledger.py
 
 A kill at any moment leaves either the manifest before the batch or the one after it. Answers depend only on the rows
@@ -23,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from skypane.control.pace import Pace
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
 from skypane.operators.changes.comparison import QueryChange
@@ -39,6 +41,7 @@ from skypane.runtime.spark.engine.handover import HandoverState
 from skypane.runtime.spark.engine.handover_program import HandoverProgram
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
+from skypane.runtime.spark.engine.pacing import Pacing
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
@@ -69,6 +72,7 @@ class Engine:
         pace: float = 0.0,
         begin: Begin | None = None,
         executors: ExecutorFollower | None = None,
+        paced: Pace | None = None,
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
@@ -76,9 +80,11 @@ class Engine:
         pace       seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
         begin      where the query begins if it cannot continue from the state of the checkpoint
         executors  brings executors to the number that a batch needs; None: they are left to Spark
+        paced      decides the pauses between batches; None: Spark's trigger does
         """
         self._settings = settings
         self._pace = pace
+        self._pacing = Pacing(paced)
         self._on_batch = on_batch
         self._inputs = inputs
         self._executors = FollowingExecutors(executors)
@@ -125,6 +131,11 @@ class Engine:
     def workers(self) -> Workers:
         """The workers that the next batch may use."""
         return self._request or self._committed.control.workers
+
+    @property
+    def pause(self) -> float:
+        """Seconds for which the query is to pause from now on, after the last batch."""
+        return self._pacing.left
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches as JSON values, oldest first."""
@@ -266,7 +277,9 @@ class Engine:
         with timer("commit"):
             # A drain is not a batch of Spark, and its duration is not measured for the control policies.
             seen = before.fingerprint if drain else outcome.fingerprint
-            overrun = max(0.0, timer.stop()["total"] - self._pace)
+            paced = None if drain else self._pacing.after(timer, outcome.metrics.rows, outcome.state, report)
+            pause = 0.0 if paced is None else paced.value
+            overrun = max(0.0, timer.stop()["total"] - max(self._pace, pause))
             measured = replace(
                 outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized, ahead=report.ahead
             )
@@ -276,13 +289,14 @@ class Engine:
             if kept := sorted(fresh & outcome.state.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
-        decisions = (*outcome.metrics.decisions, *report.decisions, *plain(followed))
+        decisions = (*outcome.metrics.decisions, *report.decisions, *plain(followed, paced))
         metrics = replace(
             outcome.metrics,
             seconds=timer.stop(),
             inputs=report.inputs,
             decisions=decisions,
             executors=executors_there(followed),
+            pause=pause,
         )
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after

@@ -16,7 +16,7 @@ from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.kept_panes import KeptPanes
 from skypane.runtime.spark.engine.partials import PartialReference
 from skypane.snapshots import from_json, to_json
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, Micros
 from skypane.wording import counted
 
 
@@ -106,6 +106,22 @@ class WindowState:
     def drained(self) -> bool:
         """Whether no pane is open, so that no window is left to answer."""
         return not self.open.panes
+
+    @property
+    def due(self) -> Micros | None:
+        """The newest event time with which the next window is complete.
+
+        None before the first punctuation, and if windows are amended, or answered early: then any row may do that.
+        """
+        punctuation, windows = self.progress.punctuation, self.open.windows
+        if punctuation is None or self.closed is not None or self.early is not None:
+            return None
+        return self.when_passed(windows.bounds(windows.last_closed(punctuation) + 1)[1])
+
+    def when_passed(self, time: Micros) -> Micros | None:
+        """Return the newest event time with which the punctuation passes `time`, if it stays as far behind as it is."""
+        punctuation, newest = self.progress.punctuation, self.progress.newest
+        return None if punctuation is None or newest is None else time + newest - punctuation
 
     @property
     def files(self) -> frozenset[str]:
