@@ -79,7 +79,7 @@ HEAD = [
 def feed(folder: Path, rate: float) -> None:
     """Write rows at `rate` a second until standard input is closed."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=_wait_for_the_end, args=(ended,), daemon=True).start()
     every = 1 / min(rate, FILES_PER_SECOND)
     rows, rng, began, number = round(rate * every), np.random.default_rng(0), time.time(), 0
     last = began
@@ -96,6 +96,11 @@ def feed(folder: Path, rate: float) -> None:
         pq.write_table(table, folder / ".draft")
         (folder / ".draft").rename(folder / f"{number:07d}.parquet")
         last, number = now, number + 1
+
+
+def _wait_for_the_end(ended: threading.Event) -> None:
+    sys.stdin.read()
+    ended.set()
 
 
 def completions(folder: Path) -> tuple[list[float], list[float]]:
@@ -123,7 +128,7 @@ def run(trigger: str, rate: float, seconds: float, folder: Path) -> Quiet:
     feeder = None
     if rate:
         command = [sys.executable, "-m", "measure.bench.pace", "--feed", str(source), "--rates", str(rate)]
-        feeder = subprocess.Popen(command, stdin=subprocess.PIPE)
+        feeder = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - our own command
     handle = job.start(on_batch=lambda batch: seen.append((time.time(), batch)), trigger=trigger or None)
     handle.await_termination(WARM_UP)
     before, began = cpu_seconds() - _feeding(feeder), time.time()

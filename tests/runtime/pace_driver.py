@@ -71,7 +71,7 @@ class LiveStream:
 
 def main() -> None:
     """Run the stream until it pauses, and die."""
-    stream = LiveStream(live_job(sp.session("local[2]"), Path(sys.argv[1]), "3650 days"))
+    stream = LiveStream(live_job(sp.session("local[2]"), Path(sys.argv[1]), "7 days"))
     stream.wait_for_pause()
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -62,6 +62,7 @@ class Kept:
     file: str | None = None
     progress: ProgressState = field(default_factory=PLAN.progress.init)
     drained = False
+    due: int | None = None
 
     @property
     def files(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ from tests.runtime.streams import expected, finish, late_rows, parquet_rows, rea
 
 import skypane as sp
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.windows import Windows
 
 LIMIT = 300
@@ -34,6 +36,13 @@ def counted_once(answers: pa.Table) -> None:
         assert following["first"] == row["last"] + 1
 
 
+def pace(batch: sp.BatchMetrics) -> Decision[Any]:
+    """Return the decision on the pause after a batch."""
+    decision = batch.decision("pace")
+    assert decision is not None
+    return decision
+
+
 def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkSession, tmp_path: Path):
     stream = LiveStream(live_job(spark, tmp_path, "4 seconds"))
     stream.wait_for_windows(3)
@@ -42,14 +51,14 @@ def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkS
     counted_once(answers)
     assert sorted(answers["n"].to_pylist())[-2:] == [4 * PER_SECOND] * 2
     for batch in stream.seen[:-1]:
-        assert (batch.pause > 0) == (batch.decision("pace").value > 0), batch.decision("pace")
-        assert batch.decision("pace").because
+        decision = pace(batch)
+        assert (decision.value, bool(decision.because)) == (batch.pause, True)
     assert stream.seen[-1].pause == 0, "a drain is not followed by a batch"
 
 
 @pytest.mark.parametrize("way", ["stop", "stop of Spark", "drain", "interrupt"])
 def test_a_pause_ends_with_the_query(way: str, spark: SparkSession, tmp_path: Path):
-    job = live_job(spark, tmp_path, "3650 days")
+    job = live_job(spark, tmp_path, "7 days")
     stream = LiveStream(job)
     handle = stream.handle
     stream.wait_for_pause()
@@ -88,7 +97,7 @@ def test_a_query_that_is_killed_in_a_pause_counts_each_row_once(spark: SparkSess
         {int(path.name) for path in (tmp_path / "checkpoint" / name).glob("[0-9]*")} for name in ("offsets", "commits")
     )
     assert offsets - commits == {max(offsets)}, "Spark commits a batch after its pause"
-    again = live_job(spark, tmp_path, "3650 days").start(trigger="available now")
+    again = live_job(spark, tmp_path, "7 days").start(trigger="available now")
     assert again.await_termination(LIMIT), again.status
     again.drain()
     answers = parquet_rows(tmp_path / "out")
@@ -122,7 +131,7 @@ def test_rows_that_wait_are_read_without_a_pause(trigger: str | None, spark: Spa
         handle = job.start(on_batch=see)
         assert done.wait(LIMIT)
         handle.stop()
-        assert {batch.decision("pace").because for batch in seen[4:]} <= {
+        assert {pace(batch).because for batch in seen[4:]} <= {
             "event time does not keep up with the clock, or is faster"
         }
     else:
