@@ -24,6 +24,7 @@ from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange
 from skypane.control.executor_count import ExecutorCount, ExecutorNeed
+from skypane.control.lift_placement import LiftPlacement, UpcomingRows
 from skypane.control.measurements import BatchMeasurements, PieceWork, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.pace import BatchEnd, Pace, PacedBatch
@@ -136,6 +137,11 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
         ],
     ),
     CostLearning: (CostLearning(), BATCHES, [None]),
+    LiftPlacement: (
+        LiftPlacement(),
+        [*BATCHES, *(replace(one, lifted="driver", lift_seconds=0.1) for one in BATCHES)],
+        [UpcomingRows(None), UpcomingRows(0.5), UpcomingRows(1e6), UpcomingRows(0.5, tied=True)],
+    ),
     WindowDivision: (WindowDivision(), [*BATCHES, *RUNS], TO_DIVIDE),
     Elastic: (
         Elastic(ThresholdPolicy(), 8, Workers(2, 2), every=2, cooldown=1, idle_timeout=2, catch_up="1 second"),

@@ -99,7 +99,7 @@ def test_decisions_are_reported_with_their_reasons(folder: DocumentStore):
     )
     assert metrics.plq_workers == 2, "where rows are not exchanged, as many as the source has tasks"
     decided = {decision.what: decision for decision in metrics.decisions}
-    assert list(decided) == ["progress", "costs", "splitting", "exchange", "placement"], (
+    assert list(decided) == ["progress", "costs", "splitting", "exchange", "lift", "placement"], (
         "no elastic policy, no decision on workers"
     )
     assert all(decision.because for decision in metrics.decisions)

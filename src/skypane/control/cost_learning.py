@@ -133,7 +133,7 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
 
     def _after_lift(self, state: LearnedState, measured: BatchMeasurements) -> LearnedState:
         rows, busy = sum(task.rows for task in measured.tasks), [task.busy for task in measured.tasks]
-        if not rows or not measured.lift_seconds:
+        if not rows or not measured.lift_seconds or measured.lifted == "driver":
             return state
         if not measured.exchanged:
             stage = StageOverhead(rows, measured.lift_seconds - max(busy))

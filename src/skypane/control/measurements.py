@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from skypane.control.forecast import RateAhead
 from skypane.control.placement import DueRows, DueWindows, Place
@@ -65,6 +66,7 @@ class BatchMeasurements:
     sized           whether the source chooses the number of reader tasks by the backlog
     due             windows, or rows of a front, that the window-level query had to process
     where           where it processed them
+    lifted          where rows were lifted: by workers in a job, or in the driver
     pieces          the pieces into which the windows of one query were divided, if they were
 
     A task's busy seconds divided by the interval are the utilisation factor of its worker.
@@ -83,3 +85,4 @@ class BatchMeasurements:
     where: Place = "driver"
     ahead: RateAhead | None = None
     pieces: tuple[PieceWork, ...] = ()
+    lifted: Literal["driver", "spark"] = "spark"

@@ -12,6 +12,8 @@ from tests.differential.case import ID, TIME, Case, Continuous, Policy, Skyline,
 from tests.differential.definition.windows import times, usable
 from tests.differential.draw.cases import drawn, kind_of
 
+from skypane.control.lift_placement import LiftPlace
+
 MOST_ROWS: Final = 1_500
 MOST_BATCHES: Final = 4
 WHERE: Final = ("driver", "spark", "threads")
@@ -28,6 +30,7 @@ class Run:
     stops     batches after which the stream is started again
     lost      whether Spark's last commit is lost at each stop
     fails     the batch whose answers the sink takes, and then fails; None: none
+    lift      where rows are lifted
     where     of WHERE; what is not compared once goes to the driver or to workers, if a batch has windows for several of these
     """
 
@@ -38,6 +41,7 @@ class Run:
     fails: int | None
     where: str
     splitting: str
+    lift: LiftPlace
     workers: tuple[int | None, int | None]
 
     def __str__(self) -> str:
@@ -79,6 +83,7 @@ def run(case: Case) -> Run:
         where=where,
         splitting=str(rng.choice(["PB_RR", "TB_RR", "AS", "AS_PID"])),
         workers=(_workers(rng, 3), _workers(rng, 7)),
+        lift="driver" if rng.random() < 0.5 else "spark",
     )
 
 

@@ -15,6 +15,7 @@ from tests.differential.spark.runs import Run
 
 import skypane as sp
 from skypane.control.costs import Costs
+from skypane.control.lift_placement import LiftPlacement
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.late_rows import schema_of
@@ -134,7 +135,7 @@ def _job(spark: SparkSession, run: Run, folder: Path, output: Directory) -> sp.J
         )
     else:
         job = sp.stream(rows, plan.query, window=plan.windows, **options)
-    return replace(job, settings=replace(job.settings, costs=_COSTS[run.where]))
+    return replace(job, settings=replace(job.settings, costs=_COSTS[run.where], lift=LiftPlacement(run.lift)))
 
 
 def _lose_commit(commits: Path) -> None:

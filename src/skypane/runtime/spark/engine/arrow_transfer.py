@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -28,6 +30,8 @@ _REPORT = StructType([StructField("report", StringType())])
 _REFUSED: Final = "refused: "
 """Prefix of a report that contains the reason why a stage has failed; the other reports are JSON."""
 _UNREAD: Final = ""
+_TOO_MANY: Final = "spark.driver.maxResultSize"
+"""The setting that Spark names if it refuses to send a result to the driver."""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
@@ -43,13 +47,18 @@ class ArrowTransfer:
         #: the session's own bound on the bytes of a batch; None: Spark's default
         self._bound: str | None = _UNREAD
 
-    def run(self, rows: DataFrame, stage: Stage, forget: Callable[[list[str]], None]) -> list[str]:
+    def run(
+        self, rows: DataFrame, stage: Stage, forget: Callable[[list[str]], None], *, in_driver: bool = False
+    ) -> list[str]:
         """Return the reports of a stage whose tasks have seen every row.
 
-        forget   called with the reports when some task has not seen every row, before all tasks run again
+        forget      called with the reports when some task has not seen every row, before all tasks run again
+        in_driver   whether the driver runs the stage, as one task; rows that are too many for it are sent to workers
 
         Raises MemoryLimitError if a task did not have enough memory.
         """
+        if in_driver and (reports := _in_driver(rows, stage)) is not None:
+            return reports
         while True:
             answers = self._sent(rows, _Refusing(stage))
             reports = [report for report in answers if report is not None]
@@ -68,6 +77,19 @@ class ArrowTransfer:
         if way.texts:
             rows, stage = way.marked(rows), _Unmarking(stage)
         return [row.report for row in rows.mapInArrow(stage, _REPORT).collect()]
+
+
+def _in_driver(rows: DataFrame, stage: Stage) -> list[str] | None:
+    """Return the reports of a stage that runs here; None if Spark refuses to send so many rows to the driver."""
+    try:
+        table = rows.toArrow()
+    except (PySparkException, Py4JJavaError) as error:
+        if _TOO_MANY not in str(error):
+            raise
+        log.info("a batch has more rows than the driver takes (%s): workers read it again", _TOO_MANY)
+        return None
+    with limited("the rows of a batch", FEWER_ROWS):
+        return [report for reports in stage(table.to_batches()) for report in reports["report"].to_pylist()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from skypane.control.cost_learning import CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import AS_READ, DEFAULT_GROWTH, Exchange, ExchangeState
+from skypane.control.lift_placement import BY_WORKERS, LiftPlace, LiftPlacement, LiftState, UpcomingRows
 from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
 from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
@@ -42,6 +43,7 @@ class ControlState:
     sized      whether the source has reported that it sets the readers of each batch; not saved, as it reports it again
     costs      what the batches have shown of the costs
     windows    what the batches have shown of what windows cost
+    lift       what the batches have shown of lifting few rows
     routed_by  name of the policy that routes the current batch; not saved, as it is decided before each batch
     """
 
@@ -54,6 +56,7 @@ class ControlState:
     elastic: ElasticState | None = None
     sized: bool = False
     windows: LearnedWindows = field(default_factory=LearnedWindows)
+    lift: LiftState = field(default_factory=LiftState)
     routed_by: str | None = None
 
 
@@ -67,6 +70,7 @@ class BatchDecisions:
     tasks      maximum number of tasks that read rows without a routing; None: one per partition of the source
     elastic    decision of the elastic policy, if a control interval has ended
     windows    what is known of the costs of windows; how they are divided follows from it when they are known
+    lift       where the rows are lifted
     """
 
     workers: Workers
@@ -77,6 +81,7 @@ class BatchDecisions:
     tasks: int | None = None
     elastic: Decision[Workers] | None = None
     windows: LearnedWindows = field(default_factory=LearnedWindows)
+    lift: Decision[LiftPlace] = BY_WORKERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class ControlLoop:
     costs    calibrated costs, which those that the batches show replace
     limits   whether the job sets the number of tasks that lift, which is then their maximum
     growth   exponent with which the query's partials grow with their rows
+    lift     decides where rows are lifted
     """
 
     splitting: Splitting | None
@@ -95,6 +101,7 @@ class ControlLoop:
     elastic: Elastic | None = None
     limits: bool = False
     growth: float = DEFAULT_GROWTH
+    lift: LiftPlacement = field(default_factory=LiftPlacement)
 
     @classmethod
     def of(cls, settings: JobSettings, workers: Workers) -> Self:
@@ -102,7 +109,7 @@ class ControlLoop:
         growth = max(
             query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH for query in settings.plan.queries
         )
-        return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth)
+        return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth, settings.lift)
 
     @property
     def policies(self) -> Mapping[str, Splitting]:
@@ -138,6 +145,7 @@ class ControlLoop:
             "expected": to_json(state.expected),
             "elastic": self._elastic_snapshot(state),
             "windows": self.division.snapshot(state.windows),
+            "lift": self.lift.snapshot(state.lift),
         }
 
     def _elastic_snapshot(self, state: ControlState) -> dict[str, Any] | None:
@@ -164,6 +172,7 @@ class ControlLoop:
                 for name, policy in self.policies.items()
             }
             windows = self.division.restore(snapshot["windows"]) if "windows" in snapshot else self.division.init()
+            lift = self.lift.restore(snapshot["lift"]) if "lift" in snapshot else self.lift.init()
             elastic_name, elastic = _named(snapshot.get("elastic") or {"policy": None, "state": None})
         except (KeyError, TypeError, ConfigError) as error:
             raise CheckpointError(f"the control state in the checkpoint cannot be read: {error!r}") from error
@@ -176,6 +185,7 @@ class ControlLoop:
             splitting,
             from_json(ExpectedPanes, snapshot.get("expected")),
             windows=windows,
+            lift=lift,
         )
         if self.elastic is None:
             return state
@@ -195,8 +205,18 @@ class ControlLoop:
             return replace(state, workers=request)
         return replace(state, workers=request, elastic=self.elastic.moved(state.elastic, request))
 
-    def decide(self, state: ControlState) -> tuple[ControlState, BatchDecisions]:
-        """Return the state after the decisions for the next batch, and the decisions, based on the expected panes."""
+    def decide(self, state: ControlState, since: float | None = None) -> tuple[ControlState, BatchDecisions]:
+        """Return the state after the decisions for the next batch, and the decisions, based on the expected panes.
+
+        since   seconds since the start of the batch before; None: there was none
+        """
+        state, decisions = self._routed(state)
+        tied = decisions.routing is not None or self.elastic is not None
+        lift, place = self.lift.decide(state.lift, UpcomingRows(since, tied))
+        return replace(state, lift=lift), replace(decisions, lift=place)
+
+    def _routed(self, state: ControlState) -> tuple[ControlState, BatchDecisions]:
+        """Return the decisions without the place where rows are lifted."""
         state, elastic = self._elastic_decision(state)
         learned, costs = self.learning.decide(state.costs)
         batch, policy = (
@@ -262,7 +282,8 @@ class ControlLoop:
         row_counts: Counter[int] = Counter()
         for work in partitions:
             row_counts[work.pane] += work.rows
-        spread = None if measured.exchanged else _spread(measured, tuple(row_counts.values()), state.workers.plq)
+        shown = not measured.exchanged and measured.lifted == "spark"  # the driver does not show the source's partitions
+        spread = None if not shown else _spread(measured, tuple(row_counts.values()), state.workers.plq)
         costs, decided = self.learning.decide(self.learning.observe(state.costs, measured))
         return replace(
             state,
@@ -273,6 +294,7 @@ class ControlLoop:
             elastic=self._elastic_after(state.elastic, measured),
             sized=state.sized or measured.sized,
             windows=self.division.observe(state.windows, measured),
+            lift=self.lift.observe(state.lift, measured),
             routed_by=None,
         )
 

@@ -175,6 +175,7 @@ class ContinuousProgram:
             lift_seconds=timer.seconds.get("plq", 0.0),
             due=known,
             where=placement.value.where,
+            lifted=batch.steering.lift.value,
         )
         metrics = batch_metrics(self._plan, batch, after.waiting, level, step, placement, answers, measured)
         return BatchOutcome(

@@ -62,7 +62,15 @@ class Ingest:
         gate = replace(state.gate(self.plan), keep=self.keep_rejected)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
-            level = plq.run(batch.rows, stage, self.transfer, batch.steering.routing, batch.steering.tasks)
+            steering = batch.steering
+            level = plq.run(
+                batch.rows,
+                stage,
+                self.transfer,
+                steering.routing,
+                steering.tasks,
+                in_driver=steering.lift.value == "driver",
+            )
         return level, self.advance(batch, state, level)
 
     def advance(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> ProgressStep:

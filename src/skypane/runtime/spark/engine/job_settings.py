@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic
+from skypane.control.lift_placement import LiftPlacement
 from skypane.control.splitting import Splitting
 from skypane.plan import Plan
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
@@ -25,6 +26,7 @@ class JobSettings:
     limits     whether the job sets the number of tasks that lift, which is then their maximum
     follows    whether executors follow the numbers of workers
     columns    schema of the rows with the columns that nobody reads, too; an earlier query may read more than the plan
+    lift       policy that lets the driver lift batches of few rows
     """
 
     plan: Plan | SharedPlan
@@ -37,6 +39,7 @@ class JobSettings:
     limits: bool = False
     follows: bool = False
     columns: pa.Schema | None = None
+    lift: LiftPlacement = LiftPlacement()
 
     @property
     def rows(self) -> pa.Schema:

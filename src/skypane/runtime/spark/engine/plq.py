@@ -175,17 +175,27 @@ class LiftReports:
 
 
 def run(
-    rows: DataFrame, stage: LiftStage, transfer: ArrowTransfer, routing: Routing | None, tasks: int | None = None
+    rows: DataFrame,
+    stage: LiftStage,
+    transfer: ArrowTransfer,
+    routing: Routing | None,
+    tasks: int | None = None,
+    *,
+    in_driver: bool = False,
 ) -> LiftReports:
     """Lift a batch in one job with one Python stage, after an exchange if there is a routing.
 
-    tasks   maximum number of tasks without an exchange; a task may then read several of the source's partitions
+    tasks       maximum number of tasks without an exchange; a task may then read several of the source's partitions
+    in_driver   whether the driver lifts all rows, without a Python stage
     """
     if routing is not None:
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    return _level(transfer.run(rows, stage, lambda reports: _forget(stage.store, _level(reports))))
+    reports = transfer.run(
+        rows, stage, lambda reports: _forget(stage.store, _level(reports)), in_driver=in_driver
+    )
+    return _level(reports)
 
 
 def _level(reports: Iterable[str]) -> LiftReports:

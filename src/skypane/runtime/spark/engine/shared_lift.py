@@ -124,13 +124,18 @@ def run(
     transfer: ArrowTransfer,
     routing: Routing | None,
     tasks: int | None,
+    *,
+    in_driver: bool = False,
 ) -> SharedReports:
     """Lift a batch for all queries in one job with one Python stage, after an exchange by the panes of `gate` if any."""
     if routing is not None:
         rows = routed(rows, gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    return _reports(transfer.run(rows, stage, lambda reports: _forget(stage.store, _reports(reports))))
+    found = transfer.run(
+        rows, stage, lambda reports: _forget(stage.store, _reports(reports)), in_driver=in_driver
+    )
+    return _reports(found)
 
 
 def _reports(texts: Iterable[str]) -> SharedReports:

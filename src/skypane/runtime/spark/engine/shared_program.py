@@ -157,6 +157,7 @@ class SharedProgram:
                 self._transfer,
                 batch.steering.routing,
                 batch.steering.tasks,
+                in_driver=batch.steering.lift.value == "driver",
             )
 
     def _merged(

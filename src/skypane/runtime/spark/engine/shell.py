@@ -265,11 +265,12 @@ class Engine:
     ) -> BatchMetrics:
         timer, before = Timer(), self._committed
         requested = self._requested(before.control)
-        control, steering = self._control.decide(requested)
+        interval = self._interval(timer)
+        control, steering = self._control.decide(requested, interval)
         followed = None if drain else self._executors.before(steering)
         arrived = None if drain else self._arrived(batch_id - before.drains)
         since = None if drain else self._waiting_since(batch_id - before.drains)
-        batch = MicroBatch(batch_id, rows, steering, timer, self._interval(timer), arrived, since)
+        batch = MicroBatch(batch_id, rows, steering, timer, interval, arrived, since)
         outcome = self._run(batch, before.state, readmission, drain=drain)
         with timer("sink"):
             self._deliver(rows, outcome, batch_id)

@@ -155,6 +155,7 @@ class WindowedProgram:
             lift_seconds=timer.seconds.get("plq", 0.0),
             due=windows,
             where=placement.value.where,
+            lifted=batch.steering.lift.value,
         )
         first = answers.windows[len(again) : len(answers.windows) - len(early)]
         answered = replace(answers, windows=first, row_count=sum(rows for _, rows in first))
