@@ -221,6 +221,17 @@ def test_each_layer_imports_only_what_is_below_it():
 
 
 @pytest.mark.long
+def test_only_one_module_imports_py4j():
+    """PySpark's package pyspark-client comes without it."""
+    found = {
+        module.name
+        for module in modules(SOURCES)
+        for reference in imports(module, frozenset())
+        if _lies_in(reference.name, "py4j")
+    }
+    assert found == {"skypane.runtime.spark.machine.java_errors"}
+
+
 def test_no_modules_import_each_other_in_a_ring():
     checked = modules(SOURCES)
     known = frozenset(module.name for module in checked)

@@ -93,7 +93,9 @@ def feed(target: str, log: Path, rate: float) -> None:
             number += 1
             end = began + number * every
             times = (np.linspace(end - every, end, rows, endpoint=False) + every / rows).astype(np.float64)
-            send(pa.table({"ts": (times * 1e6).astype(np.int64), "price": rng.random(rows), "rating": rng.random(rows)}))
+            send(
+                pa.table({"ts": (times * 1e6).astype(np.int64), "price": rng.random(rows), "rating": rng.random(rows)})
+            )
             noted.write(np.column_stack([times, np.full(rows, time.time())]).tobytes())
 
 

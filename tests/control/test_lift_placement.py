@@ -88,7 +88,7 @@ def test_workers_lift_what_only_they_can():
 @pytest.mark.parametrize(
     "other", [batch(interval=None), batch(interval=0.0), batch(rows=0), batch(rows=ROWS + 1), batch(exchanged=True)]
 )
-def test_what_is_no_small_batch_read_as_it_is_shows_no_seconds(other: BatchMeasurements):
+def test_the_seconds_of_other_batches_are_not_kept(other: BatchMeasurements):
     assert after(other).lasted == {}
 
 

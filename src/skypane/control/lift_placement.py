@@ -1,6 +1,6 @@
 """Place the lifting of a batch's rows: in tasks of a Spark job, or in the driver, to which Spark sends a few rows as they are.
 
-The driver saves the hop of the rows to Python workers. Which of the two is faster depends on the machine, so each is
+The driver saves the transfer of the rows to Python workers. Which of the two is faster depends on the machine, so each is
 measured, by the seconds of the pane level in batches of few rows.
 """
 

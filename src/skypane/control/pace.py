@@ -148,7 +148,7 @@ class Pace(Policy[PaceState, PacedBatch, BatchEnd, float]):
         if not state.paused:
             return after
         if _came_no_nearer(after, state.paused):
-            return _anew(after, min(2 * state.needed, MOST))
+            return _judged_from_last(after, min(2 * state.needed, MOST))
         return replace(after, needed=FEWEST)
 
     def decide(self, state: PaceState, known: BatchEnd) -> tuple[PaceState, Decision[float]]:
@@ -197,7 +197,7 @@ def _came_no_nearer(state: PaceState, paused: float) -> bool:
     return last - before > max(paused, state.busy) / 2
 
 
-def _anew(state: PaceState, needed: int) -> PaceState:
+def _judged_from_last(state: PaceState, needed: int) -> PaceState:
     """Return the state in which the stream is judged from its last batch on."""
     began, rows, newest = state.began[-1:], state.rows[-1:], state.newest[-1:]
     return replace(state, began=began, rows=rows, newest=newest, seen=1, needed=needed)

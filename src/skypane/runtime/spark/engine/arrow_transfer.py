@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from skypane.runtime.memory_headroom import FEWER_ROWS, limited
 from skypane.runtime.spark.arrow_batches import BYTES, unmarked, ways
+from skypane.runtime.spark.engine.rows_in_driver import few_rows
 from skypane.types import MemoryLimitError
 
 log = logging.getLogger(__name__)
@@ -30,8 +29,6 @@ _REPORT = StructType([StructField("report", StringType())])
 _REFUSED: Final = "refused: "
 """Prefix of a report that contains the reason why a stage has failed; the other reports are JSON."""
 _UNREAD: Final = ""
-_TOO_MANY: Final = "spark.driver.maxResultSize"
-"""The setting that Spark names if it refuses to send a result to the driver."""
 _INCOMPLETE: Final = pa.RecordBatch.from_arrays([pa.nulls(1, pa.string())], ["report"])
 
 
@@ -57,8 +54,8 @@ class ArrowTransfer:
 
         Raises MemoryLimitError if a task did not have enough memory.
         """
-        if in_driver and (reports := _in_driver(rows, stage)) is not None:
-            return reports
+        if in_driver and (table := few_rows(rows)) is not None:
+            return _in_driver(table, stage)
         while True:
             answers = self._sent(rows, _Refusing(stage))
             reports = [report for report in answers if report is not None]
@@ -79,15 +76,8 @@ class ArrowTransfer:
         return [row.report for row in rows.mapInArrow(stage, _REPORT).collect()]
 
 
-def _in_driver(rows: DataFrame, stage: Stage) -> list[str] | None:
-    """Return the reports of a stage that runs here; None if Spark refuses to send so many rows to the driver."""
-    try:
-        table = rows.toArrow()
-    except (PySparkException, Py4JJavaError) as error:
-        if _TOO_MANY not in str(error):
-            raise
-        log.info("a batch has more rows than the driver takes (%s): workers read it again", _TOO_MANY)
-        return None
+def _in_driver(table: pa.Table, stage: Stage) -> list[str]:
+    """Return the reports of a stage that runs here."""
     with limited("the rows of a batch", FEWER_ROWS):
         return [report for reports in stage(table.to_batches()) for report in reports["report"].to_pylist()]
 

@@ -82,9 +82,7 @@ def _decisions(
     """Yield the decisions for the batch, with JSON values."""
     progress = step.decision
     yield Decision(progress.what, progress.value.time, progress.because, progress.figures)
-    yield from plain(
-        steering.costs, steering.splitting, steering.exchange, steering.lift, placement, steering.elastic
-    )
+    yield from plain(steering.costs, steering.splitting, steering.exchange, steering.lift, placement, steering.elastic)
 
 
 def plain(*decisions: Decision[Any] | None) -> Iterator[Decision[Any]]:

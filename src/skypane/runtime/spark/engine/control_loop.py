@@ -109,7 +109,9 @@ class ControlLoop:
         growth = max(
             query.growth if isinstance(query, GrowingQuery) else DEFAULT_GROWTH for query in settings.plan.queries
         )
-        return cls(settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth, settings.lift)
+        return cls(
+            settings.splitting, workers, settings.costs, settings.elastic, settings.limits, growth, settings.lift
+        )
 
     @property
     def policies(self) -> Mapping[str, Splitting]:
@@ -282,7 +284,9 @@ class ControlLoop:
         row_counts: Counter[int] = Counter()
         for work in partitions:
             row_counts[work.pane] += work.rows
-        shown = not measured.exchanged and measured.lifted == "spark"  # the driver does not show the source's partitions
+        shown = (
+            not measured.exchanged and measured.lifted == "spark"
+        )  # the driver does not show the source's partitions
         spread = None if not shown else _spread(measured, tuple(row_counts.values()), state.workers.plq)
         costs, decided = self.learning.decide(self.learning.observe(state.costs, measured))
         return replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -39,7 +39,7 @@ class JobSettings:
     limits: bool = False
     follows: bool = False
     columns: pa.Schema | None = None
-    lift: LiftPlacement = LiftPlacement()
+    lift: LiftPlacement = field(default_factory=LiftPlacement)
 
     @property
     def rows(self) -> pa.Schema:

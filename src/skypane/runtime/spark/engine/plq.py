@@ -192,9 +192,7 @@ def run(
         rows = routed(rows, stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    reports = transfer.run(
-        rows, stage, lambda reports: _forget(stage.store, _level(reports)), in_driver=in_driver
-    )
+    reports = transfer.run(rows, stage, lambda reports: _forget(stage.store, _level(reports)), in_driver=in_driver)
     return _level(reports)
 
 

@@ -132,9 +132,7 @@ def run(
         rows = routed(rows, gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
-    found = transfer.run(
-        rows, stage, lambda reports: _forget(stage.store, _reports(reports)), in_driver=in_driver
-    )
+    found = transfer.run(rows, stage, lambda reports: _forget(stage.store, _reports(reports)), in_driver=in_driver)
     return _reports(found)
 
 

@@ -62,9 +62,7 @@ def shared_metrics(
         workers=asdict(steering.workers),
         held_rows=sum(one.held_rows for one in each),
         amended=_amended(each),
-        decisions=tuple(
-            plain(steering.costs, steering.splitting, steering.exchange, steering.lift, steering.elastic)
-        ),
+        decisions=tuple(plain(steering.costs, steering.splitting, steering.exchange, steering.lift, steering.elastic)),
         queries={name: QueryMetrics.of(one) for name, one in queries.items()},
     )
 
