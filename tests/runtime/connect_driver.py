@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from tests.runtime.continuous_streams import job_of, plain
@@ -139,6 +143,23 @@ def failures(spark: SparkSession, folder: Path) -> dict[str, Any]:
     }
 
 
+def without_late_sink(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Hold a row far ahead of the others for a late sink, then start without one; collect the warnings of both starts."""
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("skypane").addHandler(handler)
+    at = SCHEMA.get_field_index("ts")
+    far = BATCHES[1].slice(0, 1)
+    far = far.set_column(at, SCHEMA.field(at), pc.add(far["ts"], pa.scalar(timedelta(days=365))))
+    write_batches(folder / "in", [BATCHES[0], far])
+    patient: dict[str, Any] = {"progress": sp.KSlack(patience=30)}
+    first, before = finish(job(spark, folder, **patient, late=str(folder / "late"))), len(said)
+    write_batches(folder / "in", BATCHES[2:3], first=2)
+    second = finish(job(spark, folder, **patient))
+    return {"batches": [first, second], "with": said[:before], "without": said[before:]}
+
+
 def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Keep the front of a continuous skyline, and answer aggregates beside it."""
     write_batches(folder / "in", BATCHES)
@@ -164,5 +185,6 @@ SCENARIOS: dict[str, Callable[[SparkSession, Path], dict[str, Any]]] = {
     "stopped": stopped,
     "killed": killed,
     "failures": failures,
+    "without_late_sink": without_late_sink,
     "continuous": continuous,
 }

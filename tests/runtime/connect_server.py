@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Thread
+from types import MappingProxyType
 from typing import IO, Final
 
 import pyspark
@@ -35,34 +36,46 @@ class ConnectServer:
 
 @contextmanager
 def connect_server(
-    folder: Path, *, python: str = sys.executable, spark: Path = SPARK, paths: Sequence[Path] = PATHS
+    folder: Path,
+    *,
+    python: str = sys.executable,
+    spark: Path = SPARK,
+    paths: Sequence[Path] = PATHS,
+    conf: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Run a server; yield its address. See running()."""
-    with running(folder, python=python, spark=spark, paths=paths) as server:
+    with running(folder, python=python, spark=spark, paths=paths, conf=conf) as server:
         yield server.address
 
 
 @contextmanager
 def running(
-    folder: Path, *, python: str = sys.executable, spark: Path = SPARK, paths: Sequence[Path] = PATHS
+    folder: Path,
+    *,
+    python: str = sys.executable,
+    spark: Path = SPARK,
+    paths: Sequence[Path] = PATHS,
+    conf: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[ConnectServer]:
     """Run a server with one core and 512 MB. Its log is in `folder`.
 
     python  the Python that its workers run
     spark   folder of the package pyspark from which it is started
     paths   folders from which its Python imports packages beside those that are installed
+    conf    further settings of Spark
     """
     folder.mkdir(parents=True, exist_ok=True)
     (port,) = free_ports(1)
-    conf = {
+    settings = {
         "spark.connect.grpc.binding.port": port,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": folder / "warehouse",
+        **conf,
     }
-    options = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]
+    options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = [str(spark / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
     command = [*submit, "--driver-memory", "512m", "--driver-java-options", FRUGAL, *options, "--class", _SERVER]
     with Popen(

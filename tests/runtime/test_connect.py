@@ -128,6 +128,14 @@ def test_an_error_beside_the_server_is_one_line_in_the_client(found: Found):
     assert answer["pickle"].startswith("ConfigError: the query cannot be sent to the Spark Connect server")
 
 
+def test_a_start_without_a_late_sink_names_the_rows_kept_for_it(found: Found):
+    answer = found("without_late_sink")
+    assert answer["batches"] == [[0, 1], [2]]
+    assert not answer["with"]
+    (said,) = answer["without"]
+    assert "this one has none: 1 row far ahead of the others is kept for it" in said
+
+
 def test_a_continuous_skyline_and_aggregates_answer_as_without_connect(found: Found, tmp_path: Path):
     answer = found("continuous")
     updates = [update for step in continuous_streams.expected(BATCHES) for update in step]
