@@ -77,19 +77,28 @@ class Answers:
         return {window: versions[-1] for window, versions in self.versions.items()}
 
 
-def entered(event: local.Event, outcome: local.StepOutcome) -> pa.Table:
-    """Return the rows of an event that were not rejected."""
-    if isinstance(event, local.Drain):
-        return SCHEMA.empty_table()
-    event = event.rows if isinstance(event, local.Readmission) else event
+def entered(taken: pa.Table, event: local.Event, outcome: local.StepOutcome) -> tuple[pa.Table, pa.Table]:
+    """Return the rows that have entered after an event, and those of them that came with it.
+
+    Rows of an event are rejected with it, or held; held rows may be abandoned with a later event.
+    """
+    came = event.rows if isinstance(event, local.Readmission) else event
+    came = SCHEMA.empty_table() if isinstance(came, local.Drain) else came
     gone = Counter(repr(row) for rows in outcome.rejection.rows for row in rows.drop_columns("reason").to_pylist())
+    came, taken = without(came, gone), without(taken, gone)
+    assert not +gone, "a row is rejected once"
+    return pa.concat_tables([taken, came]), came
+
+
+def without(rows: pa.Table, gone: Counter[str]) -> pa.Table:
+    """Return the rows that are not among those in `gone`, from which the others are taken."""
     kept = []
-    for at, row in enumerate(event.to_pylist()):
+    for at, row in enumerate(rows.to_pylist()):
         if gone[repr(row)]:
             gone[repr(row)] -= 1
         else:
             kept.append(at)
-    return event.take(pa.array(kept, pa.int64()))
+    return rows.take(pa.array(kept, pa.int64()))
 
 
 def without_lateness(plan: Plan, rows: pa.Table, passed: set[int]) -> dict[int, Counter[str]]:
@@ -117,8 +126,7 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
     taken, answers, answered = SCHEMA.empty_table(), Answers(), set[int]()
     ever_amended = set[int]()
     for event, outcome in zip(events, local.run(plan, events), strict=True):
-        came = entered(event, outcome)
-        taken = pa.concat_tables([taken, came])
+        taken, came = entered(taken, event, outcome)
         again = answers.take(outcome, columns)
         touched = set(windows_over(w, micros_of(came)))
         assert again & answered == touched & answered, "the windows of late rows are answered again, and only those"
@@ -127,7 +135,7 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
             answer.window for answer in outcome.answers[: outcome.amended.windows if outcome.amended else 0]
         }
         answered |= again
-        # Held rows are not answered yet, and may be abandoned.
+        # Windows of held rows are not answered yet.
         assert answers.last == without_lateness(plan, taken, answered)
         amended = outcome.amended
         assert amended is not None
@@ -167,7 +175,7 @@ def test_rows_that_are_repaired_and_readmitted_are_in_their_windows(
     whole = [*events, local.Readmission(rows, reason)]
     taken = SCHEMA.empty_table()
     for event, outcome in zip(whole, local.run(plan, whole), strict=True):
-        taken = pa.concat_tables([taken, entered(event, outcome)])
+        taken, _ = entered(taken, event, outcome)
         answered |= answers.take(outcome, columns)
         assert answers.last == without_lateness(plan, taken, answered)
         outcome.totals.check()
