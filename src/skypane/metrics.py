@@ -167,8 +167,8 @@ class BatchMetrics:
     #: busy seconds of each run of windows, in the driver (one run) or on the workers
     wlq_busy: tuple[float, ...] = ()
     #: decisions with reasons and figures: "progress", "costs" (by which the next ones were made), "exchange",
-    #: "splitting", "placement", "workers" if the elasticity policy decided before this batch, "executors" if they
-    #: follow the workers, and "pace" with the trigger "auto"; JSON values
+    #: "splitting", "lift", "placement", "workers" if the elasticity policy decided before this batch, "executors" if
+    #: they follow the workers, and "pace" with the trigger "auto"; JSON values
     decisions: tuple[Decision[Any], ...] = ()
     #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0

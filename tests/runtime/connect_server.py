@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from threading import Thread
 from types import MappingProxyType
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import pyspark
 from tests.runtime.cluster import FRUGAL, ROOT
@@ -35,16 +35,9 @@ class ConnectServer:
 
 
 @contextmanager
-def connect_server(
-    folder: Path,
-    *,
-    python: str = sys.executable,
-    spark: Path = SPARK,
-    paths: Sequence[Path] = PATHS,
-    conf: Mapping[str, str] = MappingProxyType({}),
-) -> Iterator[str]:
+def connect_server(folder: Path, **options: Any) -> Iterator[str]:
     """Run a server; yield its address. See running()."""
-    with running(folder, python=python, spark=spark, paths=paths, conf=conf) as server:
+    with running(folder, **options) as server:
         yield server.address
 
 

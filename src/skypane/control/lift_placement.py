@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median_low
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from skypane.control.measurements import BatchMeasurements
+from skypane.control.measurements import BatchMeasurements, LiftPlace
 from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState
 from skypane.wording import count, seconds
-
-LiftPlace: TypeAlias = Literal["driver", "spark"]
 
 BY_WORKERS: Final[Decision[LiftPlace]] = Decision("lift", "spark", "nothing is known of the rows")
 """The decision without a policy."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from skypane.control.forecast import RateAhead
 from skypane.control.placement import DueRows, DueWindows, Place
 from skypane.control.window_work import Work
+
+LiftPlace: TypeAlias = Literal["driver", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,4 @@ class BatchMeasurements:
     where: Place = "driver"
     ahead: RateAhead | None = None
     pieces: tuple[PieceWork, ...] = ()
-    lifted: Literal["driver", "spark"] = "spark"
+    lifted: LiftPlace = "spark"

@@ -12,7 +12,7 @@ from tests.differential.case import ID, TIME, Case, Continuous, Policy, Skyline,
 from tests.differential.definition.windows import times, usable
 from tests.differential.draw.cases import drawn, kind_of
 
-from skypane.control.lift_placement import LiftPlace
+from skypane.control.measurements import LiftPlace
 
 MOST_ROWS: Final = 1_500
 MOST_BATCHES: Final = 4

@@ -11,8 +11,8 @@ from skypane.control.cost_learning import CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.elasticity.elastic import Elastic, ElasticState
 from skypane.control.exchange import AS_READ, DEFAULT_GROWTH, Exchange, ExchangeState
-from skypane.control.lift_placement import BY_WORKERS, LiftPlace, LiftPlacement, LiftState, UpcomingRows
-from skypane.control.measurements import BatchMeasurements
+from skypane.control.lift_placement import BY_WORKERS, LiftPlacement, LiftState, UpcomingRows
+from skypane.control.measurements import BatchMeasurements, LiftPlace
 from skypane.control.parallelism import Workers
 from skypane.control.predictions import ExpectedBatch, SourceSpread, SplittingOption
 from skypane.control.splitting import CHOICE, STATIC, Routing, Splitting, SplittingSample, UpcomingBatch
@@ -82,6 +82,11 @@ class BatchDecisions:
     elastic: Decision[Workers] | None = None
     windows: LearnedWindows = field(default_factory=LearnedWindows)
     lift: Decision[LiftPlace] = BY_WORKERS
+
+    @property
+    def in_driver(self) -> bool:
+        """Whether the driver lifts the rows."""
+        return self.lift.value == "driver"
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class HandoverProgram:
                 self._transfer,
                 batch.steering.routing,
                 batch.steering.tasks,
-                in_driver=batch.steering.lift.value == "driver",
+                in_driver=batch.steering.in_driver,
             )
 
     @staticmethod

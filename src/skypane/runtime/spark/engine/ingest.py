@@ -64,12 +64,7 @@ class Ingest:
         with batch.timer("plq"):
             steering = batch.steering
             level = plq.run(
-                batch.rows,
-                stage,
-                self.transfer,
-                steering.routing,
-                steering.tasks,
-                in_driver=steering.lift.value == "driver",
+                batch.rows, stage, self.transfer, steering.routing, steering.tasks, in_driver=steering.in_driver
             )
         return level, self.advance(batch, state, level)
 

@@ -157,7 +157,7 @@ class SharedProgram:
                 self._transfer,
                 batch.steering.routing,
                 batch.steering.tasks,
-                in_driver=batch.steering.lift.value == "driver",
+                in_driver=batch.steering.in_driver,
             )
 
     def _merged(
