@@ -21,8 +21,9 @@ OTHERS = frozenset({
     "clusters.md", "scale.md", "tutorial-first-stream.md", "tutorial-budget.md",
     "index.md", "start.md", "tutorials.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
     "job-files.md", "commands.md",
+    "how-to-progress-policy.md",
 })  # fmt: skip
-"""Pages of figures, names and commands, tutorials, the site's own, and lists of promises and their tests themselves."""
+"""Pages of figures, names and commands, tutorials, how-to guides, the site's own, and lists of promises and their tests themselves."""
 
 HEAD = re.compile(r"## \[[^\]]+\]\(([^)]+)\)")
 ROW = re.compile(r"\| (?P<promise>.+) \| `(?P<file>[\w/]+\.py)::(?P<test>\w+)` \|")

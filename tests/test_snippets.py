@@ -1,6 +1,6 @@
 """Every snippet of README and docs, unchanged: python runs, is typed, and commands end well.
 
-The tutorials are only typed here: tests/test_tutorials.py runs them, with their commands and outputs.
+Tutorials and how-to guides are only typed here: tests/test_tutorials.py and tests/test_guides.py run them, with their commands and outputs.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.test_guides import GUIDES
 from tests.test_tutorials import TUTORIALS
 
 from skypane.jobs import parse
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - set(TUTORIALS)))
+WITH_OUTPUTS = (*TUTORIALS, *GUIDES)
+PAGES = (ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - set(WITH_OUTPUTS)))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CAB = "37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n"
 
@@ -58,10 +60,10 @@ def commands() -> list[str]:
 
 
 def test_every_block_of_code_is_of_a_language_that_is_tried_here():
-    kinds = {page: {kind for kind, _ in _BLOCK.findall(page.read_text())} for page in (*PAGES, *TUTORIALS)}
+    kinds = {page: {kind for kind, _ in _BLOCK.findall(page.read_text())} for page in (*PAGES, *WITH_OUTPUTS)}
     tried = {"python", "sh", "yaml"}
     assert set().union(*(kinds[page] for page in PAGES)) <= tried
-    assert set().union(*(kinds[page] for page in TUTORIALS)) <= tried | {"text"}
+    assert set().union(*(kinds[page] for page in WITH_OUTPUTS)) <= tried | {"text"}
 
 
 def test_every_job_file_is_a_valid_one():
@@ -108,7 +110,7 @@ def written(folder: Path, pages: Iterable[Path]) -> list[str]:
 
 def test_every_python_snippet_passes_mypy_strict(tmp_path: Path):
     """All in one run: most of it is mypy's own start."""
-    snippets = written(tmp_path, (*PAGES, *TUTORIALS))
+    snippets = written(tmp_path, (*PAGES, *WITH_OUTPUTS))
     cache = ROOT / ".mypy_cache"
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, *snippets],

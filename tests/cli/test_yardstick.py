@@ -37,3 +37,59 @@ def test_a_file_is_held_against_it_too(tmp_path: Path, capsys: pytest.CaptureFix
 def test_an_unknown_workload_is_reported_by_name(capsys: pytest.CaptureFixture[str]):
     assert main(["yardstick", "poison"]) == 1
     assert "poison" in capsys.readouterr().err
+
+
+def a_week(folder: Path) -> Path:
+    """Write a stream in the order of arrival: two sources, each in the order of its own clock, one of them 90 s behind."""
+    seconds = [(second - 90 * (second % 2), "ab"[second % 2]) for second in range(7_200)]
+    times = pa.array([second * 1_000_000 for second, _ in seconds], pa.timestamp("us"))
+    path = folder / "stream.parquet"
+    pq.write_table(pa.table({"at": times, "device": [source for _, source in seconds]}), path)
+    return path
+
+
+FURTHER = {"watermark, 30 s": "{policy: watermark, delay: 30 s}", "readiness, 5": "{policy: readiness, idle_after: 5}"}
+
+
+def test_further_policies_are_rows_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    given = [str(a_week(tmp_path)), "--time", "at", "--source", "device", "--batch", "10", "--window", "1 minute"]
+    policies = [word for text in FURTHER.values() for word in ("--policy", text)]
+    assert main(["yardstick", *given, *policies]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [next(line for line in lines if line.startswith(name)) for name in FURTHER]
+    watermark, readiness = (float(row.split(" %")[0].split()[-1]) for row in rows)
+    assert watermark == pytest.approx(expected_drop(delay=30, behind=90), abs=0.5), "half of the rows are 90 s behind"
+    assert readiness == 0, "each source is in order"
+
+
+def expected_drop(delay: int, behind: int, batch: int = 10, window: int = 60) -> float:
+    """Return the share of rows, in percent, whose window's end lies `delay` or more behind the newest time before their batch."""
+    rows = [second - behind * (second % 2) for second in range(7_200)]
+    late = 0
+    for start in range(batch, len(rows), batch):
+        limit = max(rows[:start]) - delay
+        late += sum(row // window * window + window <= limit for row in rows[start : start + batch])
+    return 100 * late / len(rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--policy", "{policy: watermark}"], "--policy: progress.delay: is missing"),
+        (["--policy", "{policy: watermarks, delay: 1 s}"], "cannot be 'watermarks'"),
+        (["--policy", "watermark"], "progress: must be a section"),
+        (["--policy", FURTHER["readiness, 5"]], "Readiness needs the source of each row"),
+        (["--source", "device", "--policy", "{policy: readiness, idle_after: 5 s}"], "give idle_after in batches"),
+        (["--source", "devices"], "device"),
+    ],
+)
+def test_a_policy_that_cannot_be_measured_is_refused(
+    given: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["yardstick", str(a_week(tmp_path)), "--time", "at", *given]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_workload_has_no_column_of_sources(capsys: pytest.CaptureFixture[str]):
+    assert main([*MADE, "--source", "device"]) == 1
+    assert "--source names a column of a file" in capsys.readouterr().err

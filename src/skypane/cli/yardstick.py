@@ -1,4 +1,4 @@
-"""`skypane yardstick`: compare AqKSlack with a drop budget to KSlack and to the best fixed delay in hindsight."""
+"""`skypane yardstick`: compare AqKSlack with a drop budget, and any other policy, to KSlack and the best fixed delay in hindsight."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from skypane.types import ConfigError
 
 if TYPE_CHECKING:
     from skypane.progress.policy_yardstick import PolicyScore
+    from skypane.progress.progress_policy import ProgressPolicy
     from skypane.types import IntArray
 
 
@@ -22,6 +23,18 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument("--time", metavar="COLUMN", help="column of the event time, for a file")
     parser.add_argument(
         "--arrival", metavar="COLUMN", help="column of the arrival time; by default rows arrive in file order"
+    )
+    parser.add_argument(
+        "--source", metavar="COLUMN", help="column of each row's source, for a file; all policies then know the sources"
+    )
+    parser.add_argument(
+        "--policy",
+        dest="policies",
+        action="append",
+        default=[],
+        metavar="SECTION",
+        help="a further policy, written as the section progress of a job file, such as "
+        "'{policy: watermark, delay: 1 hour}'; repeat for each",
     )
     parser.add_argument("--window", default="1 minute", metavar="LENGTH", help="length of a window (1 minute)")
     parser.add_argument(
@@ -43,7 +56,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 
 def run(arguments: Namespace) -> int:
-    """Print a table of the three policies, and a line with the reason for the last punctuation."""
+    """Print a table of the policies, and a line with the reason for the last punctuation."""
     from rich.console import Console  # noqa: PLC0415 - importing kernels takes a second, and --help should not wait
     from rich.table import Table  # noqa: PLC0415
 
@@ -52,11 +65,13 @@ def run(arguments: Namespace) -> int:
     from skypane.windows import Windows  # noqa: PLC0415
     from skypane.wording import count, percent, span  # noqa: PLC0415
 
-    event = _event(arguments)
+    others = _policies(arguments)
+    event, source = _columns(arguments)
     if not len(event):
         raise ConfigError(f"STREAM {arguments.stream} has no rows")
     windows = Windows.of(arguments.window, arguments.slide)
-    result = measure(event, windows, arguments.batch, AqKSlack(arguments.max_drop))
+    budget = AqKSlack(arguments.max_drop)
+    result = measure(event, windows, arguments.batch, budget, source=source, others=list(others.values()))
     table = Table(box=None, pad_edge=False)
     for head in ("", "dropped", "mean", "p99", "silence", "first answer", "worst excess"):
         table.add_column(head, justify="right" if head else "left")
@@ -69,6 +84,8 @@ def run(arguments: Namespace) -> int:
     add(f"AqKSlack({arguments.max_drop})", result.tested)
     add(f"best fixed delay, {span(result.delay)}", result.fixed)
     add("KSlack()", result.kslack)
+    for name, score in zip(others, result.others, strict=True):
+        add(name, score)
     console = Console(highlight=False)
     console.print(table)
     mean, p99 = result.ratios
@@ -80,15 +97,30 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _event(arguments: Namespace) -> IntArray:
-    """Return event times in the order of arrival (microseconds)."""
+def _policies(arguments: Namespace) -> dict[str, ProgressPolicy]:
+    """Return the further policies by short names: the values of their fields."""
+    if not arguments.policies:
+        return {}
+    from skypane.jobs.document import data_of  # noqa: PLC0415 - the model of job files takes a while to import
+    from skypane.jobs.reading import progress_policy  # noqa: PLC0415
+
+    policies = [progress_policy(text, "--policy") for text in arguments.policies]
+    names = [", ".join(map(str, data_of(text, "--policy").values())) for text in arguments.policies]
+    return dict(zip(names, policies, strict=True))
+
+
+def _columns(arguments: Namespace) -> tuple[IntArray, IntArray | None]:
+    """Return event times (microseconds) and numbers of sources, if they are known, in the order of arrival."""
     path = Path(arguments.stream)
     if path.exists():
         from skypane.describing.columns import ColumnRoles, load  # noqa: PLC0415
 
         if arguments.time is None:
             raise ConfigError("--time is missing; name the column of the event time with --time COLUMN")
-        return load(path, ColumnRoles(arguments.time, arguments.arrival)).event
+        stream = load(path, ColumnRoles(arguments.time, arguments.arrival, arguments.source))
+        return stream.event, stream.source
+    if arguments.source is not None:
+        raise ConfigError("--source names a column of a file; a workload has none here")
     from skypane.workloads import workload  # noqa: PLC0415
 
     pairs = [text.partition("=") for text in arguments.parameters]
@@ -96,4 +128,4 @@ def _event(arguments: Namespace) -> IntArray:
         arguments.stream, **{name: value for name, _, value in pairs}, rows=arguments.rows, seed=arguments.seed
     )
     times: IntArray = made.table()["time"].cast("int64").to_numpy()
-    return times
+    return times, None

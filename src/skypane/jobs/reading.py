@@ -13,8 +13,10 @@ from pydantic_core import ErrorDetails
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Section, sections
 from skypane.jobs.job_file import JobFile
+from skypane.jobs.policy_sections import AnyProgress
 from skypane.jobs.user_code import AllowedModules
 from skypane.naming import instead, shortened
+from skypane.progress import ProgressPolicy
 from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
@@ -41,8 +43,26 @@ def parse(text: str, name: str = "job", allowed: Collection[str] = ()) -> JobFil
     try:
         return JobFile.model_validate(data, context={"modules": AllowedModules(frozenset(allowed))})
     except ValidationError as error:
-        sentences = [sentence(details, data) for details in error.errors(include_url=False)]
-        raise ConfigError("\n".join(f"{name}: {line}" for line in sentences)) from error
+        raise _refusal(error, data, name) from error
+
+
+class _OfAPolicy(Section):
+    progress: AnyProgress
+
+
+def progress_policy(text: str, name: str) -> ProgressPolicy:
+    """Return the policy that `text` describes as the section `progress` of a job file does; errors begin with `name`."""
+    data = {"progress": data_of(text, name)}
+    try:
+        policy: ProgressPolicy = _OfAPolicy.model_validate(data).progress.build()
+    except ValidationError as error:
+        raise _refusal(error, data, name) from error
+    return policy
+
+
+def _refusal(error: ValidationError, data: Mapping[str, Any], name: str) -> ConfigError:
+    sentences = [sentence(details, data) for details in error.errors(include_url=False)]
+    return ConfigError("\n".join(f"{name}: {line}" for line in sentences))
 
 
 def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:

@@ -182,6 +182,8 @@ class Comparison:
     #: Whether the stream after the warm-up is at least as long as the warm-up; if not, the scores mean nothing.
     judged: bool
     because: str
+    #: Scores of further policies, on the same windows.
+    others: tuple[PolicyScore, ...] = ()
 
     @property
     def ratios(self) -> tuple[float, float]:
@@ -196,16 +198,19 @@ def measure(
     policy: ProgressPolicy,
     arrival: IntArray | None = None,
     source: IntArray | None = None,
+    others: Sequence[ProgressPolicy] = (),
 ) -> Comparison:
     """Return the comparison for a policy with a budget on `event`, times in the order of `arrival` (microseconds).
 
     source   the number of each row's source, if the sources are known; K-slack, with which the policy is compared, knows them too
+    others   further policies, with or without a budget, to be scored on the same stream
 
     Windows that end before the first arrival are not scored.
     """
     budget = policy.drop_budget
     if budget is None:
         raise ConfigError(f"policy must have a drop budget, got {type(policy).__name__}; use AqKSlack(max_drop=...)")
+    _check(others, sources_known=source is not None)
     cut = BatchedStream.of(event, windows, batch, arrival, source)
     tested, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
@@ -228,7 +233,20 @@ def measure(
         held=tested.held(ends),
         judged=judged,
         because=tested.because,
+        others=tuple(_score(PolicyRun.of(other, cut), ends, common, start, budget) for other in others),
     )
+
+
+def _check(others: Sequence[ProgressPolicy], *, sources_known: bool) -> None:
+    """Raise ConfigError if a policy needs what a recorded stream lacks."""
+    for policy in others:
+        name = type(policy).__name__
+        if policy.needs_source and not sources_known:
+            raise ConfigError(f"{name} needs the source of each row: name its column")
+        if policy.needs_arrival:
+            raise ConfigError(
+                f"{name} needs the time of each micro-batch, which a recording lacks: give idle_after in batches"
+            )
 
 
 def _sources(event: IntArray, source: IntArray, batch: int) -> list[dict[str, SourceCount]]:

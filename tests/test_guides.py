@@ -1,0 +1,31 @@
+"""The how-to guides of docs, from their own text: each block is run in order, and prints what the page shows below it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.page_steps import differences, steps
+
+DOCS = Path(__file__).parent.parent / "docs"
+GUIDES = sorted(DOCS.glob("how-to-*.md"))
+WITHOUT_SPARK = ("how-to-progress-policy",)
+
+
+def guide(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WITHOUT_SPARK)
+def test_each_block_of_a_guide_without_spark_prints_what_the_page_shows(name: str, tmp_path: Path):
+    assert not differences(guide(name), tmp_path)
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_has_one_program(page: Path):
+    assert [step.kind for step in steps(page.read_text(encoding="utf-8"))].count("python") == 1
+
+
+def test_each_guide_is_run():
+    assert {page.stem for page in GUIDES} == {*WITHOUT_SPARK}
