@@ -10,6 +10,7 @@ from tests.page_steps import differences, steps
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy",)
+ON_SPARK = ("how-to-spark-windows",)
 
 
 def guide(name: str) -> str:
@@ -22,10 +23,17 @@ def test_each_block_of_a_guide_without_spark_prints_what_the_page_shows(name: st
     assert not differences(guide(name), tmp_path)
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_each_block_of_a_guide_on_spark_prints_what_the_page_shows(name: str, tmp_path: Path):
+    assert not differences(guide(name), tmp_path)
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_has_one_program(page: Path):
     assert [step.kind for step in steps(page.read_text(encoding="utf-8"))].count("python") == 1
 
 
 def test_each_guide_is_run():
-    assert {page.stem for page in GUIDES} == {*WITHOUT_SPARK}
+    assert {page.stem for page in GUIDES} == {*WITHOUT_SPARK, *ON_SPARK}
