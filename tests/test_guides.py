@@ -10,7 +10,7 @@ from tests.page_steps import differences, steps
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy",)
-ON_SPARK = ("how-to-spark-windows",)
+ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows")
 
 
 def guide(name: str) -> str:
