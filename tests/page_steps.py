@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"# (\S+)\n")
+_MODULE = re.compile(r"# (\w+\.py)\n")
 _WIDTH = "100"
 """Columns of the terminal for which the outputs of commands are shown."""
 
@@ -46,7 +47,10 @@ class Step(NamedTuple):
 
 
 def steps(page: str) -> list[Step]:
-    """Return what a page lets its reader type, except for what installs; each `text` block is the output of the block before it."""
+    """Return what a page lets its reader type, except for what installs; each `text` block is the output of the block before it.
+
+    A program that begins with the name of its file, as a comment, is saved, not typed.
+    """
     found: list[Step] = []
     for block in _BLOCK.finditer(page):
         kind, body = block.groups()
@@ -55,17 +59,24 @@ def steps(page: str) -> list[Step]:
             assert found, f"line {line}: an output before the first block that is run"
             assert not found[-1].shown, f"line {line}: a second output of one block"
             found[-1] = found[-1]._replace(shown=body)
-        elif kind in {"python", "sh"} and "pip install" not in body:
+        elif kind in {"python", "sh"} and "pip install" not in body and not _MODULE.match(body):
             found.append(Step(kind, line, body, ""))
     return found
 
 
 def files(page: str) -> dict[str, str]:
-    """Return the files that a page lets its reader save: yaml blocks, which begin with the name of the file as a comment."""
-    bodies = [body for kind, body in _BLOCK.findall(page) if kind == "yaml"]
+    """Return the files that a page lets its reader save: yaml blocks, and programs that do, begin with the name of the file as a comment."""
+    bodies = [
+        body for kind, body in _BLOCK.findall(page) if kind == "yaml" or (kind == "python" and _MODULE.match(body))
+    ]
     names = [_FILE.match(body) for body in bodies]
     assert all(names), "a yaml block does not begin with the name of its file"
     return {name[1]: body for name, body in zip(names, bodies, strict=True) if name}
+
+
+def programs(page: str) -> list[str]:
+    """Return the programs of a page, saved or typed."""
+    return [body for kind, body in _BLOCK.findall(page) if kind == "python"]
 
 
 def differences(page: str, folder: Path, variables: Mapping[str, str] | None = None) -> list[str]:

@@ -21,6 +21,11 @@ print(1.25, "s")
 name: a
 ```
 
+```python
+# kept.py
+print("not typed")
+```
+
 ```sh
 true
 ```
@@ -30,9 +35,9 @@ true
 def test_the_steps_of_a_page_are_its_blocks_with_their_outputs():
     assert steps(PAGE) == [
         Step("python", 7, 'print(1.25, "s")\n', "... s\n"),
-        Step("sh", 20, "true\n", ""),
+        Step("sh", 25, "true\n", ""),
     ]
-    assert files(PAGE) == {"a.yaml": "# a.yaml\nname: a\n"}
+    assert files(PAGE) == {"a.yaml": "# a.yaml\nname: a\n", "kept.py": '# kept.py\nprint("not typed")\n'}
 
 
 @pytest.mark.parametrize(
