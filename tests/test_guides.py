@@ -10,7 +10,7 @@ from tests.page_steps import differences, programs
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job")
-ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows")
+ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows", "how-to-wrong-clocks")
 
 
 def guide(name: str) -> str:
