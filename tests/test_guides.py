@@ -11,6 +11,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job")
 ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows", "how-to-wrong-clocks")
+WITH_SERVERS = ("how-to-receive",)
+"""Those whose tests are in files of their own: tests/test_guide_to_*.py."""
 
 
 def guide(name: str) -> str:
@@ -36,4 +38,4 @@ def test_a_guide_has_one_program(page: Path):
 
 
 def test_each_guide_is_run():
-    assert {page.stem for page in GUIDES} == {*WITHOUT_SPARK, *ON_SPARK}
+    assert {page.stem for page in GUIDES} == {*WITHOUT_SPARK, *ON_SPARK, *WITH_SERVERS}

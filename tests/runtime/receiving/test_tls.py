@@ -77,7 +77,9 @@ def test_clients_with_a_certificate_of_the_authority_are_let_in_and_no_others(tm
             until(lambda: lines(tmp_path / "received" / "in") == ["1", "2"], "lines are missing")
 
 
-class _Encrypted(Server):
+class Encrypted(Server):
+    """Closes after its threads, and reports no peer that does not trust it."""
+
     daemon_threads = False  # so that closing waits for them: each has a socket to close
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -111,7 +113,7 @@ def test_lines_of_a_server_that_the_authority_has_signed_are_received(tmp_path, 
 def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(tmp_path, certified):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certified["certificate"], certified["key"])
-    with _Encrypted() as server:
+    with Encrypted() as server:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         server.respond_with(b"[1, 2]")
