@@ -11,7 +11,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job")
 ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows", "how-to-wrong-clocks")
-WITH_SERVERS = ("how-to-receive",)
+WITH_SERVERS = ("how-to-receive", "how-to-kafka")
 """Those whose tests are in files of their own: tests/test_guide_to_*.py."""
 
 
