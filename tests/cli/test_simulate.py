@@ -69,3 +69,18 @@ def test_results_are_those_of_the_points_that_are_requested(capsys: pytest.Captu
 def test_what_cannot_be_simulated_is_refused(options, message, capsys: pytest.CaptureFixture[str]):
     assert main(["simulate", "--seconds", "1", *options, *STREAM]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_the_seconds_of_a_row_may_be_those_of_a_run(capsys: pytest.CaptureFixture[str]):
+    """20,000 tuples/s that take 75 us each: one and a half workers."""
+    options = ["--workers", "1..2", "--splitting", "TB_RR", "--seconds", "12", "--row-seconds", "75e-6"]
+    assert main(["simulate", *options, *STREAM]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:4]]
+    assert [float(line[1]) for line in lines] == pytest.approx([1.5, 0.75], rel=0.1)
+    assert [line[-1] for line in lines] == ["no", "yes"]
+
+
+@pytest.mark.parametrize("options", [["--row-seconds", "0"], ["--row-seconds", "1e-6", "--costs", "papers"]])
+def test_seconds_of_a_row_that_mean_nothing_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]):
+    assert main(["simulate", *options, *STREAM]) == 1
+    assert "--row-seconds must be above 0, with --costs kernels" in capsys.readouterr().err

@@ -38,6 +38,12 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "--costs", choices=("kernels", "papers"), default="kernels", help="cost model of a tuple (kernels)"
     )
     parser.add_argument(
+        "--row-seconds",
+        type=float,
+        metavar="S",
+        help="seconds that a row takes a worker, such as 4e-6: of a run sum(metrics.busy) / metrics.rows, instead of the 1e-6 of --costs kernels",
+    )
+    parser.add_argument(
         "--results",
         choices=("fitted", "exact"),
         default="fitted",
@@ -108,6 +114,10 @@ def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
     from skypane.runtime.sim.cost_models import BLOCK_NESTED_LOOPS, KERNELS, fitted_size  # noqa: PLC0415
 
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
+    if arguments.row_seconds is not None:
+        if arguments.costs != "kernels" or arguments.row_seconds <= 0:
+            raise ConfigError(f"--row-seconds must be above 0, with --costs kernels, got {arguments.row_seconds}")
+        cost = replace(cost, tuple_base=arguments.row_seconds)
     if arguments.results == "exact" or not {"d", "points"} & set(parameters):
         return cost
     return replace(cost, size=fitted_size(parameters.get("points", "independent"), int(parameters.get("d", "8"))))
