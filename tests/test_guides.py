@@ -10,7 +10,13 @@ from tests.page_steps import differences, programs
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job", "how-to-size-a-cluster")
-ON_SPARK = ("how-to-spark-windows", "how-to-rejected-rows", "how-to-wrong-clocks", "how-to-checkpoint")
+ON_SPARK = (
+    "how-to-spark-windows",
+    "how-to-rejected-rows",
+    "how-to-wrong-clocks",
+    "how-to-checkpoint",
+    "how-to-slow-stream",
+)
 WITH_SERVERS = ("how-to-receive", "how-to-kafka")
 """Those whose tests are in files of their own: tests/test_guide_to_*.py."""
 
