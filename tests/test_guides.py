@@ -16,6 +16,7 @@ ON_SPARK = (
     "how-to-wrong-clocks",
     "how-to-checkpoint",
     "how-to-slow-stream",
+    "how-to-elastic",
 )
 WITH_SERVERS = ("how-to-receive", "how-to-kafka")
 """Those whose tests are in files of their own: tests/test_guide_to_*.py."""
