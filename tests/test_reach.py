@@ -41,7 +41,6 @@ CALLED_BY_OTHERS = {
     "removed": "paper 5, tuple by tuple, with which the simulator is compared",
     "reportLatestOffset": "PySpark calls it",
     "route": "paper 3, figure 15: the nodes of keys; of a splitting policy: its first routing",
-    "rows_per_second": "users read it from BatchMetrics",
     "run_continuous": "the definition of a continuous skyline",
     "tuple_grain": "the papers' K-slack, with which ours is compared",
     "PaneDirectory": "paper 5, Algorithms 3 and 4 in messages, with which the simulator is compared",
