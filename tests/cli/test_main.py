@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -68,6 +69,47 @@ def test_a_bug_keeps_its_trace(monkeypatch: pytest.MonkeyPatch):
 def test_an_interrupt_exits_as_shells_expect(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "COMMANDS", (Raises(KeyboardInterrupt()),))
     assert main(["raises"]) == 130
+
+
+PRINTS = """
+import sys
+from skypane.cli import main as module
+class Prints:
+    def add_parser(self, commands):
+        return commands.add_parser("prints")
+    def run(self, arguments):
+        for number in range({lines}):
+            print(number, file={stream})
+        return 0
+module.COMMANDS = (Prints(),)
+raise SystemExit(module.main({argv}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "stream", "argv"),
+    [
+        (100_000, "sys.stdout", ["prints"]),
+        (1, "sys.stdout", ["prints"]),  # it fits the buffer, which is written at the end
+        (1, "sys.stderr", ["prints"]),
+        (0, "sys.stdout", ["--help"]),
+    ],
+)
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace(lines: int, stream: str, argv: list[str]):
+    end_read, end_written = os.pipe()
+    os.close(end_read)
+    program = PRINTS.format(lines=lines, stream=stream, argv=argv)
+    output, errors = (end_written if stream == name else subprocess.PIPE for name in ("sys.stdout", "sys.stderr"))
+    done = subprocess.run([sys.executable, "-c", program], stdout=output, stderr=errors, check=False)
+    os.close(end_written)
+    assert (done.stdout or b"", done.stderr or b"") == (b"", b"")
+    assert done.returncode == 141 or argv == ["--help"]  # argparse ignores errors of an output without a buffer
+
+
+def test_another_pipe_that_breaks_is_a_bug(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "COMMANDS", (Raises(BrokenPipeError()),))
+    with pytest.raises(BrokenPipeError):
+        main(["raises"])
 
 
 @pytest.mark.long

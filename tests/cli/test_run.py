@@ -8,8 +8,10 @@ import tempfile
 import pyarrow.parquet as pq
 import pytest
 
+import skypane as sp
 from skypane.cli.main import main
-from skypane.jobs import examples
+from skypane.jobs import building, examples, parse
+from skypane.reporting.foreground import follow
 
 JOB = """
 name: offers
@@ -220,3 +222,23 @@ def test_a_dry_run_shows_what_a_changed_job_keeps_and_writes_nothing(tmp_path, c
     assert "its first window is 2025-01-06 00:00 to 2025-01-08 00:00" in output
     assert "the last of which is 2025-01-05 00:00 to 2025-01-06 00:00" in output
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == {**there, job: job.stat().st_mtime_ns}
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_of_its_query(tmp_path, spark):
+    """As with `skypane run JOB | head`: the batch is committed, and the next start continues after it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}')
+    job = parse(DAILY.format(folder=tmp_path).replace("trigger: available now\n", ""))
+    ready = building.build(job, spark)
+    assert isinstance(ready, sp.Job)
+
+    def closed(_metrics: sp.BatchMetrics) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        follow(ready, on_batch=closed)
+    assert spark.streams.active == []
+    handle = ready.start(trigger="available now")
+    handle.await_termination()
+    assert [metrics.rows for metrics in handle.recent_metrics() if metrics.rows] == [1]

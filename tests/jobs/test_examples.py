@@ -35,9 +35,29 @@ def test_a_folder_of_that_name_is_the_output_and_the_same_command_continues(tmp_
 
 def test_an_unknown_one_is_named():
     with pytest.raises(
-        ConfigError, match="JOB 'x' is not an example; the examples are cab-areas, flights-board, flights-top-"
+        ConfigError, match="JOB 'x' is not an example; use one of cab-areas, flights-board, flights-top-"
     ):
         examples.text("x")
+
+
+def test_a_name_that_is_nearly_one_is_answered_with_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "offers.yml").touch()
+    (tmp_path / "meter-loads.yaml").touch()
+    for given, near in (
+        ("cab-area", "cab-areas"),
+        ("Rate-Skylin", "rate-skyline"),
+        ("jobs/ofers.yml", "jobs/offers.yml"),
+        ("meter-load.yaml", "meter-loads.yaml"),
+    ):
+        with pytest.raises(ConfigError, match=f"there is no job file {given}, did you mean '{near}'"):
+            examples.find(given)
+    with pytest.raises(ConfigError, match="JOB 'cab-area' is not an example; did you mean 'cab-areas'"):
+        examples.text("cab-area")
+    for far in ("x", "none/x", "x\0"):
+        with pytest.raises(ConfigError, match="cannot read the job file"):
+            examples.find(far)
 
 
 def test_jobs_in_words():

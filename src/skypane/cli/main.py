@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 from skypane.cli import (
     calibrate,
@@ -69,8 +71,37 @@ _ELSEWHERE = {"reproduce": ("measure a figure of a paper again, and check the pa
 """Commands of packages that may not be installed: the help text and the package of each."""
 
 
+_PIPE_CLOSED: Final = 141
+"""The exit code of a shell for a program that a closed pipe has ended."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return 0 on success, 1 on failure, 130 on an interrupt. argparse exits with 2 on wrong usage."""
+    """Run one command; return 0 on success, 1 on failure, 130 on an interrupt. argparse exits with 2 on wrong usage.
+
+    The code is 141 if the reader of the output, such as `head`, reads no more.
+    """
+    try:
+        try:
+            return _main(argv)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
+        if not closed:  # it is another pipe that has broken
+            raise
+        for stream in closed:  # what is left in their buffers has to go somewhere when Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return _PIPE_CLOSED
+
+
+def _is_unread(stream: TextIO) -> bool:
+    """Return whether a stream is a pipe that nobody reads."""
+    polled = select.poll()
+    polled.register(stream, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in polled.poll(0))
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -25,13 +25,23 @@ def follow(
     """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
     `begin` is that of Job.start(). With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
-    Raise SkypaneError with the cause if the query fails.
+    Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
-    handle = job.start(on_batch=on_batch, trigger=trigger, begin=begin)
+    unread: list[BrokenPipeError] = []
+
+    def listen(metrics: BatchMetrics) -> None:
+        try:
+            on_batch(metrics)
+        except BrokenPipeError as error:  # in a batch, which an error of the listener must not fail
+            unread.append(error)
+
+    handle = job.start(on_batch=listen, trigger=trigger, begin=begin)
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     with handle.interruptible():
         try:
             while not ended(handle) and time.monotonic() < until:
+                if unread:
+                    raise unread[0]
                 if handle.await_termination(POLL):
                     break
         finally:

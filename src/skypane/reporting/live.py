@@ -157,4 +157,5 @@ def display(view: QueryView, console: Console, columns: Sequence[str] | None = N
     """Return a TerminalDisplay if `console` is a terminal, else a PlainDisplay."""
     if console.is_terminal:
         return TerminalDisplay(view, console, columns)
-    return PlainDisplay(view, lambda text: console.print(text, soft_wrap=True, markup=False, highlight=False))
+    # Not by rich, which ends the process if nobody reads the lines: the query has to be stopped first.
+    return PlainDisplay(view, lambda text: print(text, file=console.file, flush=True))
