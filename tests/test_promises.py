@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
-    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md",
+    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({
@@ -20,7 +20,7 @@ OTHERS = frozenset({
     "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
     "clusters.md", "scale.md", "tutorial-first-stream.md", "tutorial-budget.md",
     "index.md", "start.md", "tutorials.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
-    "job-files.md", "commands.md",
+    "commands.md",
     "how-to-progress-policy.md", "how-to-spark-windows.md", "how-to-rejected-rows.md", "how-to-test-a-job.md", "how-to-wrong-clocks.md",
     "how-to-receive.md", "how-to-kafka.md", "how-to-size-a-cluster.md", "how-to-checkpoint.md", "how-to-slow-stream.md", "how-to-elastic.md",
 })  # fmt: skip

@@ -69,7 +69,7 @@ output: {{format: csv, path: {folder}/out}}
 """
 
 
-@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["run", "--allow", "other"], ["inputs"]])
+@pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["run", "--allow", "other"], ["inputs"], ["top"]])
 def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, job, capsys, monkeypatch):
     mark = job.parent / "touched"
     (job.parent / "evil.py").write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\ntouch = 1\n")

@@ -22,6 +22,7 @@ from skypane.cli import (
     receive,
     run,
     simulate,
+    top,
     warm,
     yardstick,
 )
@@ -45,6 +46,7 @@ class Command(Protocol):
 COMMANDS: tuple[Command, ...] = (
     demo,
     run,
+    top,
     readmit,
     receive,
     inputs,

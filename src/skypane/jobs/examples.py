@@ -30,7 +30,7 @@ def text(name: str) -> str:
 def find(job: str, allowed: Collection[str] = ()) -> JobFile:
     """Return the job of the file `job`, or of the example of that name; `allowed` is as in read().
 
-    Raise ConfigError, with the nearest name of a file beside it or of an example, if there is neither.
+    Raise ConfigError, with the nearest name of a file beside it or of an example, if JOB is not a name of either.
     """
     path = Path(job)
     if job in names() and not path.is_file():  # a folder of that name holds the output of an example

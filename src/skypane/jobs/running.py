@@ -51,9 +51,9 @@ def run_stream(
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         log.append(metrics)
-        display.batch(metrics, lambda: _newest(job, metrics))
+        display.batch(metrics, lambda: newest_answer(job, metrics))
 
-    with display:
+    with log.running(), display:
         return follow(
             ready,
             on_batch=on_batch,
@@ -149,12 +149,17 @@ def run_log(job: JobFile) -> RunLog:
     """
     if job.checkpoint is None:
         return RunLog(Path(tempfile.mkdtemp(prefix="skypane-metrics-")))
-    place = Location.of(job.checkpoint, "checkpoint")
-    is_beside = place.is_local and job.spark.remote is None
+    return log_of(job.checkpoint, on_server=job.spark.remote is not None)
+
+
+def log_of(checkpoint: str, *, on_server: bool = False) -> RunLog:
+    """Return the log of the job with this checkpoint, which only a server reaches if `on_server`."""
+    place = Location.of(checkpoint, "checkpoint")
+    is_beside = place.is_local and not on_server
     return RunLog(Path(f"{place}-metrics" if is_beside else f"{Path(place.path).name or place.authority}-metrics"))
 
 
-def _newest(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
+def newest_answer(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
     """Return the rows of the newest answer of the only query, or None if they are not on this machine."""
     if job.queries:
         return None

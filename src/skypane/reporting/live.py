@@ -28,7 +28,13 @@ FRONT_ROWS = 5
 FRONT_EVERY = 1.0
 
 
-def panel(view: QueryView, elapsed: float, columns: Sequence[str] | None = None) -> RenderableType:
+#: what Ctrl-C does, below the panel
+STOPS = "Ctrl-C stops"
+
+
+def panel(
+    view: QueryView, elapsed: float, columns: Sequence[str] | None = None, interrupt: str = STOPS
+) -> RenderableType:
     """Return the panel for a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", justify="right")
@@ -44,7 +50,7 @@ def panel(view: QueryView, elapsed: float, columns: Sequence[str] | None = None)
         body = [bar, Text(), *body]
     if view.front is not None and view.front.num_rows:
         body += [Text(), front_table(view.front, columns)]
-    return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, Ctrl-C stops", title_align="left")
+    return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, {interrupt}", title_align="left")
 
 
 def _alarm(name: str, view: QueryView) -> str:
@@ -94,15 +100,18 @@ class Display(Protocol):
 class TerminalDisplay:
     """A panel that is redrawn four times a second, so that the clock advances between batches."""
 
-    def __init__(self, view: QueryView, console: Console, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, view: QueryView, console: Console, columns: Sequence[str] | None = None, interrupt: str = STOPS
+    ) -> None:
         self._view = view
         self._columns = columns
+        self._interrupt = interrupt
         self._since = time.monotonic()
         self._read = -FRONT_EVERY
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4)
 
     def _render(self) -> RenderableType:
-        return panel(self._view, time.monotonic() - self._since, self._columns)
+        return panel(self._view, time.monotonic() - self._since, self._columns, self._interrupt)
 
     def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
         now = time.monotonic() - self._since
@@ -153,9 +162,9 @@ class PlainDisplay:
             self._print()
 
 
-def display(view: QueryView, console: Console, columns: Sequence[str] | None = None) -> Display:
+def display(view: QueryView, console: Console, columns: Sequence[str] | None = None, interrupt: str = STOPS) -> Display:
     """Return a TerminalDisplay if `console` is a terminal, else a PlainDisplay."""
     if console.is_terminal:
-        return TerminalDisplay(view, console, columns)
+        return TerminalDisplay(view, console, columns, interrupt)
     # Not by rich, which ends the process if nobody reads the lines: the query has to be stopped first.
     return PlainDisplay(view, lambda text: print(text, file=console.file, flush=True))

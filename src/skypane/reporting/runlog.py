@@ -8,10 +8,12 @@ skipped.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -48,6 +50,33 @@ class RunLog:
     @property
     def _run(self) -> Path:
         return self.directory / "run.json"
+
+    @property
+    def _mark(self) -> Path:
+        return self.directory / "running"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Mark the run as running until the context or the process ends, however it ends: the mark is a lock of the kernel.
+
+        Where the file system has no locks, there is no mark.
+        """
+        with ExitStack() as held:
+            with suppress(OSError):
+                fcntl.flock(held.enter_context(self._mark.open("ab")), fcntl.LOCK_SH)
+            yield
+
+    @property
+    def is_running(self) -> bool | None:
+        """Whether a process of this machine runs it; None if that is not known, because no run has left a mark here."""
+        try:
+            with self._mark.open("rb") as mark:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return None
+        return False
 
     def begin(self, description: Mapping[str, Any], check: Check | None = None) -> bool:
         """Record the description of the run; return True if an earlier run is resumed.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,14 +18,10 @@ from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.programs import program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import beginning, changes_of
+from skypane.runtime.spark.engine.undisturbed import undisturbed
 from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.snapshots import to_json
-from skypane.types import CheckpointError, SkypaneError
-
-T = TypeVar("T")
-
-_TRIES: Final = 3
-"""Attempts to read; a batch that is committed meanwhile removes files that the one before it needed."""
+from skypane.types import SkypaneError
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class CommittedReader:
 
     def metrics_after(self, batch_id: int) -> list[dict[str, Any]]:
         """Return the metrics of the batches after `batch_id` whose manifests are kept, oldest first."""
-        return _undisturbed(lambda: self._ledger.after(batch_id))
+        return undisturbed(lambda: self._ledger.after(batch_id))
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""
@@ -86,7 +81,7 @@ class CommittedReader:
 
     def front(self) -> bytes:
         """Return the front of a continuous skyline as a stream of Arrow."""
-        table = _undisturbed(self._front)
+        table = undisturbed(self._front)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -131,13 +126,3 @@ def change_in_words(words: dict[str, Any]) -> QueryChange:
     kept, begins, refused = (tuple(words[name]) for name in ("kept", "begins", "refused"))
     queries = {name: change_in_words(one) for name, one in words["queries"].items()}
     return QueryChange(kept, begins, refused, recorded=words["recorded"], queries=queries)
-
-
-def _undisturbed(read: Callable[[], T]) -> T:
-    """Return what `read` returns in the first of _TRIES attempts that finds all files."""
-    for _ in range(_TRIES - 1):
-        try:
-            return read()
-        except (CheckpointError, FileNotFoundError):
-            continue
-    return read()
