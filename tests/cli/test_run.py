@@ -242,3 +242,18 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
     handle = ready.start(trigger="available now")
     handle.await_termination()
     assert [metrics.rows for metrics in handle.recent_metrics() if metrics.rows] == [1]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_run_without_a_batch_and_one_that_fails_have_a_report(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    job, page = tmp_path / "job.yaml", tmp_path / "page.html"
+    job.write_text(DAILY.format(folder=tmp_path))
+    assert main(["run", str(job), "--report", str(page)]) == 0
+    assert "no micro-batch was finished" in capsys.readouterr().out
+    assert "no micro-batch was finished" in page.read_text()
+    (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}')
+    job.write_text(DAILY.format(folder=tmp_path).replace('"price MIN"', '"price MAX"'))
+    page.unlink()
+    assert main(["run", str(job), "--report", str(page)]) == 1  # the checkpoint is of another query
+    assert "The run has ended with an error: the checkpoint" in page.read_text()

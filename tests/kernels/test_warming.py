@@ -9,6 +9,7 @@ import numba
 import pytest
 
 from skypane import kernels
+from skypane.kernels.warming import COMPILATIONS
 
 warm_module = importlib.import_module("skypane.kernels.warming")
 
@@ -72,7 +73,7 @@ def test_nothing_compiles_after_warm():
 def test_a_first_process_compiles_and_logs_it_once_and_a_second_one_loads_from_disk(tmp_path):
     cold, warm = run(str(tmp_path)), run(str(tmp_path))
     said, compiled = cold[0].split()
-    assert (said, int(compiled) > 20) == ("1", True)
+    assert (said, int(compiled)) == ("1", COMPILATIONS)  # the total of the bar that a display shows
     assert warm[0] == "0 0"
 
 

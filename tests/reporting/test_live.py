@@ -3,11 +3,15 @@
 import io
 
 import pyarrow as pa
+import pytest
+from numba.core import event
 from rich.console import Console
 from tests.reporting.made import batch, hourly
 
+from skypane.kernels.merging import advance
+from skypane.kernels.warming import COMPILATIONS
 from skypane.metrics import InputMetrics
-from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel
+from skypane.reporting.live import LINE_EVERY, PlainDisplay, TerminalDisplay, display, panel, starting
 from skypane.reporting.query_view import QueryView
 
 FRONT = pa.table(
@@ -102,6 +106,27 @@ def test_terminals_are_redrawn_and_pipes_are_not():
             shown.batch(metrics, front)
     assert calls == [1]  # fronts are read at most once a second
     assert "latest front" in screen.getvalue()
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_a_first_start_shows_the_kernels_that_it_compiles_until_its_first_batch(batches: int):
+    screen = io.StringIO()
+    with TerminalDisplay(QueryView("x"), Console(file=screen, force_terminal=True, width=100)) as terminal:
+        for _ in range(3):  # what Numba does when it compiles
+            event.start_event("numba:compile", data={"dispatcher": advance})
+        for metrics in hourly(batches):
+            terminal.batch(metrics)
+    last = screen.getvalue().rpartition("state" if batches == 0 else "rate")[2]  # as it is when it ends
+    assert (f"3 of at most {COMPILATIONS} compiled" in last) is (batches == 0)
+
+
+def test_the_steps_of_a_start_are_shown_on_a_terminal_only():
+    for terminal in (True, False):
+        screen = io.StringIO()
+        with starting(Console(file=screen, force_terminal=terminal, width=60)) as step:
+            step("starting Spark")
+            step("checking the job")
+        assert ("checking the job" in screen.getvalue()) is terminal
 
 
 def test_over_budget_is_red():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tests.reporting.made import HOUR, batch, hourly
 
@@ -16,7 +17,6 @@ from skypane.reporting import plots
 from skypane.reporting.report import lines, render
 from skypane.reporting.snapshot import Criterion, Example, Snapshot, answers, example, front_sizes, latest_front
 from skypane.reporting.summary import running_seconds, summarise
-from skypane.types import ConfigError
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -126,9 +126,14 @@ def test_a_bare_run_has_a_page_too():
     assert Page(text).headings == ["Where a batch's time goes", "Decisions and outcomes", "Settings"]
 
 
-def test_without_batches_there_is_nothing_to_report():
-    with pytest.raises(ConfigError, match="the log of 'Offers <& co>' has no micro-batch yet"):
-        render(snapshot(batches=()))
+def test_a_run_without_batches_has_its_settings_and_remarks():
+    """It may have an answer of an earlier run."""
+    nothing = snapshot(batches=(), notes=("The run has ended with an error: a & b.",))
+    text = render(nothing)
+    assert Page(text).headings == ["Settings", "Worth knowing"]
+    assert '<p class="when">no micro-batch was finished: there were no new rows' in text
+    assert "The run has ended with an error: a &amp; b." in text
+    assert len(lines(nothing)) == 1
 
 
 def test_a_replay_reports_its_own_time():

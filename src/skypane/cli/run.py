@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from skypane.types import ConfigError
+from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import skypane as sp
     from skypane.jobs import JobFile
+    from skypane.reporting.snapshot import Snapshot
 
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -121,9 +122,13 @@ def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
     from skypane.jobs import building, description  # noqa: PLC0415
+    from skypane.reporting import live  # noqa: PLC0415
 
-    spark = building.session(job)
-    ready = building.build(job, spark)
+    with live.starting(console) as step:
+        step("starting Spark" if job.spark.remote is None else "connecting to the Spark Connect server")
+        spark = building.session(job)
+        step("checking the job against Spark and its source")
+        ready = building.build(job, spark)
     if arguments.dry_run:
         settings = description.settings(job)
         width = max(12, *(len(name) + 2 for name, _ in settings))
@@ -172,23 +177,32 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
     log = running.run_log(job)
     resumed = running.begin_log(job, log)
     view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
-    ended = running.run_stream(
-        job,
-        ready,
-        live.display(view, console),
-        log,
-        seconds=arguments.seconds,
-        drain=arguments.drain,
-        begin=_begin(arguments),
-    )
-    if log.batches():
-        snapshot = running.snapshot(job, log)
-        for text in report.lines(snapshot):
-            console.print(text, soft_wrap=True)
-        if arguments.report is not None:
-            arguments.report.write_text(report.render(snapshot), encoding="utf-8")
-            console.print(f"report    {arguments.report}", soft_wrap=True)
+    try:
+        ended = running.run_stream(
+            job,
+            ready,
+            live.display(view, console),
+            log,
+            seconds=arguments.seconds,
+            drain=arguments.drain,
+            begin=_begin(arguments),
+        )
+    except SkypaneError as error:
+        _write_report(running.snapshot(job, log, f"The run has ended with an error: {error}."), arguments, console)
+        raise
+    snapshot = running.snapshot(job, log)
+    for text in report.lines(snapshot):
+        console.print(text, soft_wrap=True)
+    _write_report(snapshot, arguments, console)
     _print_outputs(job, console)
     if not ended:
         console.print("interrupted; run the same command to resume")
     return 0 if ended else 130
+
+
+def _write_report(snapshot: Snapshot, arguments: Namespace, console: Console) -> None:
+    from skypane.reporting import report  # noqa: PLC0415
+
+    if arguments.report is not None:
+        arguments.report.write_text(report.render(snapshot), encoding="utf-8")
+        console.print(f"report    {arguments.report}", soft_wrap=True)

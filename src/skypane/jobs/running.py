@@ -65,8 +65,11 @@ def run_stream(
         )
 
 
-def snapshot(job: JobFile, log: RunLog) -> Snapshot:
-    """Return the data of a streaming job's report: its log, and its windows if the output is local parquet."""
+def snapshot(job: JobFile, log: RunLog, *notes: str) -> Snapshot:
+    """Return the data of a streaming job's report: its log, and its windows if the output is local parquet.
+
+    notes   remarks for the reader
+    """
     if not job.queries:
         (one,) = job.each_query
         return replace(
@@ -74,6 +77,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
             title=job.name,
             settings=tuple(settings(job)),
             question=job.question or f"{one.build()}.",
+            notes=notes,
         )
     batches = log.batches()
     each = [
@@ -88,6 +92,7 @@ def snapshot(job: JobFile, log: RunLog) -> Snapshot:
         batches=batches,
         settings=tuple(settings(job)),
         queries=tuple(_answered(one, of_one) for one, of_one in each if of_one),
+        notes=notes,
     )
 
 

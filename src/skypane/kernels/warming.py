@@ -35,7 +35,11 @@ from skypane.kernels.merging import advance, sorted_order
 from skypane.kernels.state_split import StateSplit, tops_in
 from skypane.types import FloatArray, IntArray
 
-_USUAL_SECONDS: Final = 20
+COMPILATIONS: Final = 131
+"""Kernels that warm() compiles if none is cached, one of them once for each of its array types."""
+
+_USUAL_SECONDS: Final = 40
+"""Seconds of one core that they take, on x86-64: 42 with the import of all that they need."""
 
 
 def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
@@ -141,9 +145,9 @@ def _points(n: int, d: int) -> FloatArray:
 
 def _announcement() -> str:
     if not UNCACHED:
-        return f"compiling kernels (once per installation, about {_USUAL_SECONDS} s)"
+        return f"compiling kernels (once per installation, about {_USUAL_SECONDS} s of one core)"
     return (
-        f"compiling kernels, about {_USUAL_SECONDS} s in each process, workers too: there is no folder to keep them in; "
+        f"compiling kernels, about {_USUAL_SECONDS} s of one core in each process, workers too: there is no folder to keep them in; "
         f"set NUMBA_CACHE_DIR to one that this user can write, on every machine"
     )
 

@@ -6,17 +6,20 @@ Both receive one BatchMetrics at a time, on the thread in which the engine calls
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Protocol, Self, TypeAlias
 
 import pyarrow as pa
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from skypane.kernels.warming import COMPILATIONS, compilations
 from skypane.metrics import BatchMetrics
 from skypane.reporting.query_view import QueryView, facts, line
 from skypane.wording import clock, percent
@@ -33,14 +36,20 @@ STOPS = "Ctrl-C stops"
 
 
 def panel(
-    view: QueryView, elapsed: float, columns: Sequence[str] | None = None, interrupt: str = STOPS
+    view: QueryView,
+    elapsed: float,
+    columns: Sequence[str] | None = None,
+    interrupt: str = STOPS,
+    compiled: int = 0,
 ) -> RenderableType:
-    """Return the panel for a terminal."""
+    """Return the panel for a terminal; `compiled` counts the kernels that were compiled before the first batch."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", justify="right")
     grid.add_column()
     for name, text in facts(view):
         grid.add_row(name, Text(text, style=_alarm(name, view)))
+    if compiled and view.latest is None:
+        grid.add_row("kernels", _compiling(compiled))
     body: list[RenderableType] = [grid]
     if view.share is not None:
         eta = view.eta()
@@ -51,6 +60,14 @@ def panel(
     if view.front is not None and view.front.num_rows:
         body += [Text(), front_table(view.front, columns)]
     return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, {interrupt}", title_align="left")
+
+
+def _compiling(compiled: int) -> RenderableType:
+    """Return a bar of the kernels that a first start compiles; it ends early if some of them are cached."""
+    bar = Table.grid(padding=(0, 2))
+    words = f"{compiled} of at most {COMPILATIONS} compiled, once per installation"
+    bar.add_row(ProgressBar(total=COMPILATIONS, completed=compiled, width=20), words)
+    return bar
 
 
 def _alarm(name: str, view: QueryView) -> str:
@@ -108,10 +125,13 @@ class TerminalDisplay:
         self._interrupt = interrupt
         self._since = time.monotonic()
         self._read = -FRONT_EVERY
+        self._compiled: list[str] = []
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4)
+        self._open = ExitStack()
 
     def _render(self) -> RenderableType:
-        return panel(self._view, time.monotonic() - self._since, self._columns, self._interrupt)
+        elapsed = time.monotonic() - self._since
+        return panel(self._view, elapsed, self._columns, self._interrupt, len(self._compiled))
 
     def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
         now = time.monotonic() - self._since
@@ -121,11 +141,12 @@ class TerminalDisplay:
         self._view = self._view.after(metrics, front() if due else None)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._open.enter_context(self._live)
+        self._compiled = self._open.enter_context(compilations(None))
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._live.stop()
+        self._open.close()
 
 
 class PlainDisplay:
@@ -168,3 +189,15 @@ def display(view: QueryView, console: Console, columns: Sequence[str] | None = N
         return TerminalDisplay(view, console, columns, interrupt)
     # Not by rich, which ends the process if nobody reads the lines: the query has to be stopped first.
     return PlainDisplay(view, lambda text: print(text, file=console.file, flush=True))
+
+
+@contextmanager
+def starting(console: Console) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the step which a start has come to, and for how long it takes, while the context is open.
+
+    It shows nothing unless `console` is a terminal.
+    """
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as steps:
+        task = steps.add_task("", total=None)
+        yield lambda text: steps.reset(task, description=text)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from importlib import resources
 from string import Template
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,31 +18,46 @@ from skypane.reporting import maps, plots
 from skypane.reporting.grids import GridMap
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
-from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count, counted, percent, seconds, span, stamp
+
+#: the outcome of a run without a micro-batch
+NOTHING: Final = (
+    "no micro-batch was finished: there were no new rows, or the run has ended before their first batch did"
+)
 
 #: maximum number of rows listed of the example front
 LISTED = 18
 
 
 def render(snapshot: Snapshot) -> str:
-    """Return the HTML page; raise ConfigError if no micro-batch was logged."""
-    if not snapshot.batches:
-        raise ConfigError(f"the log of {snapshot.title!r} has no micro-batch yet, so there is nothing to report")
-    summary = summarise(snapshot)
+    """Return the HTML page; without a micro-batch it has the settings and the notes."""
     page = Template(resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8"))
     return page.substitute(
         title=escape(snapshot.title),
         question=escape(snapshot.question),
-        when=escape(_when(snapshot, summary)),
-        tiles="\n".join(_tiles(snapshot, summary)),
-        cards="\n".join(_cards(snapshot, summary)),
+        **(_outcomes(snapshot, summarise(snapshot)) if snapshot.batches else _nothing(snapshot)),
         footer=escape("Written by skypane. Times are event times unless marked as wall clock."),
     )
 
 
+def _outcomes(snapshot: Snapshot, summary: Summary) -> dict[str, str]:
+    """Return the parts of the page on a run."""
+    return {
+        "when": escape(_when(snapshot, summary)),
+        "tiles": "\n".join(_tiles(snapshot, summary)),
+        "cards": "\n".join([*_cards(snapshot, summary), *_closing(snapshot)]),
+    }
+
+
+def _nothing(snapshot: Snapshot) -> dict[str, str]:
+    """Return these parts for a run without a micro-batch."""
+    return {"when": escape(NOTHING), "tiles": "", "cards": "\n".join(_closing(snapshot))}
+
+
 def lines(snapshot: Snapshot) -> list[str]:
     """Return the outcome of a run as a few lines of plain text."""
+    if not snapshot.batches:
+        return [NOTHING]
     s = summarise(snapshot)
     budget = f" of {percent(s.drop_budget)} allowed" if s.drop_budget is not None else ""
     rate = f"{count(round(s.rate))} rows/s in {counted(s.batches, 'micro-batches')}"
@@ -134,6 +150,10 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
         f"and {seconds(summary.batch_seconds[1])} at the 95th percentile.",
     )
     yield _card("Decisions and outcomes", _pairs(_decisions(snapshot, summary)))
+
+
+def _closing(snapshot: Snapshot) -> Iterable[str]:
+    """Yield the cards that every report ends with."""
     yield _card("Settings", _pairs(snapshot.settings))
     if snapshot.notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in snapshot.notes)
