@@ -381,6 +381,17 @@ def test_a_file_too_large_to_be_a_job_is_not_read(tmp_path):
         read(path)
 
 
+def test_late_rows_go_to_any_sink():
+    job = parse(changed(late={"format": "console", "rows": 5}))
+    assert job.late is not None
+    assert job.late.build() == sp.Console(rows=5)
+    assert dict(settings(job))["late rows"] == "console"
+    assert complaints(late={"format": "parquet"}) == ["late.path: is missing; format parquet needs it"]
+    assert complaints(late={"path": "late", "if_exists": "overwrite"}) == [
+        "late.if_exists: is only for the section output of a batch"
+    ]
+
+
 @pytest.mark.parametrize("name", ["j" * 5_000, "job\0.yaml"])
 def test_a_name_that_no_file_can_have_is_an_error_like_any_other(name):
     with pytest.raises(ConfigError, match="cannot read the job file j"):

@@ -57,7 +57,7 @@ def _status(job: JobFile) -> list[InputMetrics]:
     from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs  # noqa: PLC0415
     from skypane.runtime.spark.sources.many.option_names import FORMAT  # noqa: PLC0415 - imports all of PySpark
 
-    listing = job.source.options.get("inputs")
+    listing = job.source.options.get("inputs") if job.source.inputs is None else job.source.inputs.text
     if job.source.format != FORMAT or not isinstance(listing, str):
         raise ConfigError(
             f"source.format of {job.name} must be {FORMAT}, got {job.source.format}; only such a job has inputs"

@@ -127,6 +127,8 @@ def write(job: JobFile, answers: DataFrame) -> None:
 
 
 def _source(source: SourceSection, spark: SparkSession, *, streaming: bool) -> DataFrame:
+    if source.inputs is not None:
+        return sp.inputs(spark, source.inputs.given, source.schema_ or "", **source.inputs.arguments())
     path = None if source.path is None else Location.of(source.path, "source.path").spark
     name, options = load(spark, source.format, _resolved("source.options", source.options))
     if source.max_files_per_trigger is not None:

@@ -35,7 +35,7 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
             ("trigger", _AUTO if job.trigger in {None, "auto"} else job.trigger),
             ("checkpoint", job.checkpoint or "a temporary folder"),
             ("workers", _workers(job)),
-            ("late rows", "counted only" if job.late is None else f"{job.late.format} in {job.late.path}"),
+            ("late rows", "counted only" if job.late is None else _output(job.late)),
         ]
     if job.early is not None:
         pairs.append(("early answers", f"every {span(micros(job.early))} of event time"))
@@ -62,6 +62,8 @@ def _output(output: OutputSection) -> str:
 def _source(job: JobFile) -> str:
     source = job.source
     options = ", ".join(f"{name}={value}" for name, value in all_shown(source.options).items())
+    if source.inputs is not None:
+        options = f"inputs {without_login(source.inputs.text)}"
     return " ".join(
         part for part in (source.format, without_login(source.path or ""), f"({options})" if options else "") if part
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -35,7 +36,8 @@ def find(job: str, allowed: Collection[str] = ()) -> JobFile:
     path = Path(job)
     if job in names() and not path.is_file():  # a folder of that name holds the output of an example
         return parse(text(job), job, allowed)
-    if not path.exists() and (near := nearest(job, [*_beside(path), *names()])):
+    # Path.exists() raises for a name that no file can have.
+    if not os.path.exists(path) and (near := nearest(job, [*_beside(path), *names()])):  # noqa: PTH110
         raise ConfigError(f"there is no job file {shortened(job)}, did you mean {near[0]!r}?")
     return read(path, allowed)
 

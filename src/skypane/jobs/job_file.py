@@ -18,6 +18,7 @@ from pydantic import Field, PositiveInt, model_validator
 from skypane.control.splitting import POLICIES
 from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
+from skypane.jobs.inputs_section import InputsSection
 from skypane.jobs.job_query import JobQuery, NamedQuery, named_queries
 from skypane.jobs.output_section import OF_A_BATCH, AmendSection, LateSection, OutputSection
 from skypane.jobs.policy_sections import AnyElastic, AnyProgress
@@ -27,6 +28,7 @@ from skypane.naming import instead
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import all_shown
+from skypane.runtime.spark.sources.many.option_names import FORMAT as MANY
 from skypane.types import micros
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class SourceSection(Section):
     max_files_per_trigger: PositiveInt | None = None
     #: options of Spark's reader
     options: dict[str, str | bool | int | float] = Field(default_factory=dict)
+    #: skypane-many in a stream only: the inputs, and how they are read
+    inputs: InputsSection | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -59,11 +63,21 @@ class SourceSection(Section):
         if not files and self.max_files_per_trigger is not None:
             problem = f"is only for files ({', '.join(FILE_FORMATS)}), but the format is {self.format!r}"
             raise MisfitError("max_files_per_trigger", problem)
+        if self.inputs is not None:
+            self._fits_many_inputs()
         if self.format in {"csv", "json"} and self.schema_ is None:
             raise MisfitError(
                 "schema", f"is missing; format {self.format} needs one such as 'ts timestamp, price double'"
             )
         return self
+
+    def _fits_many_inputs(self) -> None:
+        if self.format != MANY:
+            raise MisfitError("inputs", f"is only for format {MANY}, but the format is {self.format!r}")
+        if self.options:
+            raise MisfitError("options", "and inputs are two ways to describe the inputs: leave one out")
+        if self.schema_ is None:
+            raise MisfitError("schema", "is missing; the inputs need one such as 'ts timestamp, price double'")
 
 
 class WorkersSection(Section):
@@ -266,6 +280,8 @@ class JobFile(Section):
             for name in ("progress", "amend", "early", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
         ]
+        if self.source.inputs is not None:
+            raise MisfitError("source.inputs", "is only for mode stream; a batch reads files by their format")
         if stray:
             raise MisfitError(stray[0], "is only for mode stream; a batch has all rows before it answers")
         if one.output.format not in OF_A_BATCH:
@@ -285,6 +301,9 @@ class JobFile(Section):
         fields = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
         fields["late_by"] = fields.pop("source_column")  # its name in the summaries of earlier versions
         fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
+        inputs = fields["source"].pop("inputs")
+        if self.source.inputs is not None:
+            fields["source"]["inputs"] = inputs | {"given": self.source.inputs.text}
         # Summaries of earlier versions lack the fields that those versions did not have.
         fields["output"] = None if self.output is None else self.output.summary()
         fields["late"] = None if self.late is None else self.late.summary()

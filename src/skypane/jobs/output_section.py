@@ -87,14 +87,9 @@ class LateSection(OutputSection):
     """The sink of late and quarantined rows, each with its reason."""
 
     @model_validator(mode="after")
-    def _has_a_place(self) -> Any:
-        if self.path is None:
-            raise MisfitError(
-                "path", f"is missing; late rows need a folder of their own, which format {self.format} does not have"
-            )
-        for name in ("rows", "if_exists"):
-            if name in self.model_fields_set:
-                raise MisfitError(name, "is only for the section output")
+    def _is_of_a_stream(self) -> Any:
+        if "if_exists" in self.model_fields_set:
+            raise MisfitError("if_exists", "is only for the section output of a batch")
         return self
 
     def summary(self) -> dict[str, Any]:

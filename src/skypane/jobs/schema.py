@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, get_args
 
+from skypane.control.admission.readers import Readers
 from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.field_texts import comments, field_texts
 from skypane.jobs.fields import Section, sections
+from skypane.jobs.inputs_section import ReadersSection
 from skypane.jobs.job_file import JobFile, MapSection, WorkersSection
 from skypane.jobs.output_section import AmendSection
 from skypane.jobs.policy_sections import PolicySection
@@ -25,6 +27,7 @@ _PYTHON: Final = re.compile(rf"\b({'|'.join(_YAML)})\b")
 _SOURCES: Final[dict[type[Section], type[Any]]] = {
     AmendSection: Amend,
     MapSection: GridSpec,
+    ReadersSection: Readers,
     WorkersSection: WorkerOptions,
 }
 """Classes whose fields a section has."""

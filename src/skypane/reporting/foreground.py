@@ -21,10 +21,11 @@ def follow(
     seconds: float | None = None,
     drain: bool = False,
     begin: Literal["at_offsets"] | None = None,
+    name: str | None = None,
 ) -> bool:
     """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
-    `begin` is that of Job.start(). With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    `begin` and `name` are those of Job.start(). With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
     Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
     unread: list[BrokenPipeError] = []
@@ -35,7 +36,7 @@ def follow(
         except BrokenPipeError as error:  # in a batch, which an error of the listener must not fail
             unread.append(error)
 
-    handle = job.start(on_batch=listen, trigger=trigger, begin=begin)
+    handle = job.start(on_batch=listen, trigger=trigger, begin=begin, name=name)
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     with handle.interruptible():
         try:
