@@ -17,6 +17,7 @@ from skypane.cli import (
     describe,
     doctor,
     generate,
+    init,
     inputs,
     readmit,
     receive,
@@ -45,6 +46,7 @@ class Command(Protocol):
 
 COMMANDS: tuple[Command, ...] = (
     demo,
+    init,
     run,
     top,
     readmit,

@@ -1,0 +1,169 @@
+"""The columns of a sample file, CSV, JSON lines or parquet, as the source of a first job needs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from skypane.naming import backticked, instead
+from skypane.runtime.spark.spark_schema import spark_schema
+from skypane.types import ConfigError
+
+_READ: Final = 1 << 20
+"""Bytes of a text file that are read."""
+
+_UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, "timestamp_micros"))
+"""Least value of an integer that counts from 1970, if it is of this century, and the function of Spark that reads it."""
+
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+_INSTANT: Final = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True, eq=False)
+class SampleFile:
+    """The first rows of a file.
+
+    format   of Spark's reader
+    pattern  the path of the file and of others beside it that have its ending
+    rows     times are timestamps, also those that the file writes as text
+    """
+
+    format: str
+    pattern: str
+    rows: pa.Table
+
+    @property
+    def instants(self) -> dict[str, str]:
+        """The columns that may be the event time, each with the SQL expression of its timestamp."""
+        found = {field.name: self._instant(field) for field in self.rows.schema}
+        first = {name: text for name, text in found.items() if text == sql_name(name)}
+        return first | {name: text for name, text in found.items() if text is not None}
+
+    def _instant(self, field: pa.Field) -> str | None:
+        name = sql_name(field.name)
+        if pa.types.is_timestamp(field.type):
+            return name
+        if pa.types.is_date(field.type):
+            return f"CAST({name} AS timestamp)"
+        least = pc.min(self.rows[field.name]).as_py() if pa.types.is_integer(field.type) else None
+        units = (unit for begin, unit in _UNITS if least is not None and begin <= least < 4 * begin)
+        return next((f"{unit}({name})" for unit in units), None)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of numbers that are not times."""
+        times = self.instants
+        return [one.name for one in self.rows.schema if _is_number(one.type) and one.name not in times]
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns of texts."""
+        return [one.name for one in self.rows.schema if pa.types.is_string(one.type)]
+
+    @property
+    def schema(self) -> str | None:
+        """The schema as DDL; None for a format that states it."""
+        if self.format == "parquet":
+            return None
+        fields = spark_schema(self.rows.schema)
+        return ", ".join(f"{sql_name(one.name)} {one.dataType.simpleString()}" for one in fields)
+
+    def seconds(self, name: str) -> float | None:
+        """Return the time from the earliest to the latest row by a column of timestamps; None for another column."""
+        column = self.rows[name]
+        if not pa.types.is_timestamp(column.type) or not len(column):
+            return None
+        ends = pc.min_max(column).as_py()
+        return None if ends["min"] is None else float((ends["max"] - ends["min"]).total_seconds())
+
+
+def sql_name(column: str) -> str:
+    """Return a column's name as SQL and preferences read it, in backticks only where it needs them."""
+    return column if column.isascii() and column.isidentifier() else backticked(column)
+
+
+def read_sample(path: Path) -> SampleFile:
+    """Return the sample at `path`; raise ConfigError if its ending is not known, or it cannot be read so."""
+    ending = "".join(path.suffixes[-1:]).lower()
+    if ending not in _READERS:
+        raise ConfigError(f"a sample must end in {', '.join(_READERS)}, got {path}; {instead(ending, list(_READERS))}")
+    format_, reader = _READERS[ending]
+    try:
+        rows = reader(path)
+    except OSError as error:
+        raise ConfigError(f"cannot read the sample {path}: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise ConfigError(f"cannot read the sample {path} as {format_}: {error}") from error
+    if not rows.num_columns:
+        raise ConfigError(f"the sample {path} has no columns")
+    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), _with_times(rows))
+
+
+def _csv(path: Path) -> pa.Table:
+    return pa.csv.read_csv(BytesIO(_first_lines(path)))
+
+
+def _json(path: Path) -> pa.Table:
+    return pa.json.read_json(BytesIO(_first_lines(path)))
+
+
+def _parquet(path: Path) -> pa.Table:
+    with pq.ParquetFile(path) as file:
+        return pa.Table.from_batches(islice(file.iter_batches(1000), 1), file.schema_arrow)
+
+
+def _first_lines(path: Path) -> bytes:
+    """Return the lines that begin in the first _READ bytes."""
+    with path.open("rb") as file:
+        return file.read(_READ) + file.readline()
+
+
+_READERS: Final[Mapping[str, tuple[str, Callable[[Path], pa.Table]]]] = {
+    ".csv": ("csv", _csv),
+    ".json": ("json", _json),
+    ".jsonl": ("json", _json),
+    ".ndjson": ("json", _json),
+    ".parquet": ("parquet", _parquet),
+}
+
+
+def _with_times(rows: pa.Table) -> pa.Table:
+    """Return rows whose times are timestamps in UTC; texts are times if all are in ISO 8601."""
+    for at, field in enumerate(rows.schema):
+        column = rows[field.name]
+        if pa.types.is_timestamp(field.type):
+            column = column.cast(_INSTANT, safe=False)
+        elif pa.types.is_null(field.type):
+            column = column.cast(pa.string())
+        elif pa.types.is_string(field.type):
+            column = _parsed(column)
+        rows = rows.set_column(at, field.name, column)
+    return rows
+
+
+def _parsed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts as times if all of them are, else as they are."""
+    texts = column.to_pylist()
+    if not all(text is None or _DATE.match(text) for text in texts) or column.null_count == len(column):
+        return column
+    try:
+        return pa.chunked_array([pa.array([text and datetime.fromisoformat(text) for text in texts], _INSTANT)])
+    except ValueError:
+        return column
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

@@ -1,0 +1,175 @@
+"""`skypane init`: what it writes is a job, whatever the sample, and a dry run accepts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from skypane.cli.main import main
+from skypane.jobs import JobFile, read
+from skypane.jobs.first_job import length_for
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+INSTANTS = [START + timedelta(minutes=minute) for minute in range(100)]
+ROWS = pa.table(
+    {
+        "id": range(100),
+        "at": pa.array(INSTANTS, pa.timestamp("us", "UTC")),
+        "city": ["A", "B"] * 50,
+        "price": [n * 37 % 100 + 0.5 for n in range(100)],
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(ending: str, rows: pa.Table = ROWS) -> Path:
+    path = Path(f"offers.{ending}")
+    if ending == "csv":
+        pa.csv.write_csv(rows, path)
+    elif ending == "parquet":
+        pq.write_table(rows, path)
+    else:
+        path.write_text("\n".join(json.dumps(row, default=datetime.isoformat) for row in rows.to_pylist()))
+    return path
+
+
+def written(*arguments: str) -> JobFile:
+    assert main(["init", *arguments]) == 0
+    return read(Path("offers.yaml"))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_sample_is_enough(ending: str):
+    job = written(str(write(ending)), "--prefer", "price MIN", "--by", "city")
+    assert (job.name, job.source.path) == ("offers", f"*.{ending}")
+    assert job.source.schema_ == (None if ending == "parquet" else "id bigint, at timestamp, city string, price double")
+    assert job.window is not None
+    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    assert str(job.each_query[0].build()) == "skyline of price MIN, one per city"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("values", "instant"),
+    [
+        ([int(at.timestamp()) for at in INSTANTS], "timestamp_seconds(at)"),
+        ([int(at.timestamp() * 1e3) for at in INSTANTS], "timestamp_millis(at)"),
+        ([int(at.timestamp() * 1e6) for at in INSTANTS], "timestamp_micros(at)"),
+        ([at.date() for at in INSTANTS], "CAST(at AS timestamp)"),
+    ],
+)
+def test_a_time_of_another_type_is_derived(values: list[Any], instant: str):
+    job = written(str(write("parquet", ROWS.set_column(1, "at", pa.array(values)))))
+    assert job.derive == {"event_time": instant}
+    assert job.window is not None
+    assert job.window.time == "event_time"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_timestamp_comes_before_a_number_that_could_be_one():
+    rows = ROWS.set_column(0, "id", pa.array([1_700_000_000 + n for n in range(100)]))
+    job = written(str(write("csv", rows)))
+    assert job.window is not None
+    assert job.window.time == "at"
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_without_numbers_are_counted():
+    job = written(str(write("csv", ROWS.select(["at", "city"]))), "--by", "city")
+    assert job.each_query[0].query.kind == "aggregate"
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
+    rows = ROWS.rename_columns(["no", "at: time", "city #", "price `net`"])
+    job = written(str(write("csv", rows)), "--by", "city #", "--name", "offers", "--out", "offers.yaml")
+    assert job.window is not None
+    assert (job.window.time, job.each_query[0].query.by) == ("at: time", ("city #",))
+    assert "`price ``net``` double" in (job.source.schema_ or "")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["offers.csv", "--time", "att"], "--time: 'att' is not a column of a time; did you mean 'at'?"),
+        (["offers.csv", "--by", "cities"], "--by: 'cities' is not a column of the sample; did you mean 'city'?"),
+        (
+            ["offers.csv", "--prefer", "prise MIN"],
+            "--prefer: 'prise' is not a column of the sample; did you mean 'price'?",
+        ),
+        (["offers.csv", "--prefer", "price LEAST"], "--prefer: "),
+        (["offers.csv", "--window", "0 s"], "--window: a window must be longer than 0"),
+        (["offers.xls"], "a sample must end in .csv, .json"),
+        (["none.csv"], "cannot read the sample none.csv: "),
+        (["offers.csv", "--out", "there.yaml"], "there.yaml exists already"),
+        ([], "SAMPLE is missing: format of the files"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    write("csv")
+    Path("there.yaml").write_text("mine")
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert main(["init", *arguments]) == 1
+    assert problem in capsys.readouterr().err
+    assert sorted(path.name for path in Path().glob("*.yaml")) == ["there.yaml"]
+    assert Path("there.yaml").read_text() == "mine"
+
+
+@pytest.mark.long
+def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
+    write("csv")
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "skypane", "init", "offers.csv", "--window", "5 minutes"],
+        stdin=theirs, stdout=subprocess.PIPE, text=True, cwd=folder,
+    ) as running:  # fmt: skip
+        os.write(ours, b"att\nat\nprice MAX\ncity\n")
+        output, _ = running.communicate()
+        assert running.returncode == 0
+    os.close(ours)
+    os.close(theirs)
+    assert "'att' is not a column of a time; did you mean 'at'?" in output
+    job = read(folder / "offers.yaml")
+    assert str(job.each_query[0].build()) == "skyline of price MAX, one per city"
+    assert job.window is not None
+    assert job.window.length == "5 minutes"
+
+
+def test_ten_windows_fit_into_the_sample():
+    assert [length_for(seconds) for seconds in (None, 0, 100, 36_000, 1e9)] == [
+        "1 hour", "1 second", "10 seconds", "1 hour", "7 days"
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("spark", "folder")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_what_was_written_runs(ending: str, capsys: pytest.CaptureFixture[str]):
+    written(str(write(ending)), "--by", "city")
+    assert main(["run", "offers.yaml", "--dry-run"]) == 0
+    assert "the job is valid" in capsys.readouterr().out
+    with Path("offers.yaml").open("a") as file:
+        file.write("trigger: available now\n")
+    assert main(["run", "offers.yaml", "--drain"]) == 0
+    answers = pq.read_table("offers/answers").to_pylist()
+    best = {(row["window_start"].minute + 60 * row["window_start"].hour, row["city"], row["price"]) for row in answers}
+    assert best == {(n, "AB"[n % 2], n * 37 % 100 + 0.5) for n in range(100)}
