@@ -30,7 +30,7 @@ CALLED_BY_OTHERS = {
     "QueueEnd": "examples/cab-areas.yaml names it",
     "_can_be_built": "Pydantic calls validators",
     "_is_of_a_stream": "Pydantic calls validators",
-    "_repr_html_": "Jupyter calls it",
+    "_repr_svg_": "Jupyter calls it",
     "do_handshake": "the ssl module calls it",
     "http_open": "urllib calls it",
     "https_open": "urllib calls it",

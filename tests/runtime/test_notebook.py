@@ -104,6 +104,8 @@ def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSessi
     after = shown(handles[0])
     assert [pairs["state"] for pairs in during] == ["running"] * len(batches)
     assert during[0]["last batch"].startswith("batch 0 (")
+    assert after["batch 0"].startswith("batch 0 (")
+    assert [len(axes.lines[0].get_ydata()) for axes in handles[0].plot().axes] == [len(batches)] * 3
     assert (after["state"], after["workers"]) == ("stopped", "3 for panes, 2 for windows")
     assert repr(handles[0]).startswith("<skypane query, state: stopped;")
 

@@ -20,16 +20,20 @@ from skypane import notebook
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
+from skypane.runtime.cell_display import show_until
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.query_control import BatchControl, EngineControl
-from skypane.types import SkypaneError
+from skypane.types import ConfigError, SkypaneError
 
 log = logging.getLogger(__name__)
 
 STOP_TIMEOUT = 30.0
 """Seconds that a stop waits for the running batch."""
+
+SHOWN_BATCHES = 5
+"""Batches that a notebook's cell shows."""
 
 SAY_EVERY = 30.0
 """Seconds after which a stop that still waits says what for."""
@@ -59,11 +63,40 @@ class StreamHandle:
         return f"<skypane query, {'; '.join(f'{name}: {value}' for name, value in self._summary())}>"
 
     def _repr_html_(self) -> str:
-        return notebook.table("skypane query", self._summary())
+        return notebook.table("skypane query", self._summary(SHOWN_BATCHES))
 
-    def _summary(self) -> list[tuple[str, str]]:
+    def display(self) -> None:
+        """Show the query in a notebook's cell: its state and its last batches, updated each second until it ends.
+
+        This returns at once; the table stays as it is at the end. Raises ConfigError without IPython.
+        """
+        show_until(lambda: not self._is_active, self._repr_html_)
+
+    def plot(self, last: int = 100) -> Any:
+        """Return a matplotlib figure of the last batches: their rows, their seconds, and the share of late rows.
+
+        Raises ConfigError before the first batch, and without matplotlib (`pip install 'skypane[cli]'`).
+        """
+        batches = self.recent_metrics(last)
+        if not batches:
+            raise ConfigError("there is no batch to plot yet")
         try:
-            status, last = self.status, self.recent_metrics(1)
+            from skypane.runtime.batch_plot import batch_plot  # noqa: PLC0415 - of the extra `cli`
+        except ModuleNotFoundError as error:
+            raise ConfigError("plot() needs matplotlib: pip install 'skypane[cli]'") from error
+        return batch_plot(batches)
+
+    @property
+    def _is_active(self) -> bool:
+        try:
+            return bool(self.status["active"])
+        except SkypaneError:  # its Java has ended
+            return False
+
+    def _summary(self, most: int = 1) -> list[tuple[str, str]]:
+        """Return names and values: the state, and up to `most` of the last batches."""
+        try:
+            status, last = self.status, self.recent_metrics(most)
         except SkypaneError as error:  # a notebook cell must also show a query whose Java has ended
             return [("state", str(error)), ("checkpoint", self._engine.checkpoint)]
         state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
@@ -72,7 +105,8 @@ class StreamHandle:
             ("state", state),
             # If the query has failed, a trace follows the first line of Spark's message.
             ("doing" if status["active"] else "last status", shortened(status["message"].partition("\n")[0])),
-            ("last batch", str(last[0]) if last else "none yet"),
+            ("last batch", str(last[-1]) if last else "none yet"),
+            *((f"batch {metrics.batch_id}", str(metrics)) for metrics in reversed(last[:-1])),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
         ]
