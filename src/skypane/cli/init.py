@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     sample = None if arguments.sample is None else read_sample(arguments.sample)
     job = _job(arguments, sample)
     out: Path = arguments.out or Path(f"{job.name}.yaml")
-    text = job.text()
+    text = job.text(str(out))
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -47,14 +47,14 @@ class FirstJob:
     by: tuple[str, ...] = ()
     length: str
 
-    def text(self) -> str:
-        """Return the job file; raise ConfigError if it is not one."""
-        text = "\n".join(self._lines()) + "\n"
+    def text(self, file: str) -> str:
+        """Return the text of the job file, which is to be stored as `file`; raise ConfigError if it is not one."""
+        text = "\n".join(self._lines(file)) + "\n"
         parse(text, self.name)
         return text
 
-    def _lines(self) -> Iterator[str]:
-        yield f"# Check it with  skypane run {self.name}.yaml --dry-run  and run it without that option; Ctrl-C stops it, and the"
+    def _lines(self, file: str) -> Iterator[str]:
+        yield f"# Check it with  skypane run {file} --dry-run  and run it without that option; Ctrl-C stops it, and the"
         yield "# same command continues. `skypane run --schema` prints the schema with which editors complete and check it."
         yield ""
         yield f"name: {_plain(self.name)}"
