@@ -1,4 +1,4 @@
-"""The tables of docs/reference.md, from the registries: `python -m measure.reference docs`."""
+"""The tables of docs/reference.md and docs/monitoring.md, from the registries: `python -m measure.reference docs`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from skypane.jobs.query_section import QUERIES
 from skypane.operators.aggregates import registry as functions
 from skypane.plugins import Registered
 from skypane.progress import registry as progress
+from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, QUERY, RUNNING, STREAM
 from skypane.runtime.spark.sinks import registry as sinks
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.source_names import SOURCES
@@ -116,13 +117,26 @@ def _commands() -> Iterable[tuple[str, str]]:
         yield f"`skypane {choice.dest}`", str(choice.help)
 
 
+def measures() -> str:
+    """Return the table of what is exposed to Prometheus."""
+    of_all = [
+        (RUNNING, (STREAM,)),
+        *((one, (STREAM,)) for one in OF_STREAMS),
+        *((one, (STREAM, QUERY)) for one in OF_QUERIES),
+    ]
+    return _table(("metric", "kind", "unit", "labels", "meaning"), (
+        (f"`{one.name}`", one.kind, one.unit, ", ".join(f"`{label}`" for label in (*common, *one.labels)), one.meaning)
+        for one, common in of_all))  # fmt: skip
+
+
 def main() -> None:
-    """Write the tables into reference.md of a folder."""
+    """Write the tables into reference.md and monitoring.md of a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where reference.md is")
-    page = parser.parse_args().folder / "reference.md"
+    parser.add_argument("folder", type=Path, help="where both pages are")
+    folder = parser.parse_args().folder
     for mark, text in tables().items():
-        replace_between(page, mark, text)
+        replace_between(folder / "reference.md", mark, text)
+    replace_between(folder / "monitoring.md", "measures", measures())
 
 
 if __name__ == "__main__":

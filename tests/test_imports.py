@@ -24,7 +24,7 @@ LAYERS = (
     ("skypane.reporting",),
     ("skypane",),
     ("skypane.public",),  # its names
-    ("skypane.testing",),
+    ("skypane.testing", "skypane.prometheus"),
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime.machine_costs",),
     ("skypane.runtime",),

@@ -31,6 +31,8 @@ from skypane.preference import low as low
 from skypane.preference import parse as parse
 from skypane.progress import ProgressPolicy as ProgressPolicy
 from skypane.progress.registry import *
+from skypane.prometheus.endpoint import MetricsServer as MetricsServer
+from skypane.prometheus.endpoint import serve_metrics as serve_metrics
 from skypane.runtime.spark.amend import Amend as Amend
 from skypane.runtime.spark.answer_versions import current_answers as current_answers
 from skypane.runtime.spark.answer_versions import read_answers as read_answers

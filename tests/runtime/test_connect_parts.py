@@ -22,6 +22,7 @@ from skypane.control.splitting import POLICIES
 from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime.spark.batch_lifecycle import failure
+from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingRequests
 from skypane.runtime.spark.connect.committed_reader import CommittedReader, change_in_words
 from skypane.runtime.spark.connect.connect_host import ConnectHost, check_sendable
@@ -193,7 +194,7 @@ def test_a_listener_that_polls_receives_each_batch_once_also_if_it_fails_on_one(
     listener = Listener()
 
     committed = [0]
-    polling = MetricsPolling(listener, lambda after: kept[after + 1 : committed[0]], 0)
+    polling = MetricsPolling(BatchListeners(listener), lambda after: kept[after + 1 : committed[0]], 0)
     for committed[0] in (1, 3, 3, 5):
         polling.look()
     polling.end()

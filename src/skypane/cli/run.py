@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,6 +33,12 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write an HTML report with plots of a streaming job"
+    )
+    parser.add_argument(
+        "--metrics",
+        metavar="ADDRESS",
+        help="serve the metrics of a streaming job to Prometheus at host:port; :9464 is the port on all addresses of this "
+        "machine, 127.0.0.1:9464 on this machine only (needs the extra `prometheus`)",
     )
     parser.add_argument("--seconds", type=float, help="stop a stream after this many seconds")
     parser.add_argument(
@@ -115,10 +122,20 @@ def run(arguments: Namespace) -> int:
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
     if arguments.drain and job.mode == "batch":
         raise ConfigError("--drain is only for streaming jobs; a batch job always answers all windows")
-    return _run(job, arguments, console)
+    if arguments.metrics is None or arguments.dry_run:
+        return _run(job, arguments, console)
+    if job.mode == "batch":
+        raise ConfigError("--metrics is only for streaming jobs; a batch job records no metrics")
+    from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
+
+    with MetricsServer(arguments.metrics) as server:  # a port that is taken is reported before Spark starts
+        console.print(f"metrics   {server.url}", soft_wrap=True)
+        return _run(job, arguments, console, lambda handle: server.watch(handle, name=job.name))
 
 
-def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
+def _run(
+    job: JobFile, arguments: Namespace, console: Console, started: Callable[[sp.StreamHandle], None] = lambda _: None
+) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
     from skypane.jobs import building, description  # noqa: PLC0415
@@ -138,7 +155,9 @@ def _run(job: JobFile, arguments: Namespace, console: Console) -> int:
             console.print("the job is valid; nothing was read or written")
             return 0
         return 1
-    return _batch(job, ready, console) if isinstance(ready, DataFrame) else _stream(job, ready, arguments, console)
+    if isinstance(ready, DataFrame):
+        return _batch(job, ready, console)
+    return _stream(job, ready, arguments, console, started)
 
 
 def _begin(arguments: Namespace) -> Literal["at_offsets"] | None:
@@ -169,7 +188,9 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
     return 0
 
 
-def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console) -> int:
+def _stream(
+    job: JobFile, ready: sp.Job, arguments: Namespace, console: Console, started: Callable[[sp.StreamHandle], None]
+) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
     from skypane.reporting.query_view import QueryView  # noqa: PLC0415
@@ -186,6 +207,7 @@ def _stream(job: JobFile, ready: sp.Job, arguments: Namespace, console: Console)
             seconds=arguments.seconds,
             drain=arguments.drain,
             begin=_begin(arguments),
+            started=started,
         )
     except SkypaneError as error:
         _write_report(running.snapshot(job, log, f"The run has ended with an error: {error}."), arguments, console)

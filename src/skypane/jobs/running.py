@@ -38,15 +38,16 @@ def run_stream(
     display: Display,
     log: RunLog,
     *,
-    ended: Callable[[sp.StreamHandle], bool] = lambda _: False,
     seconds: float | None = None,
     drain: bool = False,
     begin: Literal["at_offsets"] | None = None,
+    started: Callable[[sp.StreamHandle], None] = lambda _: None,
 ) -> bool:
-    """Run a streaming job; return False if it was interrupted. `ended` and `seconds` limit an unbounded stream.
+    """Run a streaming job; return False if it was interrupted. `seconds` limits an unbounded stream.
 
-    drain  answer the windows that are open at the end, as if the stream ended there
-    begin  as of Job.start()
+    drain    answer the windows that are open at the end, as if the stream ended there
+    begin    as of Job.start()
+    started  called with the handle of the query
     """
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
@@ -57,12 +58,12 @@ def run_stream(
         return follow(
             ready,
             on_batch=on_batch,
-            ended=ended,
             trigger=job.trigger,
             seconds=seconds,
             drain=drain,
             begin=begin,
             name=job.name,
+            started=started,
         )
 
 

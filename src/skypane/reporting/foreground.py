@@ -22,10 +22,12 @@ def follow(
     drain: bool = False,
     begin: Literal["at_offsets"] | None = None,
     name: str | None = None,
+    started: Callable[[StreamHandle], None] = lambda _: None,
 ) -> bool:
     """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
-    `begin` and `name` are those of Job.start(). With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    `begin` and `name` are those of Job.start(); `started` is called with the handle. With `drain`, the windows that are open at the end
+    are answered too, but not after Ctrl-C.
     Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
     unread: list[BrokenPipeError] = []
@@ -40,6 +42,7 @@ def follow(
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     with handle.interruptible():
         try:
+            started(handle)
             while not ended(handle) and time.monotonic() < until:
                 if unread:
                     raise unread[0]

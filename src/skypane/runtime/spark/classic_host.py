@@ -59,7 +59,7 @@ class ClassicHost:
         with interrupted_afterwards():
             kernels.warm(log.warning)
         inputs, executors = InputStatus(), follower_of(spark) if description.settings.follows else None
-        engine = description.engine(start.on_batch, inputs, executors)
+        engine = description.engine(start.listeners, inputs, executors)
         engine.finish_drain(spark)
         lifecycle = BatchLifecycle(engine, lambda: engine.pause)
         if executors is not None:
@@ -71,7 +71,7 @@ class ClassicHost:
             if lifecycle.query is not None:
                 lifecycle.query.stop()
             raise
-        return StreamHandle(query, engine, lifecycle, spark, inputs)
+        return StreamHandle(query, engine, lifecycle, spark, inputs, start.listeners)
 
 
 def _started(start: JobStart, rows: DataFrame, lifecycle: BatchLifecycle, inputs: InputStatus) -> StreamingQuery:

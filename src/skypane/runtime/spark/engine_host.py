@@ -12,6 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
+from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.handle import StreamHandle
@@ -23,16 +24,16 @@ from skypane.runtime.spark.triggers import Trigger
 class JobStart:
     """One start of a job.
 
-    rows      the rows with the columns that the plan reads; `whole` has those that nobody reads, too
-    on_batch  called with the metrics of each batch that is committed
-    trigger   arguments of Spark's trigger(); None: each batch begins as soon as the one before is done
-    name      name of the query in Spark
+    rows       the rows with the columns that the plan reads; `whole` has those that nobody reads, too
+    listeners  receive the metrics of each batch that is committed
+    trigger    arguments of Spark's trigger(); None: each batch begins as soon as the one before is done
+    name       name of the query in Spark
     """
 
     rows: DataFrame
     whole: DataFrame
     description: EngineDescription
-    on_batch: Callable[[BatchMetrics], None] | None
+    listeners: BatchListeners
     trigger: Trigger | None
     name: str | None
 

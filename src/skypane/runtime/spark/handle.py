@@ -21,6 +21,7 @@ from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.cell_display import show_until
+from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.answering import spark_there
@@ -49,6 +50,7 @@ class StreamHandle:
         lifecycle: BatchControl,
         spark: SparkSession,
         inputs: InputStatus,
+        listeners: BatchListeners,
     ) -> None:
         self.query = query
         #: whether Ctrl-C has stopped it
@@ -57,6 +59,7 @@ class StreamHandle:
         self._lifecycle = lifecycle
         self._spark = spark
         self._inputs = inputs
+        self._listeners = listeners
 
     def __repr__(self) -> str:
         """Return the query in one line: its state and its last batch."""
@@ -230,6 +233,30 @@ class StreamHandle:
             raise KeyboardInterrupt
         self._stop_later(STOP_TIMEOUT)
         self.interrupted = True
+
+    @property
+    def checkpoint(self) -> str:
+        """Location of the checkpoint."""
+        return self._engine.checkpoint
+
+    @property
+    def name(self) -> str:
+        """The name of the query in Spark; without one, that of the checkpoint's folder."""
+        with spark_there(self._spark):
+            return self.query.name or self.checkpoint.rstrip("/").rpartition("/")[2]
+
+    @property
+    def active(self) -> bool:
+        """Whether the query runs; False if it has ended, and if Spark's process has."""
+        try:
+            with spark_there(self._spark):
+                return self.query.isActive
+        except SkypaneError:
+            return False
+
+    def add_listener(self, on_batch: Listener) -> None:
+        """Call `on_batch` with the metrics of every batch that is committed from now on, as on_batch of start()."""
+        self._listeners.add(on_batch)
 
     @property
     def status(self) -> dict[str, Any]:

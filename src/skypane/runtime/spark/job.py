@@ -19,6 +19,7 @@ from skypane.operators.entry.reject_reasons import REASON
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.spark.amend import in_words
+from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.classic_host import ClassicHost
 from skypane.runtime.spark.connect.connect_host import ConnectHost
@@ -161,7 +162,8 @@ class Job:
         when = trigger_of(trigger, processingTime, availableNow)
         with spark_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
             description = EngineDescription(self.settings, self.workers, pace_of(when), begin, paced(when))
-            return self._host.start(JobStart(self.rows, self.whole, description, on_batch, when, name))
+            listeners = BatchListeners() if on_batch is None else BatchListeners(on_batch)
+            return self._host.start(JobStart(self.rows, self.whole, description, listeners, when, name))
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
         """Process the rows that were rejected for `reason` once more, without a start of the query.

@@ -65,17 +65,14 @@ class ConnectHost:
         begun = engine.starting()
         if begun["missed"] is not None:
             log.warning(begun["missed"])
-        polling = (
-            None if start.on_batch is None else MetricsPolling(start.on_batch, engine.metrics_after, begun["last"])
-        )
+        polling = MetricsPolling(start.listeners, engine.metrics_after, begun["last"])
         if begun["unfinished"]:
             engine.finish()
         inputs = InputStatus()
         inputs.query = query = _started(start, start.reading(begun["columns"]))
-        if polling is not None:
-            polling.start()
-        settled = (lambda: None) if polling is None else polling.end
-        return StreamHandle(query, engine, RemoteBatches(query, spark, description.checkpoint, settled), spark, inputs)
+        polling.start()
+        batches = RemoteBatches(query, spark, description.checkpoint, polling.end)
+        return StreamHandle(query, engine, batches, spark, inputs, start.listeners)
 
 
 def _started(start: JobStart, rows: DataFrame) -> StreamingQuery:

@@ -1,4 +1,4 @@
-"""The listener on_batch in the client: the engine is in the server, so the metrics are read from the ledger."""
+"""The listeners in the client: the engine is in the server, so the metrics are read from the ledger."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Final
 
 from skypane.metrics import BatchMetrics
+from skypane.runtime.spark.batch_listeners import BatchListeners
 
 log = logging.getLogger(__name__)
 
@@ -16,16 +17,14 @@ EVERY: Final = 1.0
 
 
 class MetricsPolling:
-    """Passes the metrics of each committed batch to `on_batch`, in order.
+    """Passes the metrics of each committed batch to the listeners, in order; without any, nothing is read.
 
     read  returns the metrics of the batches after a number
     last  the last batch whose metrics are not passed on
     """
 
-    def __init__(
-        self, on_batch: Callable[[BatchMetrics], None], read: Callable[[int], list[dict[str, Any]]], last: int
-    ) -> None:
-        self._on_batch = on_batch
+    def __init__(self, listeners: BatchListeners, read: Callable[[int], list[dict[str, Any]]], last: int) -> None:
+        self._listeners = listeners
         self._read = read
         self._last = last
         self._one_at_a_time = Lock()
@@ -38,13 +37,10 @@ class MetricsPolling:
     def look(self) -> None:
         """Pass on the metrics of the batches that were committed since the last look."""
         with self._one_at_a_time:
-            for value in self._read(self._last):
+            for value in self._read(self._last) if self._listeners else ():
                 metrics = BatchMetrics.from_json(value)
                 self._last = metrics.batch_id
-                try:
-                    self._on_batch(metrics)
-                except Exception:  # the batch is already committed, so an error of the listener must not stop the rest
-                    log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
+                self._listeners(metrics)
 
     def end(self) -> None:
         """Pass on what is left, and read no more."""

@@ -76,6 +76,7 @@ class Engine:
     ) -> None:
         """Take over the checkpoint, and restore the committed state.
 
+        on_batch   receives the metrics of each committed batch; it raises nothing (batch_listeners.py)
         inputs     returns the current report of a source of many inputs
         pace       seconds that the trigger leaves between batches; 0 without a trigger, infinite if no further rows come
         begin      where the query begins if it cannot continue from the state of the checkpoint
@@ -253,12 +254,8 @@ class Engine:
             )
 
     def _notify(self, metrics: BatchMetrics) -> None:
-        if self._on_batch is None:
-            return
-        try:
+        if self._on_batch is not None:
             self._on_batch(metrics)
-        except Exception:  # the batch is already committed, so an error of the listener must not fail it
-            log.exception("the listener failed on the metrics of batch %d", metrics.batch_id)
 
     def _process(
         self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None

@@ -1,0 +1,108 @@
+"""The HTTP endpoint from which Prometheus reads the metrics of running queries."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Self
+
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from skypane.prometheus.exporter import Exporter
+
+DEFAULT: Final = ":9464"
+ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - requested by an address without a host
+_ADDRESS: Final = re.compile(r"(?P<host>\[[\da-fA-F:.]+\]|[^:\[\]]*):(?P<port>\d{1,5})")
+
+
+class MetricsServer:
+    """Serves the metrics of queries to Prometheus, at `url`, until close(): a query that has ended is shown as such.
+
+    >>> with MetricsServer("127.0.0.1:0") as server:
+    ...     server.url.startswith("http://127.0.0.1:")
+    True
+    """
+
+    def __init__(self, address: str = DEFAULT) -> None:
+        """Listen at `address`, as serve_metrics()."""
+        host, port = _host_and_port(address)
+        self._exporter = _exporter()
+        self._checkpoints: dict[str, str] = {}
+        from prometheus_client import start_http_server  # noqa: PLC0415 - an extra, which _exporter() has imported
+
+        try:
+            self._http, self._thread = start_http_server(port, host.strip("[]") or ANYWHERE, self._exporter.registry)
+        except OSError as error:
+            raise ConfigError(
+                f"metrics cannot be served at {address}: {error.strerror or error}; choose another port, or end what "
+                f"listens there"
+            ) from error
+        #: where the metrics are, on this machine
+        self.url = f"http://{host or 'localhost'}:{self._http.server_port}/metrics"
+
+    def watch(self, handle: StreamHandle, *, name: str | None = None) -> None:
+        """Serve the metrics of a query, too, under the label stream=`name`; those batches count that began after this server.
+
+        Without `name`, it is that of the query in Spark, or of its checkpoint's folder. A query with the checkpoint of an
+        earlier one continues its counters. Raises ConfigError if another one has the name.
+        """
+        stream = name or handle.name
+        known = self._checkpoints.setdefault(stream, handle.checkpoint)
+        if known != handle.checkpoint:
+            raise ConfigError(
+                f"the queries of {known} and {handle.checkpoint} are both named {stream!r}, but Prometheus "
+                f"needs a name for each: start one with name="
+            )
+        self._exporter.watch(stream, handle)
+
+    def close(self) -> None:
+        """Stop listening, and free the port."""
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def __repr__(self) -> str:
+        return f"<metrics of {', '.join(sorted(self._checkpoints)) or 'no query yet'} at {self.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def serve_metrics(*handles: StreamHandle, address: str = DEFAULT) -> MetricsServer:
+    """Serve the metrics of running queries to Prometheus; return the server, which watch()es further ones.
+
+    address   "host:port"; ":9464" is the port on all addresses of this machine, "127.0.0.1:9464" on this machine only;
+              port 0 is a free one, which `url` of the server names
+
+    Batches count that begin from now on; docs/monitoring.md lists the metrics. Needs the package
+    prometheus-client, of `pip install 'skypane[prometheus]'`. Raises ConfigError if the port is taken.
+    """
+    server = MetricsServer(address)
+    try:
+        for handle in handles:
+            server.watch(handle)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    found = _ADDRESS.fullmatch(address)
+    if found is None or int(found["port"]) >= 1 << 16:
+        raise ConfigError(f"the address of metrics must be host:port or :port, such as :9464, got {address!r}")
+    return found["host"], int(found["port"])
+
+
+def _exporter() -> Exporter:
+    try:
+        from skypane.prometheus.exporter import Exporter  # noqa: PLC0415 - its package is an extra
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "metrics for Prometheus need prometheus-client, which is not installed: pip install 'skypane[prometheus]'"
+        ) from error
+    return Exporter()

@@ -1,0 +1,55 @@
+"""A batch with a value in each of its fields, made by hand."""
+
+from __future__ import annotations
+
+from tests.reporting.made import HOUR, batch
+
+from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
+from skypane.policy import Decision
+
+
+def full() -> BatchMetrics:
+    return batch(
+        rows=100,
+        late_rows=3,
+        quarantined={"null price": 2},
+        late_by_source={"a": 1, "b": 1},
+        punctuation=HOUR,
+        newest=2 * HOUR,
+        slack=HOUR,
+        seen_rows=400,
+        dropped_rows=4,
+        drop_budget=0.05,
+        amend_budget=0.1,
+        open_panes=5,
+        open_rows=60,
+        open_bytes=7_000,
+        windows=2,
+        window_rows=9,
+        latest_window={"start": 0, "end": HOUR, "rows": 3},
+        empty_windows=1,
+        early_windows=4,
+        held_rows=6,
+        rho=0.5,
+        rho_wlq=None,
+        workers={"plq": 2, "wlq": 3},
+        executors=4,
+        pause=0.25,
+        front={"adds": 8, "dels": 7, "rows": 11, "stored": 20},
+        amended={"windows": 2, "all_answered": 40, "all_amended": 3},
+        inputs=(
+            InputMetrics("x", 0, 1.0, 1.0, 12, 0, "behind", waiting=3.5),
+            InputMetrics("y", 1, 1.0, 1.0, 1, 0, "behind", waiting=1.0),
+            InputMetrics("z", 1, None, None, 0, 0, "gone"),
+        ),
+        decisions=(Decision("lift", "driver", "few rows"),),
+    )
+
+
+def of_two_queries() -> BatchMetrics:
+    """Return a batch of two queries, of which the second answered more and later windows."""
+    one = QueryMetrics.of(full())
+    other = QueryMetrics.of(
+        batch(late_rows=5, quarantined={"null price": 1}, windows=7, punctuation=3 * HOUR, newest=4 * HOUR)
+    )
+    return batch(rows=100, late_rows=8, queries={"best": one, "load": other})

@@ -1,0 +1,194 @@
+"""Batches as Prometheus reads them: what is added up, what is kept, and that a scrape sees whole batches."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.prometheus.made import full, of_two_queries
+from tests.prometheus.scraped import families, text_of, total, value, values
+from tests.reporting.made import HOUR, batch
+
+from skypane.metrics import BatchMetrics
+from skypane.prometheus.exporter import MOST, OTHER, Exporter
+from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
+
+MEASURES: tuple[Measure[Any], ...] = (RUNNING, *OF_STREAMS, *OF_QUERIES)
+COUNTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> BatchMetrics:
+    by_source = draw(COUNTS)
+    return batch(
+        rows=draw(st.integers(0, 9)),
+        late_by_source=by_source,
+        late_rows=sum(by_source.values()) + draw(st.integers(0, 3)),
+        quarantined=draw(COUNTS),
+        windows=draw(st.integers(0, 3)),
+        open_panes=draw(st.integers(0, 9)),
+        wlq_where=draw(st.sampled_from(["driver", "threads", "spark"])),
+        seconds={name: draw(st.floats(0, 400)) for name in ("total", "plq", "sink")},
+    )
+
+
+def exposed(*given: BatchMetrics, stream: str = "s") -> str:
+    exporter = Exporter()
+    for each in given:
+        exporter.add(stream, each)
+    return text_of(exporter)
+
+
+@given(st.lists(batches(), min_size=1, max_size=8))
+def test_counters_and_histograms_are_the_sums_of_the_batches_and_gauges_the_last(given: list[BatchMetrics]):
+    text = exposed(*given)
+    assert total(text, "skypane_batches_total") == len(given)
+    assert total(text, "skypane_rows_total") == sum(one.rows for one in given)
+    assert total(text, "skypane_windows_total") == sum(one.windows for one in given)
+    assert total(text, "skypane_late_rows_total") == sum(one.late_rows for one in given)
+    late, bad = Counter[str](), Counter[str]()
+    for one in given:
+        late.update(one.late_by_source)
+        bad.update(one.quarantined)
+    for name, number in late.items():
+        assert value(text, "skypane_late_rows_total", stream="s", query="", source=name) == number
+    for name, number in bad.items():
+        assert value(text, "skypane_quarantined_rows_total", stream="s", query="", reason=name) == number
+    assert value(text, "skypane_open_panes", stream="s", query="") == given[-1].open_panes
+    took = [one.seconds["total"] for one in given]
+    assert value(text, "skypane_batch_duration_seconds_count", stream="s") == len(given)
+    assert value(text, "skypane_batch_duration_seconds_sum", stream="s") == pytest.approx(sum(took))
+    assert value(text, "skypane_batch_duration_seconds_bucket", stream="s", le="1.0") == sum(one <= 1 for one in took)
+    for step in ("plq", "sink"):
+        took = [one.seconds[step] for one in given]
+        assert value(text, "skypane_batch_step_duration_seconds_sum", stream="s", step=step) == pytest.approx(sum(took))
+    assert total(text, "skypane_decisions_total", decision="placement") == len(given)
+
+
+def test_all_fields_of_a_batch_are_exposed_in_base_units():
+    text = exposed(full())
+    shown = {
+        name: one
+        for (name, labels), one in values(text).items()
+        if dict(labels) in ({"stream": "s"}, {"stream": "s", "query": ""})
+    }
+    assert shown["skypane_punctuation_timestamp_seconds"] == 3600
+    assert shown["skypane_newest_timestamp_seconds"] == 7200
+    assert shown["skypane_slack_seconds"] == 3600
+    assert shown["skypane_answered_timestamp_seconds"] == 3600
+    assert shown["skypane_last_batch_timestamp_seconds"] == 1_000_001
+    assert shown["skypane_drop_ratio"] == 0.01
+    assert (shown["skypane_drop_budget_ratio"], shown["skypane_amend_budget_ratio"]) == (0.05, 0.1)
+    assert shown["skypane_amended_ratio"] == 0.075
+    assert shown["skypane_state_bytes"] == 7_000
+    assert (shown["skypane_input_lag_rows"], shown["skypane_input_waiting_seconds"]) == (13, 3.5)
+    assert (shown["skypane_executors"], shown["skypane_front_rows"], shown["skypane_held_rows"]) == (4, 11, 6)
+    assert (shown["skypane_early_windows_total"], shown["skypane_amended_windows_total"]) == (4, 2)
+    assert value(text, "skypane_late_rows_total", stream="s", query="", source="") == 1, "of no source"
+    assert value(text, "skypane_workers", stream="s", level="wlq") == 3
+    assert value(text, "skypane_utilization_ratio", stream="s", level="plq") == 0.5
+    assert math.isnan(value(text, "skypane_utilization_ratio", stream="s", level="wlq"))
+    assert value(text, "skypane_front_updates_total", stream="s", update="del") == 7
+    states = {
+        state: value(text, "skypane_inputs", stream="s", state=state) for state in ("read", "silent", "behind", "gone")
+    }
+    assert states == {"read": 0, "silent": 0, "behind": 2, "gone": 1}
+    assert value(text, "skypane_decisions_total", stream="s", decision="lift", value="driver") == 1
+
+
+def test_the_end_of_the_last_answered_window_stays_through_batches_that_answer_none():
+    text = exposed(full(), batch(windows=0, latest_window=None))
+    assert value(text, "skypane_answered_timestamp_seconds", stream="s", query="") == 3600
+
+
+def test_each_of_several_queries_has_its_own_and_the_stream_has_the_rows_once():
+    text = exposed(of_two_queries())
+    assert value(text, "skypane_rows_total", stream="s") == 100
+    assert value(text, "skypane_windows_total", stream="s", query="best") == 2
+    assert value(text, "skypane_windows_total", stream="s", query="load") == 7
+    assert total(text, "skypane_late_rows_total", query="best") == 3
+    assert total(text, "skypane_late_rows_total") == 8
+    assert value(text, "skypane_punctuation_timestamp_seconds", stream="s", query="load") == 3 * HOUR / 1e6
+
+
+def test_each_stream_has_its_own_series():
+    exporter = Exporter()
+    exporter.add("one", batch(rows=3))
+    exporter.add("other", batch(rows=4))
+    text = text_of(exporter)
+    assert value(text, "skypane_rows_total", stream="one") == 3
+    assert value(text, "skypane_rows_total", stream="other") == 4
+
+
+def test_more_sources_than_prometheus_should_keep_are_counted_together():
+    """Each batch has sources that none before it had."""
+    exporter = Exporter()
+    for number in range(3):
+        late = {f"{number}-{one}": 2 for one in range(MOST)}
+        exporter.add("s", batch(late_by_source=late, late_rows=2 * MOST))
+    text = text_of(exporter)
+    sources = [dict(labels)["source"] for name, labels in values(text) if name == "skypane_late_rows_total"]
+    assert len(sources) == MOST + 1
+    assert total(text, "skypane_late_rows_total") == 6 * MOST
+    assert total(text, "skypane_late_rows_total", source=OTHER) == 6 * MOST - 2 * (MOST - 1)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\nb", "a\\b", "Zürich", '{x="y"}', ""])
+def test_a_source_may_have_any_name(name: str):
+    text = exposed(batch(late_by_source={name: 2}, late_rows=2), stream=f"stream {name}")
+    assert value(text, "skypane_late_rows_total", stream=f"stream {name}", query="", source=name) == 2
+
+
+def test_a_scrape_shows_whole_batches():
+    """Rows and windows are counted one after the other; a scrape of half a batch would have different numbers."""
+    exporter = Exporter()
+    exporter.add("s", batch(rows=1, windows=1))
+
+    def count() -> None:
+        for _ in range(2_000):
+            exporter.add("s", batch(rows=1, windows=1))
+
+    counting = Thread(target=count)
+    counting.start()
+    scrapes = 0
+    while counting.is_alive() or not scrapes:
+        text = text_of(exporter)
+        assert value(text, "skypane_rows_total", stream="s") == value(
+            text, "skypane_windows_total", stream="s", query=""
+        )
+        scrapes += 1
+    counting.join()
+    assert value(text_of(exporter), "skypane_rows_total", stream="s") == 2_001
+
+
+SUFFIXES = {
+    "s": "_seconds", "s of event time": "_seconds", "time in s": "_timestamp_seconds", "event time in s": "_timestamp_seconds",
+    "bytes": "_bytes", "ratio": "_ratio",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_names_follow_the_conventions(measure: Measure[Any]):
+    """Prometheus': a prefix, base units as a suffix, `_total` for counters alone, no label in a name."""
+    assert re.fullmatch(r"skypane_[a-z]+(_[a-z]+)*", measure.name)
+    assert measure.name.endswith("_total") == (measure.kind == "counter")
+    assert measure.name.endswith(SUFFIXES.get(measure.unit, ""))
+    assert not measure.name.endswith(("_count", "_sum", "_bucket", "_info", "_created"))
+    assert not set(measure.labels) & {"job", "instance", "le", "quantile", "stream", "query"}
+
+
+def test_each_measure_is_exposed_with_its_meaning_and_nothing_else_is():
+    exporter = Exporter()
+    exporter.add("s", full())
+    found = {family.name: family for family in families(text_of(exporter))}
+    for measure in MEASURES:
+        family = found.pop(measure.name.removesuffix("_total"))
+        assert (family.documentation, family.type) == (measure.meaning, measure.kind)
+        assert family.samples or measure is RUNNING
+    assert not found

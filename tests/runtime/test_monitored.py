@@ -1,0 +1,207 @@
+"""Running queries as Prometheus sees them: real streams, restarts, several in one process, and a scrape during a batch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.prometheus.scraped import text_at, total, value, values
+from tests.runtime.streams import finish, late_rows, read_batches, write_batches
+from tests.servers.ports import free_ports
+
+import skypane as sp
+from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING
+
+LIMIT = 300
+HERE = "127.0.0.1:0"
+
+
+def job_of(spark: SparkSession, folder: Path, *, batches: int = 4, **options: Any) -> sp.Job:
+    """Return a job over a stream many of whose rows are late, in batches that are there."""
+    tables = late_rows(7, batches=batches)
+    write_batches(folder / "in", tables)
+    rows = read_batches(spark, folder / "in", tables[0].schema)
+    query = sp.Skyline("price MIN, rating MAX")
+    settings: dict[str, Any] = {
+        "window": "50 seconds", "slide": "20 seconds", "time": "ts", "source": "sensor", "checkpoint": folder / "checkpoint",
+        "progress": sp.KSlack(), "output": sp.Memory(),
+    }  # fmt: skip
+    return sp.stream(rows, query, **settings | options)
+
+
+def until(reached: Callable[[], bool]) -> None:
+    """Look again and again, until a state is reached."""
+    looked, limit = threading.Event(), time.monotonic() + LIMIT
+    while not reached():
+        assert time.monotonic() < limit
+        looked.wait(0.05)
+
+
+def test_what_is_served_is_what_the_batches_report(spark: SparkSession, tmp_path: Path):
+    handle = job_of(spark, tmp_path).start()
+    with sp.serve_metrics(handle, address=HERE) as server:
+        until(lambda: len(handle.recent_metrics()) == 4)
+        assert value(text_at(server.url), "skypane_running", stream="checkpoint") == 1
+        handle.drain()
+        text = text_at(server.url)
+    # A batch that began before the server counts for the gauges only; the drain is a batch like others.
+    seen = handle.recent_metrics()
+    counted = seen[-int(total(text, "skypane_batches_total")) :]
+    assert counted
+    assert value(text, "skypane_running", stream="checkpoint") == 0
+    assert total(text, "skypane_rows_total") == sum(one.rows for one in counted)
+    assert total(text, "skypane_late_rows_total") == sum(one.late_rows for one in counted)
+    for source in ("a", "b", "None"):
+        told = sum(one.late_by_source.get(source, 0) for one in counted)
+        assert total(text, "skypane_late_rows_total", source=source) == told
+    assert total(text, "skypane_windows_total") == sum(one.windows for one in counted)
+    assert total(text, "skypane_punctuation_timestamp_seconds") == (seen[-1].punctuation or 0) / 1e6
+    took = sum(one.seconds["total"] for one in counted)
+    assert total(text, "skypane_batch_duration_seconds_sum") == pytest.approx(took)
+    names = {name for name, _ in values(text)}
+    known = {RUNNING.name, *(measure.name for measure in OF_STREAMS), *(measure.name for measure in OF_QUERIES)}
+    assert {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in names} <= known
+
+
+def test_a_server_that_is_opened_before_the_query_counts_each_batch_once(spark: SparkSession, tmp_path: Path):
+    with sp.MetricsServer(HERE) as server:
+        handle = job_of(spark, tmp_path).start()
+        until(lambda: len(handle.recent_metrics()) == 4)  # all are committed before the server learns of the query
+        server.watch(handle)
+        server.watch(handle)
+        handle.stop()
+        assert total(text_at(server.url), "skypane_batches_total") == 4
+        assert total(text_at(server.url), "skypane_rows_total") == 160
+
+
+def test_a_query_that_starts_again_continues_its_counters(spark: SparkSession, tmp_path: Path):
+    """A new server, as that of a new process, begins at 0 and knows the state that the last batch has left."""
+    job = job_of(spark, tmp_path)
+    with sp.MetricsServer(HERE) as server:
+        for batches in (4, 8):
+            handle = job.start()
+            server.watch(handle)
+            until(lambda handle=handle, batches=batches: len(handle.recent_metrics()) == batches)  # type: ignore[misc]
+            handle.stop()
+            write_batches(tmp_path / "in", late_rows(8, batches=8)[4:], first=4)
+        assert total(text_at(server.url), "skypane_batches_total") == 8
+    with sp.serve_metrics(handle, address=HERE) as other:
+        text = text_at(other.url)
+    assert total(text, "skypane_batches_total") == 0
+    assert total(text, "skypane_open_panes") == handle.recent_metrics(1)[0].open_panes > 0
+
+
+def test_several_queries_have_one_endpoint_and_a_name_stands_for_one_checkpoint(spark: SparkSession, tmp_path: Path):
+    handles = [job_of(spark, tmp_path / name).start(name=name) for name in ("one", "other")]
+    unnamed = job_of(spark, tmp_path / "third").start()
+    fourth = job_of(spark, tmp_path / "fourth").start()
+    with sp.MetricsServer(HERE) as server:
+        for handle in (*handles, unnamed):
+            server.watch(handle)
+        with pytest.raises(sp.ConfigError, match=r"both named 'checkpoint'.* start one with name="):
+            server.watch(fourth)
+        server.watch(fourth, name="fourth")
+        for handle in (*handles, unnamed, fourth):
+            handle.stop()
+        text = text_at(server.url)
+    assert {dict(labels)["stream"] for name, labels in values(text) if name == "skypane_running"} == {
+        "one", "other", "checkpoint", "fourth",
+    }  # fmt: skip
+
+
+class Held:
+    """A sink whose first write waits."""
+
+    def __init__(self) -> None:
+        self.entered, self.let_go = threading.Event(), threading.Event()
+
+    def __call__(self, *_: Any) -> None:
+        self.entered.set()
+        assert self.let_go.wait(LIMIT)
+
+
+def test_a_scrape_during_a_batch_shows_the_last_one_and_does_not_wait(spark: SparkSession, tmp_path: Path):
+    sink = Held()
+    with sp.MetricsServer(HERE) as server:
+        handle = job_of(spark, tmp_path, output=sink).start()
+        server.watch(handle)
+        assert sink.entered.wait(LIMIT)
+        before = [one.rows for one in handle.recent_metrics()]
+        text = text_at(server.url)
+        assert total(text, "skypane_rows_total") == sum(before)
+        assert total(text, "skypane_running") == 1
+        sink.let_go.set()
+        until(lambda: len(handle.recent_metrics()) == 4)
+        handle.stop()
+        assert total(text_at(server.url), "skypane_rows_total") == 160
+
+
+def test_a_failed_query_is_exposed_as_not_running(spark: SparkSession, tmp_path: Path):
+    def fails(*_: Any) -> None:
+        raise OSError("no space left")
+
+    with sp.MetricsServer(HERE) as server:
+        handle = job_of(spark, tmp_path, output=fails).start()
+        server.watch(handle)
+        with pytest.raises(sp.SkypaneError, match="no space left"):
+            handle.await_termination(LIMIT)
+        assert total(text_at(server.url), "skypane_running") == 0
+
+
+def test_a_listener_that_fails_leaves_the_others_and_the_query_alone(spark: SparkSession, tmp_path: Path):
+    seen: list[int] = []
+
+    def fails(_: sp.BatchMetrics) -> None:
+        raise ValueError("not mine")
+
+    job = job_of(spark, tmp_path)
+    handle = job.start(on_batch=fails)
+    handle.add_listener(lambda metrics: seen.append(metrics.batch_id))
+    until(lambda: len(handle.recent_metrics()) == 4)
+    handle.stop()
+    assert seen == list(range(4))[-len(seen) :]
+    assert seen
+    assert finish(job) == []
+
+
+JOB = """
+name: offers
+source: {{format: rate}}
+query: {{kind: skyline, preference: "value MAX"}}
+window: {{time: timestamp, length: 1 seconds}}
+output: {{path: {folder}/out}}
+checkpoint: {folder}/checkpoint
+"""
+
+
+@pytest.mark.slow
+def test_a_job_serves_its_metrics_while_it_runs(tmp_path: Path):
+    (tmp_path / "job.yaml").write_text(JOB.format(folder=tmp_path))
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "skypane", "run", "job.yaml", "--metrics", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    url = f"http://127.0.0.1:{port}/metrics"
+
+    def answered() -> bool:
+        assert process.poll() is None
+        try:
+            return total(text_at(url), "skypane_windows_total", stream="offers") > 2
+        except URLError:  # it does not listen yet
+            return False
+
+    until(answered)
+    assert total(text_at(url), "skypane_running", stream="offers") == 1
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert f"metrics   {url}" in output
