@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import urlencode
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,6 +23,7 @@ from tests.runtime.streams import finish, late_rows, read_batches, write_batches
 from tests.servers.ports import free_ports
 
 import skypane as sp
+from skypane.prometheus import shipped_files
 from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING
 
 LIMIT = 300
@@ -205,3 +209,44 @@ def test_a_job_serves_its_metrics_while_it_runs(tmp_path: Path):
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert f"metrics   {url}" in output
+
+
+PROMETHEUS = shutil.which("prometheus")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROMETHEUS is None, reason="PROMETHEUS ITSELF READS NO QUERY: it is not installed")
+def test_prometheus_reads_a_running_query(spark: SparkSession, tmp_path: Path):
+    (port,) = free_ports(1)
+    handle = job_of(spark, tmp_path).start(name="read")
+    with sp.MetricsServer(HERE) as server:
+        server.watch(handle)
+        target = server.url.removeprefix("http://").removesuffix("/metrics")
+        (tmp_path / "prometheus.yaml").write_text(
+            shipped_files.text("prometheus.yaml").replace("localhost:9464", target).replace("15s", "1s")
+        )
+        (tmp_path / "alerts.yaml").write_text(shipped_files.text("alerts.yaml"))
+        options = {
+            "config.file": tmp_path / "prometheus.yaml",
+            "storage.tsdb.path": tmp_path / "series",
+            "web.listen-address": f"127.0.0.1:{port}",
+        }
+        command = [str(PROMETHEUS), *(f"--{name}={value}" for name, value in options.items())]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as prometheus:
+            try:
+                until(lambda: asked(port, 'skypane_rows_total{stream="read"}') == 160)
+                until(lambda: asked(port, 'skypane_running{stream="read"}') == 1)
+                handle.stop()
+                until(lambda: asked(port, 'skypane_running{stream="read"}') == 0)
+            finally:
+                prometheus.terminate()
+
+
+def asked(port: int, expression: str) -> float | None:
+    """Return what Prometheus answers to an expression; None if it has no value yet, or does not listen yet."""
+    try:
+        text = text_at(f"http://127.0.0.1:{port}/api/v1/query?{urlencode({'query': expression})}")
+    except URLError:
+        return None
+    found = json.loads(text)["data"]["result"]
+    return float(found[0]["value"][1]) if found else None

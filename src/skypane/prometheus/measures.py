@@ -23,7 +23,7 @@ Values: TypeAlias = Mapping[tuple[str, ...], float | None]
 STREAM, QUERY = "stream", "query"
 """Labels of all measures, and of those of each query: the name of the stream; the query's name in sp.streams, else empty."""
 
-SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """Upper bounds of the buckets of a histogram of seconds."""
 
 
