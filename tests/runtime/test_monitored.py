@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -176,6 +177,14 @@ def test_a_listener_that_fails_leaves_the_others_and_the_query_alone(spark: Spar
     assert seen == list(range(4))[-len(seen) :]
     assert seen
     assert finish(job) == []
+
+
+def test_the_log_has_one_line_for_each_batch(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    job = job_of(spark, tmp_path)
+    with caplog.at_level(logging.INFO, "skypane"):
+        seen = finish(job)
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("skypane")]
+    assert lines == [f"{metrics}; checkpoint {tmp_path / 'checkpoint'}" for metrics in seen]
 
 
 JOB = """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from skypane.cli import log_format
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +35,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--idle-after", metavar="DURATION", help="how long a line waits for inputs that send nothing (1 minute)"
     )
+    log_format.add_option(parser)
     return parser
 
 
@@ -55,7 +57,7 @@ def run(arguments: Namespace) -> int:
     if arguments.dry_run:
         console.print("the list of inputs is valid; nothing was received")
         return 0
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO)
+    log_format.begin(arguments.log or "text")
     _follow(receiving, console)
     return 0
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from skypane.cli import log_format
 from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         help="let another query begin where the query of the checkpoint has stopped reading; that one still answers the "
         "windows that it has begun",
     )
+    log_format.add_option(parser)
     allow(parser)
     connect(parser)
     parser.add_argument("--examples", action="store_true", help="list the names of the examples")
@@ -116,6 +118,7 @@ def run(arguments: Namespace) -> int:
     if arguments.show:
         print(examples.text(arguments.job), end="")
         return 0
+    log_format.begin(arguments.log)
     console = Console(highlight=False)
     job = job_of(arguments)
     if arguments.report is not None and job.mode == "batch":

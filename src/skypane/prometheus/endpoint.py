@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Self
 
+from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.types import ConfigError
 
@@ -50,8 +51,9 @@ class MetricsServer:
         stream = name or handle.name
         known = self._checkpoints.setdefault(stream, handle.checkpoint)
         if known != handle.checkpoint:
+            both = " and ".join(map(without_login, (known, handle.checkpoint)))
             raise ConfigError(
-                f"the queries of {known} and {handle.checkpoint} are both named {stream!r}, but Prometheus "
+                f"the queries of {both} are both named {stream!r}, but Prometheus "
                 f"needs a name for each: start one with name="
             )
         self._exporter.watch(stream, handle)

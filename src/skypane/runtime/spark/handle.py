@@ -21,6 +21,7 @@ from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.cell_display import show_until
+from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
@@ -243,7 +244,7 @@ class StreamHandle:
     def name(self) -> str:
         """The name of the query in Spark; without one, that of the checkpoint's folder."""
         with spark_there(self._spark):
-            return self.query.name or self.checkpoint.rstrip("/").rpartition("/")[2]
+            return self.query.name or without_login(self.checkpoint).rstrip("/").rpartition("/")[2]
 
     @property
     def active(self) -> bool:
