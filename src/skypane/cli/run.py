@@ -132,7 +132,7 @@ def run(arguments: Namespace) -> int:
     from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
 
     with MetricsServer(arguments.metrics) as server:  # a port that is taken is reported before Spark starts
-        console.print(f"metrics   {server.url}", soft_wrap=True)
+        console.print(f"metrics   {server.url}", soft_wrap=True, markup=False)
         return _run(job, arguments, console, lambda handle: server.watch(handle, name=job.name))
 
 
