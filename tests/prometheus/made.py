@@ -19,6 +19,7 @@ def full() -> BatchMetrics:
         slack=HOUR,
         seen_rows=400,
         dropped_rows=4,
+        unavoidable_rows=1,
         drop_budget=0.05,
         amend_budget=0.1,
         open_panes=5,

@@ -67,6 +67,12 @@ def _late_by_source(metrics: QueryMetrics) -> Values:
     return _each({"": metrics.late_rows - sum(named.values()), **named})
 
 
+def _unavoidable(metrics: BatchMetrics) -> Values:
+    """Return the share of unavoidable rows; nothing if the policy does not count them."""
+    rows = metrics.unavoidable_rows
+    return _one(None if rows is None else rows / max(1, metrics.seen_rows))
+
+
 def _steps(metrics: BatchMetrics) -> Values:
     return _each({step: seconds for step, seconds in metrics.seconds.items() if step != "total"})
 
@@ -163,6 +169,11 @@ OF_STREAMS: Final[tuple[Measure[BatchMetrics], ...]] = (
     Measure(
         "skypane_drop_budget_ratio", "gauge", "ratio", "share of rows that the progress policy may drop as late",
         lambda m: _one(m.drop_budget),
+    ),
+    Measure(
+        "skypane_unavoidable_drop_ratio", "gauge", "ratio",
+        "share of all rows since the first start that were dropped as late and that no delay could have saved",
+        _unavoidable,
     ),
     Measure(
         "skypane_amend_budget_ratio", "gauge", "ratio", "share of answered windows that late rows may amend",
