@@ -19,7 +19,7 @@ from tests.prometheus.made import full, of_two_queries
 from tests.prometheus.scraped import families, text_of, total, value, values
 from tests.reporting.made import HOUR, batch
 
-from skypane.metrics import BatchMetrics, QueryMetrics
+from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
 from skypane.prometheus import measures
 from skypane.prometheus.exporter import MOST, OTHER, Exporter
 from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
@@ -113,6 +113,23 @@ def test_the_end_of_the_last_answered_window_stays_through_batches_that_answer_n
     assert value(text, "skypane_answered_timestamp_seconds", stream="s", query="") == 3600
 
 
+def lagging(**lags: tuple[int, float | None]) -> BatchMetrics:
+    """Return a batch with inputs of these lags, in rows and in seconds of event time."""
+    inputs = [
+        InputMetrics(name, 0, None, None, lag, 0, "behind" if lag else "read", waiting=waiting)
+        for name, (lag, waiting) in lags.items()
+    ]
+    return batch(inputs=tuple(inputs))
+
+
+def test_the_longest_wait_of_inputs_is_unknown_only_if_none_of_those_that_lag_states_it():
+    name = "skypane_input_waiting_seconds"
+    assert value(exposed(lagging(a=(3, 2.0), b=(9, None), c=(0, None))), name, stream="s") == 2
+    assert value(exposed(lagging(a=(0, None), b=(0, None))), name, stream="s") == 0
+    assert math.isnan(value(exposed(lagging(a=(3, None), b=(0, None))), name, stream="s"))
+    assert (name, (("stream", "s"),)) not in values(exposed(batch())), "a stream without sp.inputs"
+
+
 def test_each_of_several_queries_has_its_own_and_the_stream_has_the_rows_once():
     text = exposed(of_two_queries())
     assert value(text, "skypane_rows_total", stream="s") == 100
@@ -138,10 +155,12 @@ def test_more_sources_than_prometheus_should_keep_are_counted_together():
     for number in range(3):
         late = {f"{number}-{one}": 2 for one in range(MOST)}
         exporter.add("s", batch(late_by_source=late, late_rows=2 * MOST))
+    exporter.add("s", batch(late_by_source={"0-0": 5}, late_rows=5))
     text = text_of(exporter)
     sources = [dict(labels)["source"] for name, labels in values(text) if name == "skypane_late_rows_total"]
     assert len(sources) == MOST + 1
-    assert total(text, "skypane_late_rows_total") == 6 * MOST
+    assert total(text, "skypane_late_rows_total") == 6 * MOST + 5
+    assert total(text, "skypane_late_rows_total", source="0-0") == 7, "a source that has its series keeps it"
     assert total(text, "skypane_late_rows_total", source=OTHER) == 6 * MOST - 2 * (MOST - 1)
 
 
