@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
+from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
 from tests.runtime.streams import read_batches, write_batches
 from tests.runtime.test_amended import QUERIES as AMENDED
@@ -73,6 +74,26 @@ def begun(spark: SparkSession, folder: Path) -> dict[str, Any]:
     assert handle.await_termination(600)
     handle.drain()
     return {"begins": begins, "rows": [metrics.rows for metrics in handle.recent_metrics(4)]}
+
+
+def monitored(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Serve the metrics of a query, which is drained."""
+    write_batches(folder / "in", BATCHES)
+    seen: list[sp.BatchMetrics] = []
+    with sp.MetricsServer("127.0.0.1:0") as server:
+        handle = job(spark, folder).start(trigger="available now", on_batch=seen.append)
+        server.watch(handle)
+        assert handle.await_termination(600)
+        handle.drain()
+        text = text_at(server.url)
+    counters = ("batches", "rows", "windows")
+    return {
+        **{name: total(text, f"skypane_{name}_total") for name in counters},
+        "running": value(text, "skypane_running", stream="checkpoint"),
+        "recorded": [metrics.batch_id for metrics in handle.recent_metrics(100)],
+        "seen": [metrics.batch_id for metrics in seen],
+        "answered": sum(metrics.windows for metrics in seen),
+    }
 
 
 def elastic(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -176,6 +197,7 @@ SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
     "several": several,
     "readmitted": readmitted,
     "begun": begun,
+    "monitored": monitored,
     "elastic": elastic,
     "static": static,
     "replayed": replayed,

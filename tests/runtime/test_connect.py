@@ -171,6 +171,14 @@ def test_another_query_begins_where_the_first_has_stopped(found: Found, tmp_path
     assert windows == [(start, counted) for start, counted in wanted if start >= first]
 
 
+def test_a_client_serves_the_metrics_of_all_batches_also_of_a_drain(found: Found):
+    answer = found("monitored")
+    assert answer["seen"] == answer["recorded"] == list(range(len(BATCHES) + 1))
+    assert (answer["batches"], answer["rows"]) == (len(BATCHES) + 1, ALL.num_rows)
+    assert answer["windows"] == answer["answered"] > 0
+    assert answer["running"] == 0
+
+
 def test_a_policy_changes_the_workers(found: Found, tmp_path: Path):
     answer = found("elastic")
     assert answer["explained"].startswith("rho of ")

@@ -192,7 +192,9 @@ class StreamHandle:
         self.stop()
         self.await_termination()
         with spark_there(self._spark):
-            return self._engine.drain(self._spark)
+            metrics = self._engine.drain(self._spark)
+            self._lifecycle.settle()  # the listeners get this batch, too
+        return metrics
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
         """Stop, process the rows that were rejected for `reason` once more, and return the metrics of this batch.
@@ -212,7 +214,9 @@ class StreamHandle:
         self.stop()
         self.await_termination()
         with spark_there(self._spark):
-            return self._engine.readmit(self._spark, reason, repair)
+            metrics = self._engine.readmit(self._spark, reason, repair)
+            self._lifecycle.settle()
+        return metrics
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

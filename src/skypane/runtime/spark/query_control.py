@@ -74,5 +74,5 @@ class BatchControl(Protocol):
         ...
 
     def settle(self) -> None:
-        """Return when the listener has the metrics of all committed batches; called when the query has ended."""
+        """Return when the listeners have the metrics of all committed batches; called when the query has ended or is drained."""
         ...

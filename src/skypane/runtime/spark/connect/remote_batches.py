@@ -20,7 +20,7 @@ from skypane.types import SkypaneError
 class RemoteBatches:
     """Lets a query rest before it is stopped; see BatchControl.
 
-    settled  called when the query has ended
+    settled  called when the query has ended, and after each drain and readmission
     """
 
     #: no batch runs in this process
