@@ -83,7 +83,6 @@ def test_a_server_that_is_opened_before_the_query_counts_each_batch_once(spark: 
         handle = job_of(spark, tmp_path).start()
         until(lambda: len(handle.recent_metrics()) == 4)  # all are committed before the server learns of the query
         server.watch(handle)
-        server.watch(handle)
         handle.stop()
         assert total(text_at(server.url), "skypane_batches_total") == 4
         assert total(text_at(server.url), "skypane_rows_total") == 160
@@ -140,6 +139,7 @@ def test_a_scrape_during_a_batch_shows_the_last_one_and_does_not_wait(spark: Spa
     sink = Held()
     with sp.MetricsServer(HERE) as server:
         handle = job_of(spark, tmp_path, output=sink).start()
+        server.watch(handle)
         server.watch(handle)
         assert sink.entered.wait(LIMIT)
         text = text_at(server.url)

@@ -58,7 +58,8 @@ class Exporter:
 
     def _committed(self, stream: _Stream, metrics: BatchMetrics) -> None:
         with self._lock:
-            if metrics.batch_id > stream.through:
+            is_watched = self._streams[stream.name] is stream  # a handle that is watched again has two listeners
+            if is_watched and metrics.batch_id > stream.through:
                 self._take(stream, metrics, counts=True)
 
     def _take(self, stream: _Stream, metrics: BatchMetrics, *, counts: bool) -> None:
