@@ -21,6 +21,7 @@ from skypane.runtime.spark.machine.session import session
 
 if TYPE_CHECKING:
     from tests.servers.kafka import Broker
+    from tests.servers.postgresql import Server
 
 # HYPOTHESIS_PROFILE names another. A first call compiles kernels, which no deadline foresees.
 settings.register_profile("dev", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
@@ -63,6 +64,20 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[Broker]:
     except NoArtefactsError as error:
         pytest.skip(f"KAFKA IS NOT TESTED IN THIS RUN: {error}")
     with broker(jars) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A server of PostgreSQL for the whole run. Tests that need it are left out, and say so, only where there is none."""
+    from tests.servers.postgresql import PASSWORD, NoServerError, programs, server  # noqa: PLC0415 - few runs need it
+
+    try:
+        programs()
+    except NoServerError as error:
+        pytest.skip(f"POSTGRESQL IS NOT TESTED IN THIS RUN: {error}")
+    with pytest.MonkeyPatch.context() as patched, server() as one:
+        patched.setenv("SKYPANE_TEST_PASSWORD", PASSWORD)
         yield one
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
-    "../README.md", "design.md", "limits.md", "pipelines.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
-    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md",
-    "monitoring.md",
+    "../README.md", "design.md", "limits.md", "pipelines.md", "sinks.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "admission.md", "security.md",
+    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md", "monitoring.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({
@@ -108,7 +107,7 @@ def test_the_page_names_the_reviewed_versions_of_each_dependency():
     extras = project["optional-dependencies"]
     needed = [
         *project["dependencies"],
-        *(one for name in ("cli", "cloud", "java", "kafka", "mqtt", "prometheus") for one in extras[name]),
+        *(one for name in ("cli", "cloud", "java", "kafka", "mqtt", "postgresql", "prometheus") for one in extras[name]),
     ]
     names = {re.split(r"[<>=\[ ]", one)[0] for one in needed}
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")

@@ -135,6 +135,19 @@ def test_a_topic_is_an_output_with_its_key_and_the_clients_options():
     )
 
 
+def test_a_table_of_a_database_is_an_output_with_its_key_and_login():
+    login = {"user": "writer", "password": "$WRITERS_PASSWORD"}
+    options = {"url": "postgresql://h/db", "table": "answers", "key": ["window_start", "city"], "options": login}
+    job = parse(changed(output={"format": "jdbc", "options": options}))
+    assert job.output is not None
+    assert job.output.build() == sp.Jdbc("postgresql://h/db", "answers", key="window_start,city", options=login)
+    (complaint,) = complaints(output={"format": "jdbc", "options": options | {"options": {"password": "hunter2"}}})
+    assert complaint.startswith('output: url postgresql://h/db: option password must be "$NAME"')
+    assert "hunter2" not in complaint
+    (complaint,) = complaints(output={"format": "jdbc", "options": options | {"options": ["hunter2"]}})
+    assert "hunter2" not in complaint
+
+
 def test_a_job_without_a_front_is_described_as_before_there_were_any():
     assert "front" not in parse(STREAM).summary()
 

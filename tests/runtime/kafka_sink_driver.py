@@ -6,45 +6,20 @@ commit. In the end it prints how many lines it ran.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from types import FrameType
-from typing import Any, cast
+from typing import cast
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.runtime.killed_lines import Lines, batch
 
 from skypane.runtime.spark.sinks import kafka_topic, topic_writer
-from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 
-SCHEMA = pa.schema([("n", pa.int64())])
 FILES = {kafka_topic.__file__, topic_writer.__file__}
 
 
-class Lines:
-    """Counts the lines that are run, and kills the process when there were more than `last`."""
-
-    def __init__(self, last: int) -> None:
-        self.last, self.seen = last, 0
-
-    def of(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002 - what sys.settrace calls
-        if frame.f_code.co_filename not in FILES:
-            return None
-        self.seen += event == "line"
-        if self.seen > self.last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return self.of
-
-
-def batch(number: int) -> BatchRows:
-    found = pa.table({"n": range(number * 10, number * 10 + 10)}, SCHEMA)
-    return BatchRows(SCHEMA, 10, ((number, 10),), (found,))
-
-
 def main(servers: str, topic: str, last: int) -> None:
-    lines = Lines(last)
+    lines = Lines(FILES, last)
     sink = kafka_topic.Kafka(servers, topic)
     sys.settrace(lines.of)
     sink.open(QueryStart("q", next_batch=3))

@@ -21,10 +21,11 @@ from tests.servers.kafka import PASSWORD, Broker
 
 import skypane as sp
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
-from skypane.runtime.spark.sinks.topic_writer import BatchDigest, Message, TopicWriter
+from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -264,13 +265,13 @@ def test_a_key_is_of_columns_of_the_rows_and_options_are_the_clients():
         Kafka("h:1", "t", options={"fetch.nonsense.ms": 1}).open(QueryStart("q"))
 
 
-def test_a_digest_is_of_the_messages_in_any_order_with_their_number():
-    one, two = Message(None, b"one"), Message(b"key", b"two")
+def test_a_digest_is_of_the_rows_in_any_order_with_their_number():
+    one, two = b"one", b"two"
 
-    def digest(*messages: Message) -> str:
+    def digest(*rows: bytes) -> str:
         made = BatchDigest()
-        for message in messages:
-            made.add(message)
+        for row in rows:
+            made.add(row)
         return str(made)
 
     assert digest(one, two) == digest(two, one)

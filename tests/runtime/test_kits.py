@@ -24,6 +24,7 @@ from pyspark.sql.datasource import DataSource
 from tests.parameters import slow_but
 from tests.rows import table
 from tests.servers.kafka import Broker
+from tests.servers.postgresql import USER, Server
 from tests.subclasses import concrete
 
 import skypane.runtime.spark.sinks
@@ -35,6 +36,7 @@ from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.sinks.jdbc import Jdbc
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
@@ -43,6 +45,7 @@ from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import ReplaySource
 from skypane.testing import check_sink, check_source
+from skypane.testing.sink_kit import some_rows
 
 NUMBERS = pa.table({"n": pa.array(range(12), pa.int64()), "city": pa.array(["Oslo", "Rome", None] * 4, pa.string())})
 
@@ -111,6 +114,25 @@ def in_topic(place: str) -> Kafka:
     return sink
 
 
+def in_file(place: str) -> Jdbc:
+    return Jdbc(f"sqlite:{place}.db", "answers", key="window_start, city")
+
+
+def on_server(place: str) -> Jdbc:
+    """Return the sink of a table that is named by the path."""
+    table = f"kit_{blake2b(place.encode(), digest_size=8).hexdigest()}"
+    login = {"user": USER, "password": "$SKYPANE_TEST_PASSWORD"}
+    return Jdbc(os.environ["SKYPANE_TEST_POSTGRESQL"], table, options=login)
+
+
+def of_table(sink: Jdbc) -> pa.Table:
+    schema = some_rows().schema
+    with sink.database.transaction() as cursor:
+        found = cursor.execute(f"SELECT {', '.join(schema.names)} FROM {sink.table}").fetchall()  # noqa: S608
+    columns = [pa.array([row[at] for row in found]).cast(each.type) for at, each in enumerate(schema)]
+    return pa.table(columns, schema=schema)
+
+
 def printed(place: str) -> Console:
     del place
     return Console()
@@ -129,6 +151,7 @@ SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
         spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
     "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
     "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
+    "jdbc": (Jdbc, lambda spark, folder: check_sink(spark, in_file, of_table, folder, kills=1)),
     "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
     "console": (Console, lambda spark, folder: check_sink(spark, printed, kept, folder, keeps="nothing", lasting=False)),
 }  # fmt: skip
@@ -155,6 +178,14 @@ def test_a_topic_keeps_the_laws_of_sinks(
 
     monkeypatch.setenv("SKYPANE_TEST_KAFKA", kafka.address)
     check_sink(spark, in_topic, messages, tmp_path, rows=NUMBERS, kills=2)
+
+
+@pytest.mark.slow
+def test_a_table_of_a_server_keeps_the_laws_of_sinks(
+    spark: SparkSession, tmp_path: Path, postgresql: Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SKYPANE_TEST_POSTGRESQL", postgresql.url)
+    check_sink(spark, on_server, of_table, tmp_path, kills=2)
 
 
 def test_no_sink_is_left_out():

@@ -8,15 +8,13 @@ and aborts what they have left open.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
+from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster
 from skypane.types import CheckpointError, ConfigError
 
@@ -31,8 +29,6 @@ _SOON: Final = 0.1
 
 _TRANSACTION: Final = 60_000
 """The client's default of transaction.timeout.ms."""
-
-_DIGEST: Final = 16
 
 _log = logging.getLogger(__name__)
 
@@ -56,22 +52,6 @@ class Message(NamedTuple):
 
     key: bytes | None
     value: bytes
-
-
-@dataclass
-class BatchDigest:
-    """The number of a batch's messages, and a sum of their hashes, which does not depend on their order."""
-
-    count: int = 0
-    total: int = 0
-
-    def add(self, message: Message) -> None:
-        hashed = blake2b(message.value, digest_size=_DIGEST).digest()  # a key is a part of its value
-        self.count += 1
-        self.total = (self.total + int.from_bytes(hashed)) % (1 << 8 * _DIGEST)
-
-    def __str__(self) -> str:
-        return json.dumps({"messages": self.count, "digest": f"{self.total:x}"})
 
 
 class TopicWriter:
@@ -133,12 +113,12 @@ class TopicWriter:
         digest = BatchDigest()
         if batch_id < self.next_batch:
             for message in messages:
-                digest.add(message)
+                digest.add(message.value)  # a key is a part of its value
             self._check_repeated(batch_id, str(digest))
             return
         with self._transaction(batch_id):
             for message in messages:
-                digest.add(message)
+                digest.add(message.value)  # a key is a part of its value
                 self._send(message)
             self._note(batch_id + 1, str(digest))
         self.next_batch, self.last = batch_id + 1, str(digest)

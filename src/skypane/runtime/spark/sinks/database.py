@@ -1,0 +1,55 @@
+"""A database as sinks use it: transactions, types and quoting, by its client for Python (DB-API 2.0)."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class Database(Protocol):
+    """A database that knows INSERT ... ON CONFLICT."""
+
+    @property
+    def mark(self) -> str:
+        """The sign for a value in a statement."""
+        ...
+
+    @property
+    def lock(self) -> str:
+        """The clause with which a SELECT locks its rows until the end of the transaction."""
+        ...
+
+    @property
+    def error(self) -> type[Exception]:
+        """The class of all errors of the client."""
+        ...
+
+    @property
+    def passing_error(self) -> type[Exception]:
+        """The class of those that may pass: of the connection, the server or its disk."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Return a block with a cursor; its end commits, and an error in it takes all of it back."""
+        ...
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        """Return the names of a table's columns; none if there is no such table."""
+        ...
+
+    def quoted(self, name: str) -> str:
+        """Return a name as statements have it."""
+        ...
+
+    def type_of(self, kind: pa.DataType) -> str | None:
+        """Return the type of a column that holds values of an Arrow type; None if there is none."""
+        ...
+
+
+def whole_number_bits(kind: pa.DataType) -> int | None:
+    """Return how many bits a signed integer needs for all values of a type; None for a type of other values."""
+    if not pa.types.is_integer(kind):
+        return None
+    return int(kind.bit_width) + int(pa.types.is_unsigned_integer(kind))

@@ -1,0 +1,125 @@
+"""PostgreSQL, by psycopg."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import pyarrow as pa
+
+from skypane.runtime.environment import check_named, held
+from skypane.runtime.redaction import without_login
+from skypane.runtime.spark.sinks.database import whole_number_bits
+from skypane.types import ConfigError
+
+_PLAIN: Final = frozenset(
+    "application_name channel_binding client_encoding connect_timeout gssencmode hostaddr keepalives keepalives_count "
+    "keepalives_idle keepalives_interval krbsrvname load_balance_hosts options require_auth service sslcert "
+    "sslcertmode sslcrl sslkey sslmode sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout "
+    "user".split()
+)
+"""Options of the client that hold no secret; others are "$NAME", a variable of the environment."""
+
+_LIMITS: Final = (
+    "SELECT set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)"
+)
+"""For this transaction only, so that a pooler's connection keeps nothing of it."""
+
+_NAMES: Final = {
+    pa.bool_(): "boolean",
+    pa.float32(): "real",
+    pa.float64(): "double precision",
+    pa.date32(): "date",
+}
+_TESTS: Final = (
+    (pa.types.is_string, "text"),
+    (pa.types.is_large_string, "text"),
+    (pa.types.is_binary, "bytea"),
+    (pa.types.is_large_binary, "bytea"),
+    (pa.types.is_nested, "jsonb"),
+)
+
+
+@dataclass(frozen=True)
+class PostgreSql:
+    """A database of PostgreSQL.
+
+    address  postgresql://host:port/name
+    options  parameters of the connection; "$NAME" is an environment variable
+    timeout  seconds that the server may take to connect, and that a transaction may wait for another one. Without a
+             statement for this time, as when its driver is suspended, a transaction is ended by the server
+    """
+
+    address: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    timeout: float = 30.0
+
+    mark = "%s"
+    lock = " FOR UPDATE"
+
+    def __post_init__(self) -> None:
+        place = urlsplit(self.address)
+        if place.password is not None or "password" in parse_qs(place.query):
+            raise ConfigError(
+                f"url {without_login(self.address.partition('?')[0])} has a password, which logs and reports would "
+                f'show: give it as an option, options={{"password": "$NAME"}}, with the name of an environment variable'
+            )
+        if not place.path.strip("/"):
+            raise ConfigError(f"url must name a database, postgresql://host:5432/name, got {self.address!r}")
+        for name, value in self.options.items():
+            if name not in _PLAIN:
+                check_named(value, f"url {self.address}: option {name}")
+        if find_spec("psycopg") is None:
+            raise ConfigError(
+                "PostgreSQL needs the package psycopg, which is not installed: pip install 'skypane[postgresql]'"
+            )
+
+    def __str__(self) -> str:
+        return self.address
+
+    @property
+    def error(self) -> type[Exception]:
+        from psycopg import Error  # noqa: PLC0415 - an extra
+
+        return Error
+
+    @property
+    def passing_error(self) -> type[Exception]:
+        from psycopg import OperationalError  # noqa: PLC0415
+
+        return OperationalError
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        from psycopg import connect  # noqa: PLC0415
+
+        seconds = max(1, round(self.timeout))
+        texts = {name: held(text, f"option {name}", os.environ) for name, text in self.options.items()}
+        options = {"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000, **texts}
+        # Statements have no names, which the connections of a pooler would keep for the next batch.
+        with connect(self.address, prepare_threshold=None, **options) as connection, connection.cursor() as cursor:  # type: ignore[arg-type]
+            cursor.execute(_LIMITS, (f"{seconds}s", f"{2 * seconds}s"))
+            yield cursor
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        listed = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
+        quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
+        return [name for (name,) in cursor.execute(listed, (quoted,))]
+
+    def quoted(self, name: str) -> str:
+        return '"{}"'.format(name.replace('"', '""').replace("%", "%%"))
+
+    def type_of(self, kind: pa.DataType) -> str | None:
+        bits = whole_number_bits(kind)
+        if bits is not None:
+            return "smallint" if bits <= 16 else "integer" if bits <= 32 else "bigint" if bits <= 64 else "numeric(20)"
+        if pa.types.is_timestamp(kind):
+            return "timestamp" if kind.tz is None else "timestamptz"
+        if pa.types.is_decimal(kind):
+            return f"numeric({kind.precision}, {kind.scale})"
+        return _NAMES.get(kind) or next((name for test, name in _TESTS if test(kind)), None)

@@ -1,0 +1,71 @@
+"""A file of SQLite, by Python's own client."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skypane.runtime.spark.sinks.database import whole_number_bits
+
+_INTEGER: Final = 64
+_TEXTS: Final = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_timestamp,
+    pa.types.is_date32,
+    pa.types.is_decimal,
+    pa.types.is_nested,
+)
+
+
+@dataclass(frozen=True)
+class SqliteFile:
+    """A database in a file: times, decimals and nested values are texts, as in JSON.
+
+    timeout  seconds to wait for the transaction of another process
+    """
+
+    path: str
+    timeout: float = 30.0
+
+    mark = "?"
+    lock = ""  # a transaction locks the file
+    error = sqlite3.Error
+    passing_error = sqlite3.OperationalError
+
+    def __str__(self) -> str:
+        return f"sqlite:{self.path}"
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        # Transactions begin where this says so, and what is not committed is gone when the connection ends.
+        with closing(sqlite3.connect(self.path, timeout=self.timeout, isolation_level=None)) as connection:
+            cursor = connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            yield cursor
+            cursor.execute("COMMIT")
+
+    def columns(self, cursor: Any, table: str) -> list[str]:
+        return [name for (name,) in cursor.execute("SELECT name FROM pragma_table_info(?)", (table,))]
+
+    def quoted(self, name: str) -> str:
+        return '"{}"'.format(name.replace('"', '""'))
+
+    def type_of(self, kind: pa.DataType) -> str | None:
+        bits = whole_number_bits(kind)
+        if bits is not None:
+            return "INTEGER" if bits <= _INTEGER else None
+        if pa.types.is_boolean(kind):
+            return "INTEGER"
+        if pa.types.is_floating(kind):
+            return "REAL"
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            return "BLOB"
+        return "TEXT" if any(test(kind) for test in _TEXTS) else None

@@ -1,0 +1,401 @@
+"""A table of a database as output: a batch is there once or not at all, and amended windows are there as they are now."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from tests.runtime.streams import read_batches, write_batches
+
+import skypane as sp
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.jdbc import Jdbc
+from skypane.runtime.spark.sinks.table_writer import TableWriter
+from skypane.types import CheckpointError, ConfigError
+
+NO_SPARK = cast("SparkSession", None)
+MOMENT = pa.timestamp("us", "UTC")
+BOUNDS = [("window_start", MOMENT), ("window_end", MOMENT)]
+SCHEMA = pa.schema([*BOUNDS, ("city", pa.string()), ("n", pa.int64())])
+VERSIONS = pa.schema(
+    [*BOUNDS, ("version", pa.int64()), ("empty", pa.bool_()), ("city", pa.string()), ("n", pa.int64())]
+)
+CHANGES = pa.schema([*BOUNDS, ("version", pa.int64()), ("action", pa.string()), ("n", pa.int64())])
+MINUTE = 60_000_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database, a name for a table of this test, and how the table is read."""
+
+    url: str
+    ask: Callable[[str], list[tuple[Any, ...]]]
+    options: dict[str, str] = field(default_factory=dict)
+    table: str = "answers"
+
+    def sink(self, key: str = "", table: str = "", **more: Any) -> Jdbc:
+        return Jdbc(self.url, table or self.table, key=key, options=self.options, **more)
+
+    def started(self, next_batch: int = 0, key: str = "", schema: pa.Schema = SCHEMA, **claim: Any) -> Jdbc:
+        """Return the sink as one more driver start of a query opens it."""
+        sink = self.sink(key)
+        sink.check(schema)
+        sink.open(QueryStart(**{"query": "q", "next_batch": next_batch, **claim}))
+        return sink
+
+    def rows(self, columns: str = "n") -> list[Any]:
+        found = self.ask(f"SELECT {columns} FROM {self.table} ORDER BY {columns}")  # noqa: S608
+        return [row[0] for row in found] if "," not in columns else found
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        return Place(server.url, server.ask, server.login, f"answers_{uuid4().hex[:8]}")
+
+    def ask(statement: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(tmp_path / "answers.db", isolation_level=None)) as database:
+            return database.execute(statement).fetchall()
+
+    return Place(f"sqlite:{tmp_path}/answers.db", ask)
+
+
+def of(schema: pa.Schema, *rows: tuple[Any, ...]) -> BatchRows:
+    """Return a batch of rows: (minute of the window, the other columns ...)."""
+    whole = [(start * MINUTE, (start + 1) * MINUTE, *others) for start, *others in rows]
+    columns = [pa.array([row[at] for row in whole], one.type) for at, one in enumerate(schema)]
+    return BatchRows(schema, len(rows), ((0, len(rows)),) if rows else (), (pa.table(columns, schema=schema),))
+
+
+def numbers(*found: int) -> BatchRows:
+    return of(SCHEMA, *((0, "Oslo", n) for n in found))
+
+
+def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: Place, tmp_path: Path):
+    """The last time in another order, from files of workers; batches without rows leave nothing."""
+    first = place.started()
+    for batch in (0, 0, 1, 1):
+        first.write(NO_SPARK, numbers(batch, 10 + batch), batch)
+    first.write(NO_SPARK, numbers(), 2)
+    first.write(NO_SPARK, numbers(3, 13), 3)
+    second = place.started(3, driver="driver-2")
+    store = DocumentStore.at(str(tmp_path))
+    for name, number in (("a", 13), ("b", 3)):
+        store.write_parquet(name, SCHEMA, numbers(number).tables)
+    second.write(NO_SPARK, replace(numbers(3, 13), tables=(), store=store, files=("a", "b")), 3)
+    second.write(NO_SPARK, numbers(4), 4)
+    assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
+
+
+def test_rows_of_a_batch_that_fails_are_never_there(place: Place, monkeypatch: pytest.MonkeyPatch):
+    sink = place.started()
+    sink.write(NO_SPARK, numbers(1), 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(TableWriter, "_set_note", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            sink.write(NO_SPARK, numbers(2, 3), 1)
+    assert place.rows() == [1]
+    place.started(1, driver="driver-2").write(NO_SPARK, numbers(2, 3), 1)
+    assert place.rows() == [1, 2, 3]
+
+
+def test_a_row_replaces_the_one_with_its_key_also_if_a_part_of_it_is_null(place: Place):
+    sink = place.started(key="window_start, city")
+    sink.write(NO_SPARK, of(SCHEMA, (0, "Oslo", 1), (0, None, 2), (1, None, 3)), 0)
+    sink.write(NO_SPARK, of(SCHEMA, (0, "Oslo", 4), (0, None, 5), (0, "Rome", 6)), 1)
+    assert place.rows() == [3, 4, 5, 6]
+
+
+def test_a_key_without_the_window_keeps_the_newest_row_of_each_key(place: Place):
+    sink = place.started(key="city")
+    sink.write(NO_SPARK, of(SCHEMA, (0, "Oslo", 1), (0, None, 2), (1, "Oslo", 3), (1, None, 4), (1, "Rome", 5)), 0)
+    assert place.rows() == [3, 4, 5]
+
+
+def test_rows_of_a_window_that_a_key_does_not_distinguish_are_refused(place: Place):
+    sink = place.started(key="window_start,city")
+    with pytest.raises(
+        ConfigError, match=r"several rows of batch 0 have the key window_start='1970-01-01T00:00:00\+00"
+    ):
+        sink.write(NO_SPARK, of(SCHEMA, (0, "Oslo", 1), (0, "Oslo", 2)), 0)
+    assert place.rows() == []
+
+
+@pytest.mark.parametrize("key", ["", "window_start,city"])
+def test_a_version_of_a_window_replaces_its_rows_and_an_empty_one_leaves_none(place: Place, key: str):
+    sink = place.started(key=key, schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (0, 0, False, "Rome", 2), (1, 0, False, "Oslo", 3)), 0)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 4), (1, 1, True, None, None)), 1)
+    assert place.rows("city, n, version") == [("Rome", 4, 1)]
+    sink.write(NO_SPARK, of(VERSIONS, (1, 2, False, "Bern", 5)), 2)
+    assert place.rows("city, n, version") == [("Bern", 5, 2), ("Rome", 4, 1)]
+
+
+def test_a_window_whose_rows_are_in_several_files_is_replaced_once(place: Place, tmp_path: Path):
+    sink = place.started(schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
+    store = DocumentStore.at(str(tmp_path))
+    for name, number in (("a", 2), ("b", 3)):
+        store.write_parquet(name, VERSIONS, of(VERSIONS, (0, 1, False, "Oslo", number)).tables)
+    files = replace(of(VERSIONS, *[(0, 1, False, "Oslo", 2)] * 2), tables=(), store=store, files=("a", "b"))
+    sink.write(NO_SPARK, files, 1)
+    assert place.rows() == [2, 3]
+
+
+def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: Place):
+    sink = place.started(role="front")
+    sink.write(NO_SPARK, numbers(1, 2), 0)
+    sink.write(NO_SPARK, numbers(2, 3), 1)
+    assert place.rows() == [2, 3]
+    sink.write(NO_SPARK, numbers(), 2)
+    assert place.rows() == []
+
+
+def test_a_fenced_driver_writes_nothing_more(place: Place):
+    first = place.started(driver="driver-1")
+    first.write(NO_SPARK, numbers(0), 0)
+    second = place.started(1, driver="driver-2")
+    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
+        first.write(NO_SPARK, numbers(1), 1)
+    second.write(NO_SPARK, numbers(1), 1)
+    assert place.rows() == [0, 1]
+
+
+def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(place: Place):
+    def fenced() -> None:
+        raise CheckpointError("another driver has taken over")
+
+    running = place.started(driver="driver-2")
+    with pytest.raises(CheckpointError, match="another driver has taken over"):
+        place.started(driver="driver-1", check=fenced)
+    running.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def test_queries_roles_and_tables_have_separate_batches(place: Place):
+    for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
+        place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
+    assert place.rows() == [1, 1, 1]
+    other = place.sink(table=f"{place.table}_2")
+    other.check(SCHEMA)
+    other.open(QueryStart("q", next_batch=1))
+    other.write(NO_SPARK, numbers(7), 0)
+    assert place.ask(f"SELECT n FROM {place.table}_2") == [(7,)]  # noqa: S608
+
+
+def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
+    first = place.started()
+    for batch in range(3):
+        first.write(NO_SPARK, numbers(batch), batch)
+    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
+        place.started(1)
+    repeated = place.started(2)
+    for other in (numbers(5), numbers()):
+        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
+            repeated.write(NO_SPARK, other, 2)
+    assert place.rows() == [0, 1, 2]
+
+
+PLAIN = datetime.fromisoformat("2026-01-02T03:04:05.000006")
+TYPES: dict[str, tuple[pa.DataType, Any, Any, Any]] = {
+    "yes": (pa.bool_(), True, True, 1),
+    "small": (pa.int16(), -7, -7, -7),
+    "large": (pa.int64(), -(2**62), -(2**62), -(2**62)),
+    "price": (pa.float64(), 0.1, 0.1, 0.1),
+    "rate": (pa.float32(), 0.5, 0.5, 0.5),
+    "exact": (pa.decimal128(20, 3), Decimal("12345678901234567.125"), Decimal("12345678901234567.125"),
+              "12345678901234567.125"),
+    "text": (pa.string(), 'a,"b"\n%s', 'a,"b"\n%s', 'a,"b"\n%s'),
+    "bytes": (pa.binary(), b"\x00\xff", b"\x00\xff", b"\x00\xff"),
+    "day": (pa.date32(), date(2026, 1, 2), date(2026, 1, 2), "2026-01-02"),
+    "plain": (pa.timestamp("us"), PLAIN, PLAIN, PLAIN.isoformat()),
+    "list": (pa.list_(pa.int64()), [1, None], [1, None], "[1, null]"),
+    "pair": (pa.struct([("a", pa.string())]), {"a": "ü"}, {"a": "ü"}, '{"a": "ü"}'),
+}  # fmt: skip
+"""By the name of a column: its type, a value, and the value as PostgreSQL and as SQLite return it."""
+
+
+def test_values_of_every_type_and_nulls_come_back(place: Place):
+    schema = pa.schema([(name, kind) for name, (kind, *_) in TYPES.items()])
+    rows = pa.Table.from_pylist([{name: value for name, (_, value, *_) in TYPES.items()}, {}], schema)
+    sink = place.started(schema=schema)
+    sink.write(NO_SPARK, BatchRows(schema, 2, ((0, 2),), (rows,)), 0)
+    found = place.ask(f"SELECT {', '.join(TYPES)} FROM {place.table}")  # noqa: S608
+    of_place = 2 if place.options else 3
+    assert set(map(repr, found)) == {repr(tuple(one[of_place] for one in TYPES.values())), repr((None,) * len(TYPES))}
+
+
+def test_names_that_need_quotes_and_numbers_that_are_none_are_kept(place: Place):
+    schema = pa.schema([('100% "sure"', pa.float64()), ("select", pa.int64())])
+    rows = pa.table([pa.array([float("nan"), float("inf")]), pa.array([1, 2])], schema=schema)
+    place.started(schema=schema, key="select").write(NO_SPARK, BatchRows(schema, 2, (), (rows,)), 0)
+    found = place.ask(f'SELECT "100% ""sure""" FROM {place.table} ORDER BY "select"')  # noqa: S608
+    assert [str(value).lower() for (value,) in found] in (["nan", "inf"], ["nan", "infinity"])
+
+
+def test_a_table_that_is_there_is_used_and_one_without_a_column_is_refused_with_the_remedy(place: Place):
+    place.ask(f"CREATE TABLE {place.table} (id integer, city text, n integer, window_start text, window_end text)")
+    place.started().write(NO_SPARK, numbers(1), 0)
+    assert place.rows("city, n") == [("Oslo", 1)]
+    more = SCHEMA.append(pa.field("total", pa.float64()))
+    with pytest.raises(
+        ConfigError, match=r"has no column 'total', which the rows have: ALTER TABLE .*ADD COLUMN \"total\" "
+    ):
+        place.started(1, schema=more)
+
+
+def test_a_key_without_a_unique_constraint_is_refused_with_the_remedy(place: Place):
+    place.ask(f"CREATE TABLE {place.table} (city text, n integer, window_start text, window_end text)")
+    with pytest.raises(ConfigError, match=r'no unique constraint on its key .*CREATE UNIQUE INDEX ON .* \("city"\)'):
+        place.started(key="city").write(NO_SPARK, numbers(1), 0)
+
+
+def test_a_value_that_the_table_refuses_fails_the_batch_by_its_name(place: Place):
+    place.ask(f"CREATE TABLE {place.table} (city text, n integer CHECK (n < 5), window_start text, window_end text)")
+    with pytest.raises(ConfigError, match=r"table \S+ of \S+ refuses batch 0: .*constraint"):
+        place.started().write(NO_SPARK, numbers(1, 7), 0)
+    assert place.rows() == []
+
+
+def test_a_key_is_of_columns_of_the_rows(place: Place):
+    with pytest.raises(ConfigError, match="key column 'shop' is not a column of the rows, which are window_start, win"):
+        place.sink("shop").check(SCHEMA)
+    with pytest.raises(ConfigError, match="key must have the column window_start, as a window that is answered again"):
+        place.sink("city").check(VERSIONS)
+    with pytest.raises(ConfigError, match=r"the rows are changes \(column 'action'\), which key does not apply"):
+        place.sink("window_start").check(CHANGES)
+    place.sink().check(CHANGES)
+    with pytest.raises(ConfigError, match="column 'd' is of type duration"):
+        place.sink().check(pa.schema([("d", pa.duration("us"))]))
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"url": "mysql://host/db"}, "url must be postgresql://host:5432/database or sqlite:path, got 'mysql://host/db'"),
+    ({"url": "postgresql://writer:hunter2@host/db"}, r'has a password, .*options=\{"password": "\$NAME"\}'),
+    ({"url": "postgresql://host/db?password=hunter2"}, "has a password"),
+    ({"url": "postgresql://host"}, "url must name a database"),
+    ({"url": "sqlite:///a.db"}, "url must be"),
+    ({"url": "sqlite:a.db", "options": {"user": "x"}}, "options are for PostgreSQL"),
+    ({"options": {"password": "hunter2"}}, r'option password must be "\$NAME"'),
+    ({"table": ""}, "table must be the name of a table"),
+    ({"table": "a..b"}, "table must be the name of a table"),
+    ({"timeout": "0 s"}, "timeout must be longer than 0"),
+])  # fmt: skip
+def test_wrong_arguments_are_refused_and_no_password_is_shown(arguments: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message) as raised:
+        Jdbc(**{"url": "postgresql://host/db", "table": "t", **arguments})
+    assert "hunter2" not in str(raised.value)
+
+
+def test_urls_of_java_are_understood(tmp_path: Path):
+    assert str(Jdbc("jdbc:postgresql://host:5432/db", "t").database) == "postgresql://host:5432/db"
+    assert str(Jdbc(f"jdbc:sqlite:{tmp_path}/a.db", "t").database) == f"sqlite:{tmp_path}/a.db"
+
+
+def test_an_address_without_a_server_is_refused_with_the_remedy(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"postgresql://127.0.0.1:9/db cannot be used \(.*check the address"):
+        Jdbc("postgresql://127.0.0.1:9/db", "t", timeout="2 seconds").open(QueryStart("q"))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Jdbc(f"sqlite:{tmp_path}/folder", "t").open(QueryStart("q"))
+
+
+def test_a_login_is_from_the_environment(postgresql: Any, monkeypatch: pytest.MonkeyPatch):
+    sink = Jdbc(postgresql.url, f"t_{uuid4().hex[:8]}", options=postgresql.login)
+    assert "SKYPANE_TEST_PASSWORD" not in repr(sink)
+    monkeypatch.delenv("SKYPANE_TEST_PASSWORD")
+    with pytest.raises(
+        ConfigError, match="option password is in the environment variable SKYPANE_TEST_PASSWORD, which"
+    ):
+        sink.open(QueryStart("q"))
+    monkeypatch.setenv("SKYPANE_TEST_PASSWORD", "wrong")
+    with pytest.raises(ConfigError, match=r"cannot be used \(.*password authentication failed"):
+        sink.open(QueryStart("q"))
+
+
+def test_a_schema_of_the_database_holds_its_own_notes(postgresql: Any):
+    name = f"s_{uuid4().hex[:8]}"
+    postgresql.ask(f"CREATE SCHEMA {name}")
+    place = Place(postgresql.url, postgresql.ask, postgresql.login, f"{name}.answers")
+    place.started().write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+    assert place.ask(f"SELECT next_batch FROM {name}.skypane_batches") == [(1,)]  # noqa: S608
+
+
+def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql: Any, monkeypatch: pytest.MonkeyPatch):
+    """The server ends its transaction, in which no statement comes; what it wrote is gone when it resumes."""
+    place = Place(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    first = place.sink(timeout="1 second")
+    first.check(SCHEMA)
+    first.open(QueryStart("q", driver="driver-1"))
+
+    def suspended(*_: object) -> None:
+        monkeypatch.undo()
+        second = place.started(driver="driver-2")  # it waits until the server has ended the other's transaction
+        second.write(NO_SPARK, numbers(1), 0)
+
+    monkeypatch.setattr(TableWriter, "_set_note", suspended)
+    with pytest.raises(OSError, match=r"did not take batch 0 .*it has none of its rows, or all"):
+        first.write(NO_SPARK, numbers(2), 0)
+    assert place.rows() == [1]
+
+
+@pytest.mark.parametrize("key", ["", "window_start,city"])
+def test_the_table_of_a_stream_that_amends_has_the_current_answers(
+    spark: SparkSession, tmp_path: Path, place: Place, key: str
+):
+    """The second batch amends a window, in which a key disappears by `having`."""
+    times = pa.array([0, 1_000_000, 20_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC"))
+    sent = pa.table({"ts": times, "city": ["Oslo", "Rome", "Oslo", "Rome", "Bern"]})
+    write_batches(tmp_path / "in", [sent.slice(0, 3), sent.slice(3, 2)])
+    handle = sp.stream(
+        read_batches(spark, tmp_path / "in", sent.schema),
+        sp.Aggregate("city", n=sp.count(), having="n < 2"),
+        time="ts",
+        window="10 seconds",
+        progress=sp.Watermark("1 second"),
+        late=sp.Amend("1 minute"),
+        output=place.sink(key),
+        checkpoint=tmp_path / "checkpoint",
+    ).start(trigger="available now")
+    assert handle.await_termination(300), handle.status
+    handle.drain()
+    found = place.ask(f"SELECT window_start, city, n, version FROM {place.table} ORDER BY 1, 2")  # noqa: S608
+    assert [(city, n, version) for _, city, n, version in found] == [("Bern", 1, 1), ("Oslo", 1, 1), ("Oslo", 1, 0)]
+
+
+@pytest.mark.slow
+def test_kills_at_any_line_leave_each_batch_once(place: Place):
+    """Each driver is killed at a later line of the sink, with a table of its own; the next one finishes."""
+    lines = int(driven(place, place.table).stdout)
+    for line in range(0, lines, lines // 25):
+        table = f"{place.table}_{line}"
+        assert driven(place, table, line).returncode == -signal.SIGKILL
+        assert driven(place, table).returncode == 0
+        assert replace(place, table=table).rows() == list(range(30)), line
+
+
+def driven(place: Place, table: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.runtime.jdbc_sink_driver", place.url, table, str(line)]
+    root = Path(__file__).parent.parent.parent
+    environment = {**os.environ, "SKYPANE_TEST_USER": place.options.get("user", "")}
+    return subprocess.run(
+        command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=False
+    )
