@@ -30,6 +30,7 @@ from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
 SCHEMA = pa.schema([("window_start", pa.timestamp("us", "UTC")), ("city", pa.string()), ("n", pa.int64())])
+BOUNDS = [(name, pa.timestamp("us", "UTC")) for name in ("window_start", "window_end")]
 START = "2026-01-01T00:00:00+00:00"
 
 
@@ -303,6 +304,56 @@ def test_the_last_message_of_each_key_is_the_current_answer_of_an_aggregate(
     assert sorted((row["window_start"][17:19], row["city"], row["n"]) for row in last) == [
         ("00", "Bern", 1), ("00", "Oslo", 1), ("00", "Rome", 2), ("20", "Oslo", 1)
     ]  # fmt: skip
+
+
+def test_the_last_message_of_each_key_is_the_current_answer_of_any_query_with_tombstones(
+    spark: SparkSession, tmp_path: Path, kafka: Broker, topic: str
+):
+    """The last batch amends a window of a skyline, whose best row changes, and one of which a row is removed."""
+    times = pa.array([0, 1_000_000, 20_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC"))
+    sent = pa.table({"ts": times, "shop": ["a", "b", "a", "c", "d"], "price": [5, 5, 5, 4, 4]})
+    write_batches(tmp_path / "in", [sent.slice(0, 3), sent.slice(3, 2)])
+    handle = sp.stream(
+        read_batches(spark, tmp_path / "in", sent.schema),
+        sp.Skyline("price MIN"),
+        time="ts",
+        window="10 seconds",
+        progress=sp.Watermark("1 second"),
+        late=sp.Amend("1 minute", changes=True),
+        output=sp.Kafka(kafka.address, topic, key=["window_start", "shop"], tombstones=True),
+        checkpoint=tmp_path / "checkpoint",
+    ).start(trigger="available now")
+    assert handle.await_termination(300), handle.status
+    handle.drain()
+    found = kafka.committed(topic)
+    gone = [json.loads(key or "")["shop"] for key, value in found if value is None]
+    assert sorted(gone) == ["a", "b"]
+    last = [json.loads(value) for value in dict(found).values() if value is not None]
+    assert sorted((row["window_start"][17:19], row["shop"]) for row in last) == [("00", "c"), ("00", "d"), ("20", "a")]
+
+
+def test_a_batch_with_tombstones_that_comes_again_is_there_once(kafka: Broker, topic: str):
+    changes = pa.schema([("action", pa.string()), ("action_time", pa.timestamp("us")), ("id", pa.int64())])
+    found = pa.table({"action": ["ADD", "ADD", "DEL"], "action_time": [0, 1, 2], "id": [1, 2, 1]}).cast(changes)
+    for start in range(2):
+        sink = Kafka(kafka.address, topic, key="id", tombstones=True)
+        sink.check(changes)
+        sink.open(QueryStart("q", driver=f"driver-{start}"))
+        sink.write(NO_SPARK, BatchRows(changes, 3, (), (found,)), 0)
+    assert [(key, value is None) for key, value in kafka.committed(topic)] == [
+        (b'{"id": 1}', False), (b'{"id": 2}', False), (b'{"id": 1}', True)
+    ]  # fmt: skip
+
+
+def test_tombstones_need_a_key_and_changes():
+    with pytest.raises(ConfigError, match="tombstones=True needs a key, and changes of rows: Amend"):
+        Kafka("h:1", "t", key="city", tombstones=True).check(SCHEMA)
+    changes = pa.schema([*BOUNDS, ("version", pa.int64()), ("action", pa.string()), ("city", pa.string())])
+    with pytest.raises(ConfigError, match="tombstones=True needs a key"):
+        Kafka("h:1", "t", tombstones=True).check(changes)
+    with pytest.raises(ConfigError, match="key must have the column window_start"):
+        Kafka("h:1", "t", key="city", tombstones=True).check(changes)
+    Kafka("h:1", "t", key="window_start,city", tombstones=True).check(changes)
 
 
 @pytest.mark.slow

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from skypane.operators.window_query import ACTION, VERSION, WINDOW_START
+from skypane.operators.window_query import WINDOW_START
 from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.postgresql import PostgreSql
+from skypane.runtime.spark.sinks.row_changes import are_of_windows
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.sinks.sqlite_file import SqliteFile
 from skypane.runtime.spark.sinks.table_writer import TableWriter, columns_of, is_versioned
@@ -27,7 +28,8 @@ from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
 class Jdbc(Sink):
     """Writes each micro-batch to a table of PostgreSQL or SQLite, exactly once, in one transaction with its number.
 
-    A table that does not exist is created. With amended or early answers, a version of a window replaces its rows.
+    A table that does not exist is created. With amended or early answers, a version of a window replaces its rows; with
+    `key`, changes ("ADD", "DEL") are applied.
 
     url      postgresql://host:port/database or sqlite:path, also with "jdbc:" before it
     table    the table, or schema.table
@@ -75,7 +77,7 @@ class Jdbc(Sink):
         )
 
     def check(self, schema: pa.Schema) -> None:
-        columns = columns_of(schema)
+        columns = columns_of(schema, tuple(self.key))
         for name in self.key:
             if name not in columns:
                 raise ConfigError(
@@ -88,23 +90,13 @@ class Jdbc(Sink):
                     f"table {self.table}: column {name!r} is of type {kind}, for which {self.database} has no column; "
                     f"drop it, or cast it to a number or a string"
                 )
-        if self.key and is_versioned(schema) and WINDOW_START not in self.key:
+        by_window = is_versioned(schema) or are_of_windows(schema)
+        if self.key and by_window and WINDOW_START not in self.key:
             raise ConfigError(
                 f"table {self.table}: key must have the column {WINDOW_START}, as a window that is answered again would "
                 f"replace rows of later ones; got {', '.join(self.key)}"
             )
-        if self.key and self._has_changes(schema):
-            raise ConfigError(
-                f"table {self.table}: the rows are changes (column {ACTION!r}), which key does not apply: leave key out to "
-                f"keep all changes; for current rows use Amend(...) without changes, or front=sp.Jdbc(...)"
-            )
         self._schemas[:] = [schema]
-
-    @staticmethod
-    def _has_changes(schema: pa.Schema) -> bool:
-        """Return whether the rows are updates of a front, or changes of windows."""
-        of_windows = schema.names[:1] == [WINDOW_START] and VERSION in schema.names[:3] and ACTION in schema.names[3:5]
-        return of_windows or schema.names[:2] == [ACTION, "action_time"]
 
     def open(self, claim: QueryStart) -> None:
         self._opened[:] = [TableWriter.started(self.database, self.table, tuple(self.key), claim, self._schemas)]

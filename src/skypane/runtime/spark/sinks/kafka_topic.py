@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.operators.window_query import ACTION, REMOVED, WINDOW_START
 from skypane.runtime.environment import check_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.row_changes import are_changes, are_of_windows, in_order
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.sinks.topic_writer import OWN, Message, TopicWriter
 from skypane.runtime.spark.sources.many.kafka_client import Cluster, check_client, option_texts
@@ -29,18 +31,21 @@ class Kafka(Sink):
 
     Readers must read committed messages only, as `sp.inputs` does (Spark: option kafka.isolation.level, read_committed).
 
-    servers  host:port of a broker; separate several with commas
-    topic    the topic, which must exist
-    key      columns of a message's key, a JSON object, or their names separated by commas; messages of one key are in
-             one partition, in order. Default: no key
-    options  options of Kafka's C client, such as security.protocol; "$NAME" is an environment variable
-    timeout  how long the brokers may be silent
+    servers     host:port of a broker; separate several with commas
+    topic       the topic, which must exist
+    key         columns of a message's key, a JSON object, or their names separated by commas; messages of one key are in
+                one partition, in order. Default: no key
+    tombstones  with changes ("ADD", "DEL"), whether a removed row is a message without a value, by which a compacted
+                topic forgets its key: the last messages of all keys are then the current answers
+    options     options of Kafka's C client, such as security.protocol; "$NAME" is an environment variable
+    timeout     how long the brokers may be silent
     """
 
     servers: str
     topic: str
     _: KW_ONLY
     key: str | Sequence[str] = ()
+    tombstones: bool = False
     options: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
     timeout: Duration = "30 seconds"
     _opened: list[TopicWriter] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -59,6 +64,8 @@ class Kafka(Sink):
         object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
         if micros(self.timeout, "timeout") <= 0:
             raise ConfigError(f"topic {self.topic}: timeout must be longer than 0, got {self.timeout!r}")
+        if not isinstance(self.tombstones, bool):
+            raise ConfigError(f"topic {self.topic}: tombstones must be True or False, got {self.tombstones!r}")
         check_client()
 
     def check(self, schema: pa.Schema) -> None:
@@ -68,6 +75,19 @@ class Kafka(Sink):
                     f"topic {self.topic}: key column {name!r} is not a column of the rows, which are "
                     f"{', '.join(schema.names)}"
                 )
+
+        if not self.tombstones:
+            return
+        if not (self.key and are_changes(schema)):
+            raise ConfigError(
+                f"topic {self.topic}: tombstones=True needs a key, and changes of rows: Amend(..., changes=True), or a "
+                f"continuous skyline"
+            )
+        if are_of_windows(schema) and WINDOW_START not in self.key:
+            raise ConfigError(
+                f"topic {self.topic}: key must have the column {WINDOW_START}, as a row that leaves one window would be "
+                f"removed from all; got {', '.join(self.key)}"
+            )
 
     def open(self, claim: QueryStart) -> None:
         claim.check()  # a driver that was fenced must not fence the next one's producer
@@ -85,8 +105,9 @@ class Kafka(Sink):
             writer.write(batch_id, self._messages(answers))
 
     def _messages(self, answers: BatchRows) -> Iterator[Message]:
-        for part in answers.parts():
+        for part in in_order(answers) if self.tombstones else answers.parts():
             for rows in text_format.json_objects(part):
                 for row in rows:
                     key = text_format.json_text({name: row[name] for name in self.key}).encode() if self.key else None
-                    yield Message(key, text_format.json_text(row).encode())
+                    gone = self.tombstones and row[ACTION] == REMOVED
+                    yield Message(key, None if gone else text_format.json_text(row).encode())

@@ -67,8 +67,13 @@ class Statements:
         if whole:
             cursor.executemany(self.upsert() if self.key else self.insert(), [self._values(row) for row in whole])
         for row in filter(self._has_null_key, rows):
-            cursor.execute(*self.delete({name: row[name] for name in self.key}))
+            self.remove(cursor, [row])
             cursor.execute(self.insert(), self._values(row))
+
+    def remove(self, cursor: Any, rows: Sequence[Row]) -> None:
+        """Delete the rows with the same keys."""
+        for row in rows:
+            cursor.execute(*self.delete({name: row[name] for name in self.key}))
 
     def _has_null_key(self, row: Row) -> bool:
         return any(row[name] is None for name in self.key)

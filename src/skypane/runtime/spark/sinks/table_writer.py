@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 
-from skypane.operators.window_query import EMPTY, VERSION, WINDOW_END, WINDOW_START
+from skypane.operators.window_query import ACTION, ADDED, EMPTY, REMOVED, VERSION, WINDOW_END, WINDOW_START
 from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.row_changes import are_changes, in_order
 from skypane.runtime.spark.sinks.table_rows import Row, Statements, quoted_table, stored_rows
 from skypane.types import CheckpointError, ConfigError
 
@@ -40,9 +42,13 @@ def is_versioned(schema: pa.Schema) -> bool:
     return schema.names[:3] == [WINDOW_START, WINDOW_END, VERSION] and EMPTY in schema.names[3:5]
 
 
-def columns_of(schema: pa.Schema) -> tuple[str, ...]:
-    """Return the columns of the table for rows of a schema; an empty version of a window has no rows there."""
-    return tuple(name for name in schema.names if not (name == EMPTY and is_versioned(schema)))
+def columns_of(schema: pa.Schema, key: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of the table for rows of a schema.
+
+    An empty version of a window has no rows there, and with a key removed rows are not there.
+    """
+    left_out = {EMPTY} if is_versioned(schema) else {ACTION} if key and are_changes(schema) else set()
+    return tuple(name for name in schema.names if name not in left_out)
 
 
 class TableWriter:
@@ -90,10 +96,10 @@ class TableWriter:
         self._prepare(cursor, answers.schema)
         statements = self._statements(answers.schema)
         digest, replaced, seen = BatchDigest(), set[str](), set[tuple[Any, ...]]()
-        versioned = is_versioned(answers.schema)
+        versioned, applied = is_versioned(answers.schema), bool(self.key) and are_changes(answers.schema)
         if self.claim.role == "front":
             cursor.execute(f"DELETE FROM {statements.name}", ())  # the batch has the whole front
-        for part in answers.parts():
+        for part in in_order(answers) if applied else answers.parts():
             for some in stored_rows(part):
                 rows = [row for row, _ in some]
                 for _, line in some:
@@ -101,8 +107,13 @@ class TableWriter:
                 if versioned:
                     self._remove_windows(cursor, statements, rows, replaced)
                     rows = [row for row in rows if not row[EMPTY]]
-                self._check_key(batch_id, rows, seen)
-                statements.put(cursor, rows)
+                for action, alike in groupby(rows, lambda row: row[ACTION] if applied else ADDED):
+                    same = [*alike]
+                    if action == REMOVED:
+                        statements.remove(cursor, same)
+                    else:
+                        self._check_key(batch_id, same, seen)
+                        statements.put(cursor, same)
         return str(digest)
 
     def _remove_windows(self, cursor: Any, statements: Statements, rows: list[Row], replaced: set[str]) -> None:
@@ -143,7 +154,7 @@ class TableWriter:
         self._prepared.append(schema)
 
     def _statements(self, schema: pa.Schema) -> Statements:
-        return Statements(self.database, self.table, columns_of(schema), self.key)
+        return Statements(self.database, self.table, columns_of(schema, self.key), self.key)
 
     def _take_note(self, cursor: Any) -> None:
         notes = ".".join([*self.table.split(".")[:-1], NOTES])

@@ -51,7 +51,13 @@ class Message(NamedTuple):
     """A message of a topic."""
 
     key: bytes | None
-    value: bytes
+    #: None: a tombstone, by which a compacted topic forgets the key
+    value: bytes | None
+
+    @property
+    def content(self) -> bytes:
+        """The part by which messages differ; a key is a part of its value."""
+        return (self.key or b"") if self.value is None else self.value
 
 
 class TopicWriter:
@@ -113,12 +119,12 @@ class TopicWriter:
         digest = BatchDigest()
         if batch_id < self.next_batch:
             for message in messages:
-                digest.add(message.value)  # a key is a part of its value
+                digest.add(message.content)
             self._check_repeated(batch_id, str(digest))
             return
         with self._transaction(batch_id):
             for message in messages:
-                digest.add(message.value)  # a key is a part of its value
+                digest.add(message.content)
                 self._send(message)
             self._note(batch_id + 1, str(digest))
         self.next_batch, self.last = batch_id + 1, str(digest)
