@@ -37,6 +37,11 @@ def column_name(column: object, argument: str) -> str:
     return shown
 
 
+def is_spark_column(value: object) -> bool:
+    """Return whether a value is a Spark Column, classic or over Spark Connect."""
+    return hasattr(value, "eqNullSafe")
+
+
 def score_text(column: SparkColumn) -> str:
     """Return the arithmetic of a Spark Column as the text of a score.
 
@@ -64,7 +69,7 @@ def _read(shown: str) -> str:
 
 
 def _shown(column: object) -> str | None:
-    match = _SHOWN.fullmatch(str(column)) if hasattr(column, "eqNullSafe") else None
+    match = _SHOWN.fullmatch(str(column)) if is_spark_column(column) else None
     return None if match is None else match[1]
 
 

@@ -250,7 +250,7 @@ def _steps(rows: pa.Table) -> Any:
         ([], {"n": sp.max("tags")}, r"column 'tags' of type list<item: int64> has no order"),
         ("tags", {"n": sp.count()}, "column 'tags' of type list<item: int64> cannot form groups"),
         ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
-        ([], {"n": sp.count(where="f > 'x'")}, "where \"f > 'x'\" cannot be evaluated"),
+        ([], {"n": sp.count(where="f > 'x'")}, "where=\"f > 'x'\" cannot be evaluated"),
         ([], {"n": sp.count(where="f + 1")}, "is of type double, not boolean"),
         ([], {"n": sp.count(where=f"i < {2**63}")}, "cannot be evaluated"),
     ],
@@ -328,9 +328,24 @@ def test_a_function_with_an_order_needs_one(function: Any):
         ("[f for f in i]", "is not allowed"),
     ],
 )
-def test_a_condition_is_read_strictly(where: str, complaint: str):
+def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: str, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         sp.count(where=where)
+    with pytest.raises(ConfigError, match=complaint.replace("where=", "having=")):
+        sp.Aggregate(n=sp.count(), having=where)
+
+
+@pytest.mark.parametrize(
+    ("having", "complaint"),
+    [
+        ("n > 'x'", r"^having=\"n > 'x'\" cannot be evaluated \(n is int64\)"),
+        ("n + 1", "^having='n \\+ 1' is of type int64, not boolean"),
+        (3, "^having= must be a text such as 'total > 100', got 3"),
+    ],
+)
+def test_an_error_of_having_names_it(having: Any, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        sp.Aggregate(n=sp.count(), having=having).validate(SCHEMA)
 
 
 @pytest.mark.parametrize(

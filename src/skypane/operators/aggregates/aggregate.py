@@ -23,7 +23,7 @@ from skypane.operators.by_preference import one_per
 from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
-from skypane.preference.column import column_name
+from skypane.preference.column import column_name, is_spark_column
 from skypane.preference.column_checks import check_group, column_names, field_of
 from skypane.types import ConfigError, IntArray
 
@@ -76,8 +76,7 @@ class Aggregate(Query):
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
         for name, function in functions.items():
-            if not isinstance(function, Function):
-                raise ConfigError(f"{name}= must be an aggregate function such as sp.sum('amount'), got {function!r}")
+            _check_function(name, function)
         object.__setattr__(
             self, "functions", tuple((name, function.in_time(order)) for name, function in functions.items())
         )
@@ -211,6 +210,16 @@ class Aggregate(Query):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
+
+
+def _check_function(name: str, function: object) -> None:
+    if is_spark_column(function):
+        raise ConfigError(
+            f"{name}= is an aggregate of Spark, {function}, which has no state for a pane that windows could share: use "
+            f"a function of this package, such as sp.sum('amount'), or sp.accumulate() with an sp.Accumulator of your own"
+        )
+    if not isinstance(function, Function):
+        raise ConfigError(f"{name}= must be an aggregate function such as sp.sum('amount'), got {function!r}")
 
 
 def _cuts(edges: Sequence[int]) -> Sequence[int]:

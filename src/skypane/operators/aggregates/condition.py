@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
@@ -61,9 +61,15 @@ class Condition:
     """A condition on rows; the constructor raises ConfigError, naming the part that is not allowed."""
 
     text: str
+    #: the argument that the user wrote, for errors
+    argument: str = field(default="where", compare=False)
 
     def __post_init__(self) -> None:
-        _check(self._tree, self.text, 0)
+        _check(self._tree, self._called, 0)
+
+    @property
+    def _called(self) -> str:
+        return f"{self.argument}={shortened(self.text)!r}"
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -79,9 +85,9 @@ class Condition:
             kind = self._value(self._tree, schema.empty_table()).type
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError) as error:
             types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
-            raise ConfigError(f"where {shortened(self.text)!r} cannot be evaluated ({types}): {error}") from error
+            raise ConfigError(f"{self._called} cannot be evaluated ({types}): {error}") from error
         if not pa.types.is_boolean(kind):
-            raise ConfigError(f"where {shortened(self.text)!r} is of type {kind}, not boolean: compare it with a value")
+            raise ConfigError(f"{self._called} is of type {kind}, not boolean: compare it with a value")
 
     def holds(self, rows: pa.Table) -> BoolArray:
         """Return the mask of the rows for which the condition is true, shape (n,)."""
@@ -102,7 +108,7 @@ class Condition:
             source = _QUOTED.sub(lambda match: placeholders[match[1]], self.text)
             return ast.parse(source.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise ConfigError(f"cannot read where={shortened(self.text)!r}: {_ALLOWED}") from None
+            raise ConfigError(f"cannot read {self._called}: {_ALLOWED}") from None
 
     def _value(self, node: ast.expr, rows: pa.Table) -> Any:
         match node:
@@ -141,7 +147,7 @@ class Condition:
             left = right
 
     def __getstate__(self) -> dict[str, str]:
-        return {"text": self.text}
+        return {"text": self.text, "argument": self.argument}
 
 
 def _among(value: Any, listed: list[Any], negated: bool) -> Any:
@@ -150,7 +156,7 @@ def _among(value: Any, listed: list[Any], negated: bool) -> Any:
     return pc.invert(found) if negated else found
 
 
-def _check(node: ast.expr, text: str, depth: int) -> None:
+def _check(node: ast.expr, called: str, depth: int) -> None:
     match node:
         case ast.Constant(value) if isinstance(value, bool | int | float | str):
             inner: list[ast.expr] = []
@@ -167,11 +173,11 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         case ast.Compare(left, [*ops, op], [*rights, right]) if _are_comparisons(ops) and _is_list_or_none(op, right):
             inner = [left, *rights]
         case _:
-            raise ConfigError(f"where={shortened(text)!r}: {ast.unparse(node)!r} is not allowed; {_ALLOWED}")
+            raise ConfigError(f"{called}: {ast.unparse(node)!r} is not allowed; {_ALLOWED}")
     if depth > _DEEPEST:
-        raise ConfigError(f"where={shortened(text)!r}: operations are nested more than {_DEEPEST} deep")
+        raise ConfigError(f"{called}: operations are nested more than {_DEEPEST} deep")
     for part in inner:
-        _check(part, text, depth + 1)
+        _check(part, called, depth + 1)
 
 
 def _are_comparisons(ops: list[ast.cmpop]) -> bool:

@@ -24,8 +24,12 @@ class AnswerFilter:
     rank_by: str | None = None
 
     def __post_init__(self) -> None:
-        if self.having is not None:
-            Condition(self.having)
+        if not isinstance(self.having, str | None):
+            raise ConfigError(
+                f"having= must be a text such as 'total > 100', got {self.having!r}: workers evaluate it on the rows of "
+                f"an answer, before Spark has them"
+            )
+        _ = self._condition  # raises ConfigError if the text is not one
         if (self.top is None) != (self.rank_by is None):
             raise ConfigError(f"top and rank_by go together, got top={self.top!r}, rank_by={self.rank_by!r}")
         if self.top is not None and self.top < 1:
@@ -34,20 +38,20 @@ class AnswerFilter:
     @property
     def columns(self) -> frozenset[str]:
         """The columns of the answer that the filter uses."""
-        condition = () if self.having is None else Condition(self.having).columns
-        return frozenset(condition if self.rank_by is None else (*condition, self.rank_by))
+        read = () if (condition := self._condition) is None else condition.columns
+        return frozenset(read if self.rank_by is None else (*read, self.rank_by))
 
     def validate(self, answers: pa.Schema) -> None:
         """Raise ConfigError, naming the column, if the filter cannot be applied to rows of `answers`."""
-        if self.having is not None:
-            Condition(self.having).validate(answers)
+        if (condition := self._condition) is not None:
+            condition.validate(answers)
         if self.rank_by is not None and not is_orderable(field_of(answers, self.rank_by).type):
             raise ConfigError(f"rank_by: column {self.rank_by!r} has no order")
 
     def of(self, rows: pa.Table) -> pa.Table:
         """Return the rows that pass the filter."""
-        if self.having is not None:
-            rows = rows.filter(pa.array(Condition(self.having).holds(rows)))
+        if (condition := self._condition) is not None:
+            rows = rows.filter(pa.array(condition.holds(rows)))
         if self.top is None or self.rank_by is None or rows.num_rows <= self.top:
             return rows
         ranked = rows.column(self.rank_by)
@@ -58,3 +62,7 @@ class AnswerFilter:
     def describe(self) -> dict[str, Any]:
         """Return the settings that are not None, as JSON values."""
         return {name: value for name, value in vars(self).items() if value is not None}
+
+    @property
+    def _condition(self) -> Condition | None:
+        return None if self.having is None else Condition(self.having, "having")
