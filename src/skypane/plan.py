@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.amendments import AmendRule
 from skypane.operators.early_answers import EarlyRule
 from skypane.operators.entry.entry_rules import EntryRules
@@ -31,6 +32,7 @@ class Plan:
     early     event time between two answers of open windows; None: no window is answered before its end
     first     the first window that the plan answers; None: any
     stop      the first of the windows that another plan answers, after `first`; None: this one answers all from `first` on
+    computed  columns of the rows that stand for expressions in the query; answers that are rows leave them out
     """
 
     query: Query
@@ -42,6 +44,7 @@ class Plan:
     early: Micros | None = None
     first: int | None = None
     stop: int | None = None
+    computed: tuple[str, ...] = ()
 
     @property
     def early_rule(self) -> EarlyRule | None:
@@ -100,7 +103,8 @@ class Plan:
 
     def window_query(self, schema: pa.Schema) -> WindowQuery:
         zone, early = schema.field(self.time).type.tz, self.early is not None
-        return WindowQuery(self.query, self.windows, zone, early or self.amend is not None, self._changes, early)
+        versions = early or self.amend is not None, self._changes, early
+        return WindowQuery(self.query, self.windows, zone, *versions, hidden(self.query, self.computed))
 
     @property
     def windows_in_words(self) -> str:
@@ -160,6 +164,11 @@ class ContinuousPlan(Plan):
         """The windows and their time column, in words."""
         every = Length(self.windows.length).words
         return f"the last {Length(self.query.window).words} of {self.time} at any time, updated every {every}"
+
+
+def hidden(query: Query, computed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the computed columns that answers leave out: all, except of an aggregate, whose answers name each column."""
+    return () if isinstance(query, Aggregate) else computed
 
 
 def definition_of(described: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:

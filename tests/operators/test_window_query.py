@@ -14,6 +14,7 @@ from tests.rows import SCHEMA, SKYLINE, Bag, CountingBag, Counts, multiset, tabl
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.query import Query
+from skypane.operators.skyline import Skyline
 from skypane.operators.window_query import (
     FEW_PANES,
     FEW_ROWS,
@@ -252,6 +253,20 @@ def test_rows_are_stamped_with_the_bounds_of_their_window(zone: str | None):
     assert [stamped.column(name).to_pylist() for name in ("window_start", "window_end")] == [[m, m] for m in expected]
     assert stamped.select(SCHEMA.names).equals(table([1, 2]))
     assert query.output_schema(SCHEMA) == stamped.schema
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_hidden_columns_are_in_no_answer(versioned: bool):
+    """They rank the rows, and may have been computed of others: without them, other rows would be the best."""
+    w, column = Windows(2, 1), pa.array([3, 1, 2], pa.int64())
+    rows = pa.table({"label": ["a", "b", "c"], "x": [1, 2, 3], "hidden": column})
+    ranked = Skyline("hidden MIN")
+    (task,) = OpenPanes.empty(w).add([(0, ranked.lift(rows))]).all_windows()[:1]
+    shown, hidden = (WindowQuery(ranked, w, None, versioned, hidden=names) for names in ((), ("hidden", "of another")))
+    (whole,), (answer,) = (answers(query.worker(), [task]) for query in (shown, hidden))
+    assert whole.rows["label"].to_pylist() == ["b"]
+    assert answer.rows == whole.rows.drop_columns(["hidden"])
+    assert hidden.output_schema(rows.schema) == answer.rows.schema
 
 
 def test_answers_of_a_user_defined_query_have_its_schema():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from tests.runtime.continuous_streams import job_of, plain
 from tests.runtime.streams import SECOND, late_rows, parquet_rows, read_batches, write_batches
 
@@ -171,6 +173,29 @@ def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"front": sorted(front["id"].to_pylist()), "updates": plain(parquet_rows(folder / "updates"))}
 
 
+def expressions(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Answer queries of expressions, and those of columns made before; the names of the answers, too, are compared."""
+    write_batches(folder / "in", BATCHES)
+    rows = spark.read.parquet(str(folder / "in"))
+    made = rows.withColumns({"cost": sf.expr("price * weight"), "who": sf.expr("upper(sensor)")})
+    product = sf.col("price") * rows.weight
+    chosen = sp.skyline(rows, sp.low(product) * sp.high("rating")), sp.skyline(made, "cost MIN, rating MAX")
+    sums = (
+        sp.aggregate(rows, by=sf.upper("sensor").alias("who"), total=sp.sum("price * weight"), most=sp.max(product)),
+        sp.aggregate(made, by="who", total=sp.sum("cost"), most=sp.max("cost")),
+    )
+    counts = sp.aggregate(rows, by=rows.sensor, n=sp.count()), rows.groupBy("sensor").agg(sf.count("*").alias("n"))
+    pairs = {"skyline": (chosen[0], chosen[1].drop("cost", "who")), "aggregate": sums, "plain": counts}
+    alike = {name: _rows(one) == _rows(other) and one.columns == other.columns for name, (one, other) in pairs.items()}
+    most = sp.max(sf.col("price") * sf.col("weight"))
+    batches = finish(job(spark, folder, sp.Aggregate(sf.col("sensor"), total=sp.sum("price * weight"), most=most)))
+    return {**alike, "batches": len(batches)}
+
+
+def _rows(frame: DataFrame) -> Counter[str]:
+    return Counter(map(repr, frame.toArrow().to_pylist()))
+
+
 def error_of(call: Callable[[], object]) -> str | None:
     try:
         call()
@@ -187,4 +212,5 @@ SCENARIOS: dict[str, Callable[[SparkSession, Path], dict[str, Any]]] = {
     "failures": failures,
     "without_late_sink": without_late_sink,
     "continuous": continuous,
+    "expressions": expressions,
 }

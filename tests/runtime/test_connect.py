@@ -257,6 +257,12 @@ def test_a_job_file_runs_on_the_server_of_an_address(server: str, tmp_path: Path
     assert [path.name for path in (tmp_path / "client").iterdir()] == ["checkpoint-metrics"]
 
 
+def test_expressions_are_computed_by_the_server(found: Found, tmp_path: Path):
+    alike = dict.fromkeys(("skyline", "aggregate", "plain"), True)
+    assert found("expressions") == {**alike, "batches": len(BATCHES)}
+    assert parquet_rows(tmp_path / "out").num_rows
+
+
 def _messages(kafka: Broker, topic: str) -> list[dict[str, Any]]:
     return [json.loads(value or "") for _, value in kafka.committed(topic)]
 

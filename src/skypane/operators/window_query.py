@@ -112,6 +112,7 @@ class WindowQuery:
     versioned   whether windows may be answered again: answers then have the columns `version` and `empty`
     changes     whether versions are answered as changes: answers then have the column `action` instead of `empty`
     early       whether windows are answered before their end, too: versions then have the column `early`
+    hidden      columns of the query's rows that answers leave out
     """
 
     query: Query
@@ -120,6 +121,7 @@ class WindowQuery:
     versioned: bool = False
     changes: bool = False
     early: bool = False
+    hidden: tuple[str, ...] = ()
 
     def worker(self, ask: Ask = no_limit, windows: int | None = None) -> WindowWorker:
         """Return a new worker, which answers so many windows in all; None: any number."""
@@ -135,6 +137,8 @@ class WindowQuery:
 
     def stamp(self, window: int, rows: pa.Table, version: int = 0, *, early: bool = False) -> pa.Table:
         """Return `rows` with the window's bounds, and the version if windows have versions, as their first columns."""
+        if self.hidden:
+            rows = rows.drop_columns([name for name in self.hidden if name in rows.schema.names])
         kind = pa.timestamp("us", self.zone)
         columns = [pa.array(np.full(rows.num_rows, bound)).view(kind) for bound in self.windows.bounds(window)]
         fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]

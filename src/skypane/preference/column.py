@@ -1,22 +1,16 @@
-"""A column as a user names it: by text, or by a Spark Column, which is read here only through its string form."""
+"""A column as a user writes it: by its name, as SQL, or as a Spark Column; Spark reads all but plain names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TypeAlias, TypeGuard
 
+from skypane.preference.written import SparkColumn, Written
 from skypane.types import ConfigError
 
-
-class SparkColumn(Protocol):
-    """The method by which a Spark Column, such as df.price, is recognised."""
-
-    def eqNullSafe(self, other: Any, /) -> Any: ...
-
-
 ColumnLike: TypeAlias = str | SparkColumn
-"""A column's name, or the column of a DataFrame."""
+"""A column's name, an expression in SQL such as "price * 2", or a Spark Column."""
 
 Columns: TypeAlias = ColumnLike | Sequence[ColumnLike]
 """One column or several."""
@@ -28,16 +22,18 @@ _CALLS = {"negative": "-", "ln": "log", "least": "min", "greatest": "max", "abs"
 
 
 def column_name(column: object, argument: str) -> str:
-    """Return the name of a column, given as text or as a Spark Column; raise ConfigError, naming `argument`, else."""
+    """Return the name of a column, or an expression in its place; raise ConfigError, naming `argument`, if it is none.
+
+    An identifier is a name. Another text, or a Spark Column, is a Written: Spark says what it is, once rows are known.
+    """
     if isinstance(column, str):
-        return column
-    shown = _shown(column)
-    if shown is None:
-        raise ConfigError(f"{argument} must name a column, got {column!r}")
-    return shown
+        return column if isinstance(column, Written) or column.isidentifier() else Written(column, argument)
+    if is_spark_column(column):
+        return Written(str(column).removeprefix("Column<'").removesuffix("'>"), argument, column)
+    raise ConfigError(f"{argument} must name a column, got {column!r}")
 
 
-def is_spark_column(value: object) -> bool:
+def is_spark_column(value: object) -> TypeGuard[SparkColumn]:
     """Return whether a value is a Spark Column, classic or over Spark Connect."""
     return hasattr(value, "eqNullSafe")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,10 +81,7 @@ class Aggregate(Query):
         object.__setattr__(
             self, "functions", tuple((name, function.in_time(order)) for name, function in functions.items())
         )
-        for name in functions:
-            # Spark's column names are case-insensitive.
-            if name.lower() in {column.lower() for column in self.by}:
-                raise ConfigError(f"{name!r} is a column of by and an aggregate: rename the aggregate")
+        self._check_names()
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -100,6 +98,7 @@ class Aggregate(Query):
         return tuple(name for name in schema.names if name in wanted)
 
     def validate(self, schema: pa.Schema) -> None:
+        self._check_names()  # again: expressions have names since then
         for column in self.by:
             check_group(schema, column)
         for column in (*self.needs, *self._function_columns()):
@@ -118,6 +117,16 @@ class Aggregate(Query):
             part = rows.slice(edges[first], edges[last] - edges[first])
             partials += self._lifted(part, [start - edges[first] for start in edges[first:last]])
         return partials
+
+    def _check_names(self) -> None:
+        """Raise ConfigError if two columns of the answer have the same name."""
+        by = {column.lower() for column in self.by}  # Spark's column names are case-insensitive
+        for name, _ in self.functions:
+            if name.lower() in by:
+                raise ConfigError(f"{name!r} is a column of by and an aggregate: rename the aggregate")
+        for column, times in Counter(self.by).items():
+            if times > 1:
+                raise ConfigError(f"by names the column {column!r} twice")
 
     def _lifted(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
         layout = self._layout(rows.schema)

@@ -1,6 +1,8 @@
 """The public aggregate functions: sp.count(), sp.sum("amount"), sp.max_by("name", "price").
 
-Each takes `where`, a condition on the rows that it uses: sp.count(where="price > 100").
+Each takes an expression in place of a column, in SQL or as a Spark Column: sp.sum("price * pieces"),
+sp.sum(F.col("price") * F.col("pieces")). It also takes `where`, a condition on the rows that it uses:
+sp.count(where="price > 100").
 """
 
 from __future__ import annotations

@@ -392,5 +392,5 @@ def _word(function: Function) -> str:
 
 def _order(function: Function, order: str, time: str | None) -> str:
     if order or time:
-        return order or str(time)
+        return order or time or ""
     raise ConfigError(f"{_word(function)} needs an order of rows: name its column as order=, or as time= of the query")

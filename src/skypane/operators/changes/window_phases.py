@@ -106,7 +106,8 @@ class PhasedWindows(WindowQuery):
 
     def in_phase(self, phase: Phase | None) -> WindowQuery:
         """Return the query of the windows of a phase."""
-        whole = WindowQuery(self.query, self.windows, self.zone, self.versioned, self.changes, self.early)
+        versions = self.versioned, self.changes, self.early
+        whole = WindowQuery(self.query, self.windows, self.zone, *versions, self.hidden)
         if phase is None:
             return whole
         if not isinstance(self.query, Aggregate):
@@ -116,7 +117,8 @@ class PhasedWindows(WindowQuery):
     @classmethod
     def of(cls, query: WindowQuery, phases: tuple[Phase, ...]) -> PhasedWindows:
         """Return the windows of a query with phases."""
-        return cls(query.query, query.windows, query.zone, query.versioned, query.changes, query.early, phases)
+        versions = query.versioned, query.changes, query.early
+        return cls(query.query, query.windows, query.zone, *versions, query.hidden, phases)
 
 
 class PhasedWorker(WindowWorker):

@@ -18,7 +18,7 @@ from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
-from skypane.plan import Plan
+from skypane.plan import Plan, hidden
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
@@ -34,6 +34,7 @@ from skypane.runtime.spark.arguments import (
 )
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.pandas_frames import Static, as_spark
+from skypane.runtime.spark.projection import projected
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import Duration
 from skypane.windows import Windows
@@ -53,7 +54,8 @@ def skyline(
 ) -> DataFrame:
     """Return the rows that no other row dominates: none is at least as good on every criterion and better on one.
 
-    preference  low("price") * high("rating"), or "price MIN, rating MAX"
+    preference  low("price") * high("rating"), or "price MIN, rating MAX"; low() and the others take an
+                expression in place of a column, low("price * 2") or low(F.abs("price"))
     by          computes one skyline for each value of these columns
 
     Equal rows are all kept, and rows keep all their columns. For windows and `invalid` see ask(); for a streaming
@@ -182,13 +184,16 @@ def ask(
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)
-    asked = query_of(query)
+    written, at = query_of(query), None if time is None else column_name(time, "time")
+    projection = projected(frame, schema, written, at)
+    frame, schema, asked = projection.rows, projection.schema, projection.of(written)
     asked.validate(schema)
     batch.check_invalid(invalid)
     if time is None and window is None and slide is None:
-        return batch.whole(frame, schema, asked, invalid)
+        answers, unseen = batch.whole(frame, schema, asked, invalid), hidden(asked, projection.computed)
+        return answers.drop(*unseen) if unseen else answers
     check_needed({"time": time, "window": window})
-    plan = Plan(asked, windows_of(window or "", slide), column_name(time, "time"))
+    plan = Plan(asked, windows_of(window or "", slide), projection.of(at or ""), computed=projection.computed)
     plan.validate(schema)
     return batch.windowed(frame, schema, plan, invalid)
 
@@ -243,13 +248,17 @@ def stream(
     asked = query_of(query)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     amend, rejected = amend_of(late)
+    at, origin = column_name(time, "time"), None if source is None else column_name(source, "source")
+    projection = projected(rows, schema, asked, at, origin)
     plan = Plan(
-        query=asked,
+        query=projection.of(asked),
         windows=windows_of(window or "", slide),
-        time=column_name(time, "time"),
+        time=projection.of(at),
         progress=policy_of(progress),
-        source=None if source is None else column_name(source, "source"),
+        source=projection.of(origin),
         amend=amend,
         early=early_of(early),
+        computed=projection.computed,
     )
+    rows, schema = projection.rows, projection.schema
     return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, rejected), workers_of(workers, elastic))

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from skypane.control.worker_options import WorkerOptions
 from skypane.operators.fronts import ContinuousSkyline
-from skypane.plan import ContinuousPlan
+from skypane.plan import ContinuousPlan, hidden
 from skypane.preference import ColumnLike, Columns, Preference, column_name
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import front_history
@@ -17,6 +17,7 @@ from skypane.runtime.spark.arguments import check_needed, policy_of, rows_schema
 from skypane.runtime.spark.batch import Invalid
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.pandas_frames import Static, as_spark
+from skypane.runtime.spark.projection import projected
 from skypane.runtime.spark.sinks.sink_arguments import Output, Sinks
 from skypane.types import ConfigError, Duration, Length, Micros, micros
 from skypane.windows import Windows
@@ -76,12 +77,16 @@ def continuous_skyline(
     query, options = _query(preference, time, window, by), workers_of(workers, None)
     if options.elastic is not None:
         raise ConfigError("elastic= is not for a continuous skyline, whose number of shards follows their cost")
+    origin = None if source is None else column_name(source, "source")
+    projection = projected(rows, schema, query, origin)
+    query, rows, schema = projection.of(query), projection.rows, projection.schema
     plan = ContinuousPlan(
         query=query,
         windows=_spans(query.window, every),
         time=query.time,
         progress=policy_of(progress),
-        source=None if source is None else column_name(source, "source"),
+        source=projection.of(origin),
+        computed=projection.computed,
     )
     return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, late, front), options)
 
@@ -111,9 +116,12 @@ def skyline_history(
     schema = rows_schema(frame, streaming=False, other=_STREAM)
     check_needed({"time": time, "window": window})
     query = _query(preference, time, window, by)
+    projection = projected(frame, schema, query)
+    query, frame, schema = projection.of(query), projection.rows, projection.schema
     plan = ContinuousPlan(query=query, windows=_spans(query.window, None), time=query.time)
     plan.validate(schema)
-    return front_history.of(frame, schema, plan, invalid)
+    answers, unseen = front_history.of(frame, schema, plan, invalid), hidden(query, projection.computed)
+    return answers.drop(*unseen) if unseen else answers
 
 
 def _query(

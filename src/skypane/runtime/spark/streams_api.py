@@ -25,6 +25,7 @@ from skypane.runtime.spark.arguments import (
     workers_of,
 )
 from skypane.runtime.spark.job import Job
+from skypane.runtime.spark.projection import projected
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Output
 from skypane.shared_plan import SharedPlan
@@ -72,18 +73,23 @@ def streams(
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     windows = _windows(window, slide, queries)
     amend, rejected = amend_of(late)
+    at, origin = column_name(time, "time"), None if source is None else column_name(source, "source")
+    asked = {name: query_of(query) for name, query in queries.items()}
+    projection = projected(rows, schema, *asked.values(), at, origin)
     plans = {}
-    for name, query in queries.items():
+    for name, query in asked.items():
         plans[name] = Plan(
-            query=query_of(query),
+            query=projection.of(query),
             windows=windows[name],
-            time=column_name(time, "time"),
+            time=projection.of(at),
             progress=policy_of(progress),
-            source=None if source is None else column_name(source, "source"),
+            source=projection.of(origin),
             amend=amend,
             early=early_of(early),
+            computed=projection.computed,
         )
     sinks = SharedSinks.of(output, rejected, list(queries))
+    rows, schema = projection.rows, projection.schema
     return Job.of(rows, schema, SharedPlan(plans), checkpoint or "", sinks, workers_of(workers, elastic))
 
 

@@ -127,7 +127,8 @@ def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
     if plan.early is not None:
         raise ConfigError("the new query answers windows early")
     windows = Windows(**definition["window"])
-    return Plan(query_of(definition["query"], plan.query), windows, plan.time, plan.progress, plan.source)
+    query = query_of(definition["query"], plan.query)
+    return Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed)
 
 
 def _columns_of(definition: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> pa.Schema:

@@ -1,0 +1,92 @@
+"""Expressions in place of columns, as users write them: SQL texts and Spark Columns, whose values only Spark knows.
+
+A query is made before its rows are known. Until then it holds a Written where the name of a column belongs. Once the
+rows are known, runtime/spark/projection.py has Spark compute a column for each, and named() puts its name in the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Protocol, Self, TypeAlias, cast
+
+Key: TypeAlias = tuple[str, int]
+"""The identity of an expression: its text, and the object that is its Spark Column."""
+
+_ALIAS = re.compile(r"\sAS\s+(?:`([^`]+)`|([^\W\d]\w*))\s*$", re.IGNORECASE)
+"""An alias at the end of a text in SQL; no other expression ends so, because that of a CAST is in parentheses."""
+
+
+class SparkColumn(Protocol):
+    """The method by which a Spark Column, such as df.price, is recognised."""
+
+    def eqNullSafe(self, other: Any, /) -> Any: ...
+
+
+class Written(str):
+    """An expression in place of a column's name; as a text it is what the user wrote, or how the Spark Column shows itself.
+
+    argument  the argument in which it was written, for errors
+    column    the Spark Column; None: the text is SQL, or the name of a column
+    """
+
+    __slots__ = ("argument", "column")
+
+    argument: str
+    column: SparkColumn | None
+
+    def __new__(cls, text: str, argument: str, column: SparkColumn | None = None) -> Self:
+        written = super().__new__(cls, text)
+        written.argument, written.column = argument, column
+        return written
+
+    def __reduce__(self) -> tuple[type[Written], tuple[str, str]]:
+        """Return what is pickled: a Spark Column belongs to its session, and is left out."""
+        return Written, (str(self), self.argument)
+
+    @property
+    def key(self) -> Key:
+        return str(self), id(self.column)
+
+
+def name_in(sql: str) -> str:
+    """Return the name of the column that a text in SQL stands for: its alias, or the text.
+
+    >>> name_in("upper(shop) AS who"), name_in("CAST(price AS INT)")
+    ('who', 'CAST(price AS INT)')
+    """
+    alias = _ALIAS.search(sql)
+    return (alias[1] or alias[2]) if alias else sql.strip()
+
+
+def expressions(value: object) -> Iterator[Written]:
+    """Yield each expression in a query, or in the tuples and dataclasses that it is made of."""
+    if isinstance(value, Written):
+        yield value
+    for part in _parts(value):
+        yield from expressions(part)
+
+
+def named(value: Any, names: Mapping[Key, str]) -> Any:
+    """Return a query with the names of columns in place of its expressions; the same object if it has none."""
+    if isinstance(value, Written):
+        return names[value.key]
+    if next(expressions(value), None) is None:
+        return value
+    if isinstance(value, list | tuple):
+        return type(value)(named(part, names) for part in value)
+    other = object.__new__(type(value))
+    for item in fields(value):
+        object.__setattr__(other, item.name, named(getattr(value, item.name), names))
+    if hasattr(other, "__post_init__"):
+        other.__post_init__()  # its checks, again: two expressions may be one column
+    return other
+
+
+def _parts(value: object) -> list[Any]:
+    if type(value) in {list, tuple}:
+        return list(cast("list[Any]", value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, item.name) for item in fields(value)]
+    return []

@@ -1,0 +1,157 @@
+"""Expressions in place of columns, before Spark has seen any rows: SQL, and Columns of Spark Connect, made without a session."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import skypane as sp
+from skypane.operators.aggregates import constructors
+from skypane.operators.aggregates.functions import Function
+from skypane.operators.fronts import ContinuousSkyline
+from skypane.preference.written import Key, Written, expressions, name_in, named
+from skypane.types import ConfigError, Length
+
+pytest.importorskip("grpc", reason="columns of Spark Connect")
+
+from pyspark.sql.connect.functions import col, lit, upper
+
+TWICE, WHO = col("price") * 2, upper(col("shop"))
+
+
+def key(column: Any) -> Key:
+    (written,) = expressions(sp.low(column))
+    return written.key
+
+
+NAMES = {key("price * 2"): "a", key(TWICE): "b", key("-price"): "c", key(WHO): "d"}
+#: queries of expressions, and of the names in NAMES
+QUERIES: dict[str, tuple[Any, Any]] = {
+    "skyline": (
+        sp.Skyline(sp.low("price * 2") * sp.high(TWICE) & sp.around("-price", 3), (WHO, "city")),
+        sp.Skyline(sp.low("a") * sp.high("b") & sp.around("c", 3), ("d", "city")),
+    ),
+    "groups": (sp.Skyline(sp.diff(WHO) * sp.low(TWICE)), sp.Skyline(sp.diff("d") * sp.low("b"))),
+    "k-dominant": (sp.KDominant(1, sp.low("price * 2") * sp.low(TWICE)), sp.KDominant(1, sp.low("a") * sp.low("b"))),
+    "top-delta": (sp.TopDelta(1, sp.low("price * 2"), WHO), sp.TopDelta(1, sp.low("a"), "d")),
+    "top-k": (sp.TopK(3, "rating", ("-price", WHO)), sp.TopK(3, "rating", ("c", "d"))),
+    "continuous": (
+        ContinuousSkyline(sp.low(TWICE), Written("price * 2", "time"), Length(60), WHO),
+        ContinuousSkyline(sp.low("b"), "a", Length(60), "d"),
+    ),
+    "aggregate": (
+        sp.Aggregate((WHO, "city"), time="price * 2", required="-price", n=sp.sum(TWICE), last=sp.last("price")),
+        sp.Aggregate(("d", "city"), time="a", required="c", n=sp.sum("b"), last=sp.last("price")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_with_names_in_place_of_its_expressions_is_the_query_of_these_names(name: str):
+    query, plain = QUERIES[name]
+    assert named(query, NAMES) == plain
+    assert named(query, NAMES).describe() == plain.describe()
+    assert not [*expressions(named(query, NAMES))]
+
+
+def test_a_query_of_names_stays_the_same_object():
+    query = sp.Aggregate("shop", time="at", total=sp.sum("price"), last=sp.last("price"))
+    assert named(query, {}) is query
+
+
+TAKES_COLUMNS = {
+    name: function
+    for name, function in vars(constructors).items()
+    if inspect.isfunction(function) and "ColumnLike" in str(function.__annotations__.values()) and not name.startswith("_")
+    and function.__module__ == constructors.__name__
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAKES_COLUMNS)
+@pytest.mark.parametrize("written", ["price * 2", TWICE], ids=["sql", "column"])
+def test_each_function_takes_an_expression_in_place_of_each_column(name: str, written: Any):
+    function, plain = (called(TAKES_COLUMNS[name], column) for column in (written, "x"))
+    found = [*expressions(function)]
+    assert found
+    assert named(function, {found[0].key: "x"}) == plain
+    assert sp.Aggregate(n=function) != sp.Aggregate(n=plain)
+
+
+def called(function: Callable[..., Function], column: Any) -> Function:
+    """Return the aggregate function whose columns are all `column`."""
+    others = {"percentage": 0.5, "function": len, "returns": pa.int64()}
+    positional, named_ones = [], {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        value = column if name in {"column", "columns", "order"} else others.get(name, parameter.default)
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            named_ones[name] = value
+        else:
+            positional.append(value)
+    return function(*positional, **named_ones)
+
+
+def test_an_expression_knows_the_argument_and_the_column_that_was_written():
+    (text,) = expressions(sp.Aggregate("upper(shop)", n=sp.count()))
+    (column,) = expressions(sp.Aggregate(n=sp.count(), required=TWICE))
+    assert (text, text.argument, text.column) == ("upper(shop)", "by", None)
+    assert (column.argument, column.column) == ("required", TWICE)
+    assert "price" in column
+
+
+def test_columns_that_show_themselves_alike_are_two_expressions():
+    """A text shows itself as the column of its name does."""
+    a, b = (next(expressions(sp.low(column))) for column in (col("price"), lit("price")))
+    assert a == b
+    assert a.key != b.key
+
+
+@pytest.mark.parametrize("name", ["price", "_x1", "größe"])
+def test_an_identifier_is_a_name_and_no_expression(name: str):
+    assert not [*expressions(sp.low(name))]
+
+
+def test_one_column_under_two_names_is_refused_when_the_names_are_known():
+    twice = sp.low("price") * sp.high(col("PRICE"))
+    (written,) = expressions(twice)
+    with pytest.raises(ConfigError, match="column 'price' is named twice"):
+        named(twice, {written.key: "price"})
+    aggregate = sp.Aggregate(("price", col("PRICE")), n=sp.count())
+    with pytest.raises(ConfigError, match="by names the column 'price' twice"):
+        named(aggregate, {next(expressions(aggregate)).key: "price"}).validate(pa.schema([("price", pa.int64())]))
+    aggregate = sp.Aggregate(col("x").alias("n"), n=sp.count())
+    with pytest.raises(ConfigError, match="'n' is a column of by and an aggregate"):
+        named(aggregate, {next(expressions(aggregate)).key: "N"}).validate(pa.schema([("N", pa.int64())]))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda query: pickle.loads(pickle.dumps(query))])  # noqa: S301
+def test_sql_survives_a_copy_and_a_column_of_a_session_does_not(copied: Callable[[Any], Any]):
+    (text,) = expressions(copied(sp.low("price * 2")))
+    assert (text, text.argument) == ("price * 2", "low()")
+    (column,) = expressions(copied(sp.low(TWICE)))
+    assert column.column is None
+
+
+def test_without_spark_an_expression_is_a_column_that_does_not_exist():
+    with pytest.raises(ConfigError, match=r"column 'price \* 2' does not exist"):
+        sp.Skyline(sp.low("price * 2")).validate(pa.schema([("price", pa.int64())]))
+    sp.Skyline(sp.low("unit price")).validate(pa.schema([("unit price", pa.int64())]))
+
+
+@pytest.mark.parametrize(("sql", "name"), [
+    ("price * 2", "price * 2"),
+    (" upper(shop) ", "upper(shop)"),
+    ("price * 2 AS twice", "twice"),
+    ("price * 2 as `the price` ", "the price"),
+    ("price\nAs\ntwice", "twice"),
+    ("CAST(price AS INT)", "CAST(price AS INT)"),
+    ("'it is as bad'", "'it is as bad'"),
+    ("was AS 1", "was AS 1"),
+])  # fmt: skip
+def test_the_name_of_a_text_is_its_alias_or_itself(sql: str, name: str):
+    assert name_in(sql) == name

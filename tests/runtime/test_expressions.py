@@ -1,0 +1,399 @@
+"""Expressions in place of columns, as SQL and as Spark Columns: the answers of the same query over columns made before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.runtime.streams import (
+    SECOND,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
+
+import skypane as sp
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.runtime.spark.projection import projected
+from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
+
+pytestmark = pytest.mark.spark
+
+BATCHES = late_rows(3, batches=5, rows=60)
+ROWS = pa.concat_tables(BATCHES)
+WINDOWS = Windows(50 * SECOND, 20 * SECOND)
+PRODUCT = "price * weight"
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> Iterator[DataFrame]:
+    held = spark.createDataFrame(ROWS).repartition(3).cache()
+    yield held
+    held.unpersist()
+
+
+def rows_of(df: DataFrame) -> Counter[str]:
+    """Rows of a DataFrame without their order."""
+    return Counter(map(repr, df.toArrow().to_pylist()))
+
+
+def made(df: DataFrame) -> DataFrame:
+    """The rows with columns in place of the expressions of the tests."""
+    return df.withColumns({
+        "product": sf.expr("price * weight"), "far": sf.expr("abs(rating - 3)"), "who": sf.expr("upper(sensor)"),
+    })  # fmt: skip
+
+
+ALIKE: dict[str, tuple[Callable[[DataFrame], sp.Query], sp.Query]] = {
+    "preference, as columns": (
+        lambda df: sp.Skyline(sp.low(sf.col("price") * df.weight) * sp.high(sf.abs(df.rating - 3)), sf.upper("sensor")),
+        sp.Skyline("product MIN, far MAX", "who"),
+    ),
+    "preference, as SQL": (
+        lambda _: sp.Skyline(sp.low("price * weight") * sp.high("abs(rating - 3)"), "upper(sensor)"),
+        sp.Skyline("product MIN, far MAX", "who"),
+    ),
+    "preference, around and groups": (
+        lambda _: sp.Skyline(sp.diff("upper(sensor)") * sp.around("price * weight", 4) & sp.low("abs(rating - 3)")),
+        sp.Skyline("product AROUND 4, who DIFF PRIOR TO far MIN"),
+    ),
+    "k-dominant": (
+        lambda df: sp.KDominant(1, sp.low(df.price * df.weight) * sp.low(df.rating.cast("int"))),
+        sp.KDominant(1, "product MIN, rating MIN"),
+    ),
+    "top-k": (lambda df: sp.TopK(3, "rating", sf.upper(df.sensor)), sp.TopK(3, "rating", "who")),
+}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"time": "ts", "window": "50 seconds", "slide": "20 seconds"}], ids=["all", "windows"]
+)
+@pytest.mark.parametrize("name", ALIKE)
+def test_rows_are_chosen_by_what_spark_computes_and_keep_their_columns(
+    df: DataFrame, name: str, options: dict[str, Any]
+):
+    written, plain = ALIKE[name]
+    answer = sp.ask(df, written(df), **options)
+    assert answer.columns == [*(["window_start", "window_end"] if options else []), *df.columns]
+    wanted = sp.ask(made(df), plain, **options).drop("product", "far", "who")
+    assert rows_of(answer) == rows_of(wanted)
+    assert answer.count()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"time": "ts", "window": "50 seconds", "slide": "20 seconds"}], ids=["all", "windows"]
+)
+def test_aggregates_take_expressions_wherever_they_take_columns(df: DataFrame, options: dict[str, Any]):
+    answer = sp.aggregate(
+        df, by=sf.upper("sensor").alias("who"), required="abs(rating - 3)", **options,
+        total=sp.sum(df.price * df.weight), same=sp.sum("price * weight"),
+        last=sp.max_by("abs(rating - 3)", df.price * df.weight), all=sp.collect_list("id + 1", order="-id"),
+        ids=sp.count_distinct(sf.col("id") % 7), middle=sp.median(sf.col("price") * df.weight),
+    )  # fmt: skip
+    rows = made(df).withColumns({"minus": sf.expr("-id"), "more": sf.expr("id + 1"), "rest": sf.expr("id % 7")})
+    wanted = sp.aggregate(
+        rows, by="who", required="far", **options,
+        total=sp.sum("product"), same=sp.sum("product"),
+        last=sp.max_by("far", "product"), all=sp.collect_list("more", order="minus"), ids=sp.count_distinct("rest"),
+        middle=sp.median("product"),
+    )  # fmt: skip
+    assert answer.columns == wanted.columns
+    assert rows_of(answer) == rows_of(wanted)
+
+
+def test_sums_of_products_are_those_of_spark(df: DataFrame):
+    answer = sp.aggregate(df, by="upper(sensor)", total=sp.sum("price * weight"))
+    wanted = df.groupBy(sf.expr("upper(sensor)")).agg(sf.sum(sf.col("price") * sf.col("weight")).alias("total"))
+    assert answer.columns == wanted.columns
+    assert rows_of(answer) == rows_of(wanted)
+
+
+CLASHING: dict[str, tuple[Callable[[DataFrame], sp.Query], str]] = {
+    "a column has the name of an expression": (lambda df: sp.Skyline(sp.low(df.price * df.weight)), "product MIN"),
+    "an alias is a column": (lambda df: sp.Skyline(sp.low((df.price * df.weight).alias("Rating"))), "product MIN"),
+    "an alias in SQL is a column": (lambda _: sp.Skyline(sp.low("price * weight AS RATING")), "product MIN"),
+    "a column under the name of another": (lambda df: sp.Skyline(sp.low(df.price.alias("rating")) * sp.high("weight")), "price MIN, weight MAX"),
+    "two expressions have one alias": (
+        lambda df: sp.Skyline(sp.low((df.price * df.weight).alias("p")) * sp.high(sf.abs(df.rating - 3).alias("P"))),
+        "product MIN, far MAX",
+    ),
+    "upper case": (lambda df: sp.Skyline(sp.low(sf.col("PRICE") * df.weight) * sp.high(sf.col("RATING"))), "product MIN, rating MAX"),
+    "fields": (lambda _: sp.Skyline(sp.low("both.price") * sp.high("weight")), "rating MIN, weight MAX"),
+    "a field as a column": (lambda _: sp.Skyline(sp.low(sf.col("both.price")) * sp.high("weight")), "rating MIN, weight MAX"),
+    "a cast": (lambda df: sp.Skyline(sp.low(df.price.cast("int")) * sp.high("rating")), "whole MIN, rating MAX"),
+    "a dot": (lambda _: sp.Skyline(sp.low("abs(price - 2.5)") * sp.high("rating")), "near MIN, rating MAX"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASHING)
+def test_columns_of_the_rows_stay_whatever_the_columns_of_expressions_are_called(df: DataFrame, name: str):
+    written, plain = CLASHING[name]
+    rows = df.withColumns({f"({PRODUCT})": sf.lit("theirs"), "both": sf.struct(df.rating.alias("price"))})
+    answer = sp.ask(rows, written(rows))
+    whole = {"whole": sf.expr("CAST(price AS INT)"), "near": sf.expr("abs(price - 2.5)")}
+    wanted = sp.ask(made(rows).withColumns(whole), sp.Skyline(plain)).drop("product", "far", "who", *whole)
+    assert answer.columns == rows.columns
+    assert rows_of(answer) == rows_of(wanted)
+
+
+def test_expressions_are_the_same_if_spark_computes_the_same(df: DataFrame):
+    """Spark's SQL of a text is that of the column of its name."""
+    column, text = (sf.concat(one, sf.lit("!")) for one in (df.sensor, sf.lit("sensor")))
+    answer = sp.aggregate(df, a=sp.collect_set(column), b=sp.collect_set(text))
+    wanted = df.agg(sf.collect_set(column).alias("a"), sf.collect_set(text).alias("b"))
+    assert [{*values} for values in answer.first() or ()] == [{*values} for values in wanted.first() or ()]
+    lone = sp.aggregate(
+        df.withColumn("price", sf.lit("theirs")), a=sp.collect_set("price"), b=sp.collect_set(sf.lit("price"))
+    )
+    assert list(lone.first() or ()) == [["theirs"], ["price"]]
+    once = sp.Aggregate(a=sp.sum(df.price + 1), b=sp.max(df.price + 1), c=sp.min("price + 1"), d=sp.max("price + 1"))
+    assert projected(df, ROWS.schema, once).computed == ("(price + 1)", "price + 1")
+
+
+def test_null_and_nan_are_those_that_spark_computes(df: DataFrame):
+    """A function of this package skips a null and counts NaN as Spark does; a criterion that is either is invalid."""
+    rows = df.select(
+        "id", "sensor", sf.expr("nullif(id % 4, 0)").alias("a"), sf.expr("if(id % 3 = 0, double('NaN'), id)").alias("b")
+    )
+    answer = sp.aggregate(
+        rows, by="sensor", n=sp.count("a + 1"), total=sp.sum("a * 2"),
+        most=sp.max("b + 1"), least=sp.min(sf.nanvl("b", sf.lit(-1.0))), listed=sp.count_distinct("b * 2"),
+    )  # fmt: skip
+    wanted = rows.groupBy("sensor").agg(
+        sf.expr("count(a + 1)").alias("n"), sf.expr("sum(a * 2)").alias("total"),
+        sf.expr("max(b + 1)").alias("most"), sf.expr("min(nanvl(b, -1))").alias("least"),
+        sf.expr("count(DISTINCT b * 2)").alias("listed"),
+    )  # fmt: skip
+    assert rows_of(answer) == rows_of(wanted)
+    for query in (sp.Skyline(sp.low("a * 2")), sp.Skyline(sp.high(sf.col("b") * 2))):
+        with pytest.raises(PySparkException, match="cannot rank"):
+            sp.ask(rows, query).collect()
+        assert sp.ask(rows, query, invalid="drop").count()
+
+
+def test_names_that_clash_once_spark_has_named_expressions_are_refused(df: DataFrame):
+    with pytest.raises(ConfigError, match="'n' is a column of by and an aggregate"):
+        sp.aggregate(df, by=sf.upper("sensor").alias("n"), n=sp.count())
+    with pytest.raises(ConfigError, match="by names the column 'sensor' twice"):
+        sp.aggregate(df, by=("sensor", sf.col("SENSOR")), n=sp.count())
+
+
+def test_an_expression_is_computed_for_each_row_whatever_the_condition(df: DataFrame):
+    """Spark's own FILTER computes it for those rows only for which the condition is true."""
+    rows = df.select("id", (df.id % 3).alias("parts"))
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        sp.aggregate(rows, total=sp.sum("id / parts", where="parts > 0")).collect()
+    answer = sp.aggregate(rows, total=sp.sum("try_divide(id, parts)", where="parts > 0"))
+    assert rows_of(answer) == rows_of(rows.agg(sf.expr("sum(id / parts) FILTER (WHERE parts > 0)").alias("total")))
+
+
+def test_time_and_windows_are_of_an_expression(df: DataFrame):
+    answer = sp.aggregate(df, time=sf.col("ts") + sf.expr("INTERVAL 7 SECONDS"), window="30 seconds", n=sp.count())
+    wanted = sp.aggregate(
+        df.withColumn("ts", sf.expr("ts + INTERVAL 7 SECONDS")), time="ts", window="30 seconds", n=sp.count()
+    )
+    assert rows_of(answer) == rows_of(wanted)
+
+
+def plan_of(df: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    df.explain()
+    return capsys.readouterr().out
+
+
+def test_the_plan_of_columns_as_they_are_is_that_of_their_names(df: DataFrame, capsys: pytest.CaptureFixture[str]):
+    """A Spark Column that is a column of the rows is projected no second time."""
+    asked: tuple[dict[str, Any], ...] = (
+        {"by": "sensor", "total": sp.sum("price")},
+        {"by": df.sensor, "total": sp.sum(sf.col("price"))},
+    )
+    plans = [plan_of(sp.aggregate(df, **one), capsys) for one in asked]
+    assert without_numbers(plans[0]) == without_numbers(plans[1])
+    assert "InMemoryTableScan [sensor, price]" in without_numbers(plans[0])
+
+
+def test_only_what_the_query_reads_crosses_to_python(df: DataFrame, capsys: pytest.CaptureFixture[str]):
+    plan = without_numbers(plan_of(sp.aggregate(df, total=sp.sum("price * weight")), capsys))
+    line = next(line for line in plan.splitlines() if "Project [" in line)
+    assert line.endswith(f"AS {PRODUCT}]"), plan
+    assert line.count(",") == 0, plan
+
+
+def without_numbers(plan: str) -> str:
+    """Return a plan without the numbers of its expressions."""
+    return pc.replace_substring_regex(pa.scalar(plan), r"#\d+L?|plan_id=\d+", "").as_py()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        (lambda: sp.Skyline(sp.low("pric * 2")), r"low\(\): column 'pric \* 2' does not exist.*, and Spark cannot compute it: .*UNRESOLVED_COLUMN"),
+        (lambda: sp.Skyline(sp.low("price *")), r"low\(\): .*PARSE_SYNTAX_ERROR"),
+        (lambda: sp.Skyline(sp.low("explode(array(price))")), r"low\(\): .*UNSUPPORTED_GENERATOR"),
+        (lambda: sp.Skyline(sp.low("*")), r"low\(\): '\*' is 7 columns: write one"),
+        (lambda: sp.Skyline(sp.low(sf.col("pric"))), r"low\(\): column 'pric' does not exist \(did you mean 'price'\?\)"),
+        (lambda: sp.Aggregate(n=sp.sum("upper(price")), "sum: .*PARSE_SYNTAX_ERROR"),
+        (lambda: sp.Aggregate(n=sp.sum(sf.sum("price"))), "sum: "),
+        (lambda: sp.Aggregate("sensor || nothing", n=sp.count()), "by: .*UNRESOLVED_COLUMN"),
+        (lambda: sp.Aggregate(n=sp.sum("upper(sensor)")), "sum of column 'upper.sensor.' of type string: it holds no numbers"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_argument_and_has_the_reason_of_spark(
+    df: DataFrame, query: Callable[[], sp.Query], complaint: str
+):
+    with pytest.raises(ConfigError, match=f"(?s){complaint}"):
+        sp.ask(df, query())
+
+
+def test_having_is_of_an_answer_with_expressions(df: DataFrame):
+    answer = sp.aggregate(df, by="sensor", total=sp.sum("price * 2"), having="total > 100")
+    wanted = df.groupBy("sensor").agg((2 * sf.sum("price")).alias("total")).where("total > 100")
+    assert rows_of(answer) == rows_of(wanted)
+
+
+def with_product(batches: list[pa.Table]) -> list[pa.Table]:
+    return [
+        batch.append_column(PRODUCT, pc.multiply(batch["price"], pc.cast(batch["weight"], pa.float64())))
+        for batch in batches
+    ]
+
+
+STREAMED: dict[str, tuple[Callable[[], sp.Query], sp.Query]] = {
+    "skyline": (lambda: sp.Skyline(sp.low((sf.col("price") * sf.col("weight")).alias(PRODUCT)) * sp.high("rating"), "sensor"),
+                sp.Skyline(sp.low(PRODUCT) * sp.high("rating"), "sensor")),
+    "sums": (lambda: sp.Aggregate("sensor", total=sp.sum("price * weight")), sp.Aggregate("sensor", total=sp.sum(PRODUCT))),
+}  # fmt: skip
+
+
+def job_of(spark: SparkSession, tmp_path: Path, query: sp.Query, **options: Any) -> sp.Job:
+    rows = read_batches(spark, tmp_path / "in", ROWS.schema)
+    return sp.stream(
+        rows, query, time="ts", window=WINDOWS, checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
+        **{"progress": sp.KSlack(), **options},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_a_stream_answers_as_the_definition_over_projected_rows(spark: SparkSession, tmp_path: Path, name: str):
+    """Stopped and started in between, so that the partials of computed columns are read again."""
+    written, plain = STREAMED[name]
+    write_batches(tmp_path / "in", BATCHES[:3])
+    finish(job_of(spark, tmp_path, written()))
+    write_batches(tmp_path / "in", BATCHES[3:], first=3)
+    job = job_of(spark, tmp_path, written())
+    assert not job.changes()
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600)
+    handle.drain()
+    plan = Plan(plain, WINDOWS, "ts", sp.KSlack(), computed=(PRODUCT,))
+    found = parquet_rows(tmp_path / "out")
+    assert windows_of(found) == expected(plan, [*with_product(BATCHES), local.Drain()])
+    assert PRODUCT not in found.schema.names
+
+
+def test_late_rows_keep_what_was_computed(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES)
+    late = {"late": str(tmp_path / "late"), "progress": sp.Watermark("0 seconds")}
+    finish(job_of(spark, tmp_path, STREAMED["sums"][0](), **late))
+    found = parquet_rows(tmp_path / "late")
+    assert found.num_rows
+    assert found[PRODUCT] == pc.multiply(found["price"], pc.cast(found["weight"], pa.float64()))
+
+
+def test_a_changed_expression_is_another_column(spark: SparkSession, tmp_path: Path):
+    def job(expression: str) -> sp.Job:
+        return job_of(spark, tmp_path, sp.Skyline(sp.low(expression) * sp.high("rating")))
+
+    write_batches(tmp_path / "in", BATCHES)
+    finish(job("price * weight"))
+    assert not job("price * weight").changes()
+    assert any("price + weight" in line for line in job("price + weight").changes().refused)
+    with pytest.raises(CheckpointError, match=r"price \+ weight"):
+        job("price + weight").start()
+
+
+def test_functions_of_expressions_may_change_their_places(spark: SparkSession, tmp_path: Path):
+    parts = {"a": sp.sum("price * weight"), "b": sp.max("abs(rating - 3)"), "c": sp.min("-id")}
+    write_batches(tmp_path / "in", BATCHES)
+    finish(job_of(spark, tmp_path, sp.Aggregate("sensor", a=parts["a"], b=parts["b"])))
+    changes = job_of(spark, tmp_path, sp.Aggregate("sensor", c=parts["c"], b=parts["b"], a=parts["a"])).changes()
+    assert not changes.refused
+    assert changes.begins
+
+
+@pytest.mark.parametrize("name", ["skyline", "aggregate", "top-k"])
+def test_a_checkpoint_of_names_continues_with_columns(spark: SparkSession, tmp_path: Path, name: str):
+    """As a query of Columns, whose names were read from how they show themselves, was recorded before."""
+    named, columns = {
+        "skyline": (sp.Skyline("price MIN, rating MAX", "sensor"), sp.Skyline(sp.low(sf.col("price")) * sp.high(sf.col("rating")), sf.col("sensor"))),
+        "aggregate": (sp.Aggregate("sensor", total=sp.sum("price")), sp.Aggregate(sf.col("sensor"), total=sp.sum(sf.col("price")))),
+        "top-k": (sp.TopK(2, "rating * 2 - price", "sensor"), sp.TopK(2, sf.col("rating") * 2 - sf.col("price"), sf.col("sensor"))),
+    }[name]  # fmt: skip
+    write_batches(tmp_path / "in", BATCHES[:3])
+    finish(job_of(spark, tmp_path, named))
+    write_batches(tmp_path / "in", BATCHES[3:], first=3)
+    job = job_of(spark, tmp_path, columns)
+    assert not job.changes()
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600)
+    handle.drain()
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(
+        Plan(named, WINDOWS, "ts", sp.KSlack()), [*BATCHES, local.Drain()]
+    )
+
+
+def test_several_queries_over_one_stream_each_leave_out_what_was_computed(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES)
+    queries = {name: written() for name, (written, _) in STREAMED.items()}
+    job = sp.streams(
+        read_batches(spark, tmp_path / "in", ROWS.schema), queries, time="ts", window=WINDOWS, progress=sp.KSlack(),
+        checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
+    )  # fmt: skip
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600)
+    handle.drain()
+    for name, (_, plain) in STREAMED.items():
+        found = parquet_rows(tmp_path / "out" / name)
+        plan = Plan(plain, WINDOWS, "ts", sp.KSlack(), computed=(PRODUCT,))
+        assert windows_of(found) == expected(plan, [*with_product(BATCHES), local.Drain()]), name
+        assert PRODUCT not in found.schema.names
+
+
+def test_a_history_of_the_front_leaves_out_what_was_computed(df: DataFrame):
+    options: dict[str, Any] = {"time": "ts", "window": "50 seconds"}
+    answer = sp.skyline_history(df, sp.low("price * weight") * sp.high("rating"), by=sf.upper("sensor"), **options)
+    wanted = sp.skyline_history(made(df), "product MIN, rating MAX", by="who", **options).drop("product", "far", "who")
+    assert answer.columns == wanted.columns
+    assert rows_of(answer) == rows_of(wanted)
+
+
+def test_updates_of_a_front_are_those_of_a_column_made_before(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES)
+    rows = read_batches(spark, tmp_path / "in", ROWS.schema)
+    found = {}
+    for name, frame in {"written": rows, "made": rows.withColumn(PRODUCT, sf.expr(PRODUCT))}.items():
+        job = sp.continuous_skyline(
+            frame, sp.low(PRODUCT) * sp.high("rating"), time="ts", window="50 seconds", progress=sp.KSlack(),
+            checkpoint=tmp_path / name / "checkpoint", output=tmp_path / name / "updates",
+        )  # fmt: skip
+        handle = job.start(trigger="available now")
+        assert handle.await_termination(600)
+        handle.drain()
+        found[name] = parquet_rows(tmp_path / name / "updates")
+    assert found["written"].num_rows
+    assert found["written"].schema.names == found["made"].schema.names
+    assert Counter(map(repr, found["written"].to_pylist())) == Counter(map(repr, found["made"].to_pylist()))
