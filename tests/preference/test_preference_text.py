@@ -26,6 +26,14 @@ from skypane.types import ConfigError
         ("a MIN, b MAX PRIOR TO c MIN", low("a") * high("b") & low("c")),
         ("(a MIN PRIOR TO b MAX), c MIN", (low("a") & high("b")) * low("c")),
         ("((a MIN))\nprior to\tb MIN", low("a") & low("b")),
+        ("price * 2 MIN, least(a, b) MAX", low("price * 2") * high("least(a, b)")),
+        ("(a + b) MIN, (c MIN, d MAX)", low("(a + b)") * low("c") * high("d")),
+        ("((a - b) MIN PRIOR TO c MAX), d / 2 MIN", (low("(a - b)") & high("c")) * low("d / 2")),
+        (
+            "upper(city) DIFF, CASE WHEN a > 1 THEN b ELSE 'x, MIN' END MIN",
+            diff("upper(city)") * low("CASE WHEN a > 1 THEN b ELSE 'x, MIN' END"),
+        ),
+        ("a.b AROUND 3 TO 4 PRIOR TO -price MIN", around("a.b", (3, 4)) & low("-price")),
     ],
 )
 def test_reads(text, preference):
@@ -39,6 +47,10 @@ def test_reads(text, preference):
         ("price", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 6, got the end"),
         ("price LOWEST", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got LOWEST"),
         ("price MIN rating MAX", "expected a comma, PRIOR TO or the end at character 11, got rating"),
+        ("price rating MIN", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got rating"),
+        ("price * 2", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got *"),
+        ("price * 2, rating MAX", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got *"),
+        ("price * (2 MIN", "expected MIN, MAX, DIFF or AROUND after column 'price' at character 7, got *"),
         ("price MIN,", "expected a column at character 11, got the end"),
         ("price MIN PRIOR b MIN", "expected TO at character 17, got b"),
         ("(price MIN", "expected ) at character 11, got the end"),

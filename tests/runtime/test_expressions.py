@@ -71,6 +71,10 @@ ALIKE: dict[str, tuple[Callable[[DataFrame], sp.Query], sp.Query]] = {
         lambda _: sp.Skyline(sp.diff("upper(sensor)") * sp.around("price * weight", 4) & sp.low("abs(rating - 3)")),
         sp.Skyline("product AROUND 4, who DIFF PRIOR TO far MIN"),
     ),
+    "preference, as text": (
+        lambda _: sp.Skyline("price * weight AROUND 4, upper(sensor) DIFF PRIOR TO (abs(rating - 3)) MIN"),
+        sp.Skyline("product AROUND 4, who DIFF PRIOR TO far MIN"),
+    ),
     "k-dominant": (
         lambda df: sp.KDominant(1, sp.low(df.price * df.weight) * sp.low(df.rating.cast("int"))),
         sp.KDominant(1, "product MIN, rating MIN"),
@@ -242,6 +246,7 @@ def without_numbers(plan: str) -> str:
     ("query", "complaint"),
     [
         (lambda: sp.Skyline(sp.low("pric * 2")), r"low\(\): column 'pric \* 2' does not exist.*, and Spark cannot compute it: .*UNRESOLVED_COLUMN"),
+        (lambda: sp.Skyline("price * MIN"), "preference: .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Skyline(sp.low("price *")), r"low\(\): .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Skyline(sp.low("explode(array(price))")), r"low\(\): .*UNSUPPORTED_GENERATOR"),
         (lambda: sp.Skyline(sp.low("*")), r"low\(\): '\*' is 7 columns: write one"),

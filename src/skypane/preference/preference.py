@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -218,8 +218,8 @@ def _built(tree: preference_text.Tree) -> Preference:
         case preference_text.Chain(terms):
             return _chain([_built(term) for term in terms])
         case preference_text.Diff(column):
-            return diff(column)
-    return _single(tree)
+            return Preference((), (column_name(column, "preference"),))
+    return _single(replace(tree, column=column_name(tree.column, "preference")))
 
 
 def _product(factors: Sequence[Preference]) -> Preference:

@@ -3,9 +3,11 @@
     preference  =  product { "PRIOR TO" product }
     product     =  term { "," term }
     term        =  "(" preference ")"  |  column ( "MIN" | "MAX" | "DIFF" | "AROUND" target [ "TO" target ] )
+    column      =  a name  |  an expression in SQL, such as price * 2 or upper(city), with an operator or parentheses
 
 Keywords are case-insensitive. Columns may be quoted by ", ' or `, with the quote doubled inside. A target is a number
-or a quoted ISO date or time. The comma binds tighter than PRIOR TO, as `*` binds tighter than `&`.
+or a quoted ISO date or time. In an expression, commas and keywords are in parentheses or quotes. The comma binds
+tighter than PRIOR TO, as `*` binds tighter than `&`.
 """
 
 from __future__ import annotations
@@ -50,13 +52,15 @@ _TOKEN = re.compile(
       | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?!\w))
       | (?P<word>[^\W\d]\w*)
       | (?P<mark>[,()])
+      | (?P<sign>[-+*/%|&<>=!.:~^\[\]])
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[^\W\d]\w*")
 _DEEPEST = 50
 """The deepest nesting of parentheses."""
-_KEYWORDS = frozenset({"MIN", "MAX", "DIFF", "AROUND", "TO", "PRIOR"})
+_DIRECTIONS = frozenset({"MIN", "MAX", "DIFF", "AROUND"})
+_KEYWORDS = _DIRECTIONS | {"TO", "PRIOR"}
 
 
 def read(text: str) -> Tree:
@@ -151,11 +155,12 @@ class _Reader:
         return terms[0] if len(terms) == 1 else Product(tuple(terms))
 
     def _term(self) -> Tree:
-        if self._accept("("):
+        column = self._expression()
+        if column is None and self._accept("("):
             return self._inner()
-        if self._peek().kind not in ("word", "quoted"):
+        if column is None and self._peek().kind not in ("word", "quoted"):
             raise self._error("a column")
-        column = self._take().unquoted
+        column = self._take().unquoted if column is None else column
         if self._accept("MIN"):
             return Low(column)
         if self._accept("MAX"):
@@ -165,6 +170,28 @@ class _Reader:
         if self._accept("AROUND"):
             return self._around(column)
         raise self._error(f"MIN, MAX, DIFF or AROUND after column {shortened(column)!r}")
+
+    def _expression(self) -> str | None:
+        """Take an expression, up to the keyword after it, and return its text; None, and take nothing, if there is none."""
+        end = self._end_of_term()
+        tokens = self._tokens[self._next : end]
+        if self._tokens[end].keyword not in _DIRECTIONS or all(
+            token.text != "(" and token.kind != "sign" for token in tokens
+        ):
+            return None
+        self._next = end
+        return self._text[tokens[0].at : self._tokens[end].at].strip()
+
+    def _end_of_term(self) -> int:
+        """Return the place of the first keyword, comma or unmatched parenthesis that is in no parentheses."""
+        depth = 0
+        for place in range(self._next, len(self._tokens) - 1):
+            token = self._tokens[place]
+            if token.kind == "mark":
+                depth += {"(": 1, ")": -1}.get(token.text, 0)
+            if depth < 0 or (depth == 0 and (token.text == "," or token.keyword in _KEYWORDS)):
+                return place
+        return len(self._tokens) - 1
 
     def _inner(self) -> Tree:
         self._depth += 1

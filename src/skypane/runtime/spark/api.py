@@ -54,8 +54,8 @@ def skyline(
 ) -> DataFrame:
     """Return the rows that no other row dominates: none is at least as good on every criterion and better on one.
 
-    preference  low("price") * high("rating"), or "price MIN, rating MAX"; low() and the others take an
-                expression in place of a column, low("price * 2") or low(F.abs("price"))
+    preference  low("price") * high("rating"), or "price MIN, rating MAX"; a column may be an
+                expression: "price * 2 MIN", low(F.abs("price"))
     by          computes one skyline for each value of these columns
 
     Equal rows are all kept, and rows keep all their columns. For windows and `invalid` see ask(); for a streaming
