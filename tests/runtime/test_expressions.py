@@ -25,6 +25,8 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
+from skypane.jobs.building import build
+from skypane.jobs.reading import parse
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.projection import projected
@@ -210,6 +212,33 @@ def test_time_and_windows_are_of_an_expression(df: DataFrame):
     wanted = sp.aggregate(
         df.withColumn("ts", sf.expr("ts + INTERVAL 7 SECONDS")), time="ts", window="30 seconds", n=sp.count()
     )
+    assert rows_of(answer) == rows_of(wanted)
+
+
+JOB = """
+name: expressions
+mode: batch
+source: {{format: parquet, path: "{path}"}}
+window: {{time: ts + INTERVAL 7 SECONDS, length: 30 seconds}}
+query:
+  kind: aggregate
+  by: upper(sensor) AS who
+  required: abs(rating - 3)
+  functions: {{n: count(), total: sum(price * weight), last: "max_by(upper(sensor), price / 2)", whole: "sum('CAST(price AS INT)')"}}
+output: {{format: console}}
+"""
+
+
+def test_a_job_file_takes_expressions(spark: SparkSession, df: DataFrame, tmp_path: Path):
+    df.write.parquet(str(tmp_path / "rows"))
+    answer = build(parse(JOB.format(path=tmp_path / "rows")), spark)
+    assert isinstance(answer, DataFrame)
+    wanted = sp.aggregate(
+        df.withColumn("at", sf.expr("ts + INTERVAL 7 SECONDS")), by=sf.upper("sensor").alias("who"), time="at", window="30 seconds",
+        required="abs(rating - 3)", n=sp.count(), total=sp.sum(df.price * df.weight), last=sp.max_by(sf.upper("sensor"), df.price / 2),
+        whole=sp.sum(df.price.cast("int")),
+    )  # fmt: skip
+    assert answer.columns == wanted.columns
     assert rows_of(answer) == rows_of(wanted)
 
 

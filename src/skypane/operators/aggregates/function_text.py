@@ -1,7 +1,8 @@
 """Aggregate functions as text: "sum(amount)", "avg(amount, where=paid == 'card')", "count_if(amount > 10)".
 
-Python's parser reads the text, but Python never evaluates it: a name is a column, a string is a column with an unusual
-name, and a condition is as in where=. A user's own functions and accumulators are named with their module:
+Python's parser reads the text, but Python never evaluates it: a name is a column, and another expression in its place
+is SQL, "sum(price * pieces)". A string is a column with an unusual name, or SQL that Python's parser does not read,
+"sum('CAST(price AS INT)')". A condition is as in where=. A user's own functions and accumulators are named with their module:
 "accumulate(traffic.QueueEnd(cabs=3))", "in_order(traffic.longest_rise, amount, returns=int64)". The caller resolves such
 names or refuses them; the resolved object is called where the text calls it.
 """
@@ -28,6 +29,8 @@ Named: TypeAlias = Callable[[str], Any]
 """Returns the object "module.name"; raises ConfigError, importing nothing, if it must not run, or if it is missing."""
 
 _CONDITIONS: Final = ("where", "condition")
+_COLUMNS: Final = ("column", "columns", "order")
+"""The parameters that take a column, or an expression in its place."""
 _EVERY_ROW: Final = re.compile(r"^(count\s*\(\s*)\*(?=\s*[,)])")
 """The star of count(*), which Python's parser does not read."""
 
@@ -35,7 +38,8 @@ _EVERY_ROW: Final = re.compile(r"^(count\s*\(\s*)\*(?=\s*[,)])")
 def function_of(text: str, named: Named) -> Function:
     """Return the function that a text describes; raise ConfigError, naming the fault, if it describes none."""
     try:
-        call = ast.parse(_EVERY_ROW.sub(r"\1'*'", text.strip()), mode="eval").body
+        source = _EVERY_ROW.sub(r"\1'*'", text.strip())
+        call = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"{shortened(text)!r} is not an aggregate function: write one such as sum(amount)") from error
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -49,8 +53,8 @@ def function_of(text: str, named: Named) -> Function:
     except TypeError as error:
         raise ConfigError(f"{shortened(text)!r}: {error}; write {word}{_signature(function)}") from error
     for name, node in bound.arguments.items():
-        each = [_argument(name, one, text, named) for one in node] if isinstance(node, tuple) else None
-        bound.arguments[name] = _argument(name, node, text, named) if each is None else tuple(each)
+        each = [_argument(name, one, source, named) for one in node] if isinstance(node, tuple) else None
+        bound.arguments[name] = _argument(name, node, source, named) if each is None else tuple(each)
     return function(*bound.args, **bound.kwargs)
 
 
@@ -67,17 +71,23 @@ def _argument(name: str, node: ast.expr, text: str, named: Named) -> Any:
         return _type(ast.unparse(node).strip("'"), text)
     if isinstance(node, ast.Attribute):
         return named(ast.unparse(node))
+    if name in _COLUMNS and not isinstance(node, ast.Constant) and not _is_code(node):
+        return ast.get_source_segment(text, node)
     if isinstance(node, ast.Call):
         return _made(node, text, named)
-    if isinstance(node, ast.Name):
-        return node.id
+    return node.id if isinstance(node, ast.Name) else _value(node, text)
+
+
+def _value(node: ast.expr, text: str) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError as error:
-        raise ConfigError(
-            f"{shortened(text)!r}: {ast.unparse(node)!r} is neither a column nor a number; compute expressions "
-            f"beforehand, as columns of their own"
-        ) from error
+        raise ConfigError(f"{shortened(text)!r}: {ast.unparse(node)!r} is neither a column nor a number") from error
+
+
+def _is_code(node: ast.expr) -> bool:
+    """Return whether an expression is a call of a user's own code, which is named with its module; others are SQL."""
+    return isinstance(node, ast.Call) and not isinstance(node.func, ast.Name)
 
 
 def _made(call: ast.Call, text: str, named: Named) -> Any:
