@@ -31,7 +31,7 @@ def test_fields_of_metrics_are_listed_and_those_of_options_only_if_documented():
 @pytest.mark.parametrize(
     ("what", "name", "expected"),
     [
-        ("function", "count", ("(column: ColumnLike | None = None, *, where: str | None = None)", "Function")),
+        ("function", "count", ("(column: ColumnLike | None = None, *, where: ColumnLike | None = None)", "Function")),
         ("class", "Console", ("(rows: int = 20)", None)),
         ("class", "Job", ("", None)),
         ("class", "Query", ("", None)),

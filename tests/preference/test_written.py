@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pytest
 import skypane as sp
 from skypane.operators.aggregates import constructors
 from skypane.operators.aggregates.functions import Function
+from skypane.operators.aggregates.wide_states import DistinctPart
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.preference.written import Key, Written, expressions, name_in, named
 from skypane.types import ConfigError, Length
@@ -65,30 +67,57 @@ def test_a_query_of_names_stays_the_same_object():
     assert named(query, {}) is query
 
 
-TAKES_COLUMNS = {
+FUNCTIONS = {
     name: function
     for name, function in vars(constructors).items()
-    if inspect.isfunction(function) and "ColumnLike" in str(function.__annotations__.values()) and not name.startswith("_")
-    and function.__module__ == constructors.__name__
-}  # fmt: skip
+    if inspect.isfunction(function) and function.__module__ == constructors.__name__ and not name.startswith("_")
+}
+COLUMNS = {"column", "columns", "order"}
+TAKE_COLUMNS = [name for name, function in FUNCTIONS.items() if COLUMNS & inspect.signature(function).parameters.keys()]
 
 
-@pytest.mark.parametrize("name", TAKES_COLUMNS)
+@pytest.mark.parametrize("name", TAKE_COLUMNS)
 @pytest.mark.parametrize("written", ["price * 2", TWICE], ids=["sql", "column"])
 def test_each_function_takes_an_expression_in_place_of_each_column(name: str, written: Any):
-    function, plain = (called(TAKES_COLUMNS[name], column) for column in (written, "x"))
+    function, plain = (called(FUNCTIONS[name], column) for column in (written, "x"))
     found = [*expressions(function)]
     assert found
     assert named(function, {found[0].key: "x"}) == plain
     assert sp.Aggregate(n=function) != sp.Aggregate(n=plain)
 
 
-def called(function: Callable[..., Function], column: Any) -> Function:
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("where", ["shop LIKE 'a%'", "price % 2 = 0", col("price") > 1, col("paid")], ids=str)
+def test_each_function_takes_a_condition_of_spark(name: str, where: Any):
+    """A condition that workers evaluate stays one."""
+    conditional = partial(called, FUNCTIONS[name], "x")
+    assert not [*expressions(conditional("price > 1 and paid"))]
+    written = conditional(where)
+    (found,) = expressions(written)
+    assert found.argument == ("count_if" if name == "count_if" else "where")
+    assert named(written, {found.key: "paid"}) == conditional("paid")
+    for unusual in ("the name", "or", "(price > 1)"):
+        assert named(written, {found.key: unusual}) == conditional(f"`{unusual}`")
+
+
+@pytest.mark.parametrize("where", [3, object, b"price"])
+def test_another_condition_is_refused(where: Any):
+    with pytest.raises(ConfigError, match="where must be a text or a Spark Column, got"):
+        sp.count(where=where)
+
+
+def called(function: Callable[..., Function], column: Any, where: Any = None) -> Function:
     """Return the aggregate function whose columns are all `column`."""
-    others = {"percentage": 0.5, "function": len, "returns": pa.int64()}
+    others: dict[str, Any] = {
+        "percentage": 0.5,
+        "function": len,
+        "returns": pa.int64(),
+        "accumulator": DistinctPart("x"),
+    }
+    others |= {"where": where, "condition": where}
     positional, named_ones = [], {}
     for name, parameter in inspect.signature(function).parameters.items():
-        value = column if name in {"column", "columns", "order"} else others.get(name, parameter.default)
+        value = column if name in COLUMNS else others.get(name, parameter.default)
         if parameter.kind is parameter.KEYWORD_ONLY:
             named_ones[name] = value
         else:

@@ -107,15 +107,19 @@ def test_aggregates_take_expressions_wherever_they_take_columns(df: DataFrame, o
     answer = sp.aggregate(
         df, by=sf.upper("sensor").alias("who"), required="abs(rating - 3)", **options,
         total=sp.sum(df.price * df.weight), same=sp.sum("price * weight"),
+        cheap=sp.count(where="price < 3 AND sensor LIKE 'a%'"), dear=sp.count_if(~(df.price < 3)),
         last=sp.max_by("abs(rating - 3)", df.price * df.weight), all=sp.collect_list("id + 1", order="-id"),
-        ids=sp.count_distinct(sf.col("id") % 7), middle=sp.median(sf.col("price") * df.weight),
+        ids=sp.count_distinct(sf.col("id") % 7), middle=sp.median(sf.col("price") * df.weight, where=df.rating > 2),
     )  # fmt: skip
-    rows = made(df).withColumns({"minus": sf.expr("-id"), "more": sf.expr("id + 1"), "rest": sf.expr("id % 7")})
+    cheap = sf.expr("price < 3 AND sensor LIKE 'a%'")
+    rows = made(df).withColumns(
+        {"cheap": cheap, "minus": sf.expr("-id"), "more": sf.expr("id + 1"), "rest": sf.expr("id % 7")}
+    )
     wanted = sp.aggregate(
         rows, by="who", required="far", **options,
-        total=sp.sum("product"), same=sp.sum("product"),
+        total=sp.sum("product"), same=sp.sum("product"), cheap=sp.count(where="cheap"), dear=sp.count(where="price >= 3"),
         last=sp.max_by("far", "product"), all=sp.collect_list("more", order="minus"), ids=sp.count_distinct("rest"),
-        middle=sp.median("product"),
+        middle=sp.median("product", where="rating > 2"),
     )  # fmt: skip
     assert answer.columns == wanted.columns
     assert rows_of(answer) == rows_of(wanted)
@@ -176,11 +180,11 @@ def test_null_and_nan_are_those_that_spark_computes(df: DataFrame):
         "id", "sensor", sf.expr("nullif(id % 4, 0)").alias("a"), sf.expr("if(id % 3 = 0, double('NaN'), id)").alias("b")
     )
     answer = sp.aggregate(
-        rows, by="sensor", n=sp.count("a + 1"), total=sp.sum("a * 2"),
+        rows, by="sensor", n=sp.count("a + 1"), some=sp.count(where="a > 1 OR NULL"), total=sp.sum("a * 2"),
         most=sp.max("b + 1"), least=sp.min(sf.nanvl("b", sf.lit(-1.0))), listed=sp.count_distinct("b * 2"),
     )  # fmt: skip
     wanted = rows.groupBy("sensor").agg(
-        sf.expr("count(a + 1)").alias("n"), sf.expr("sum(a * 2)").alias("total"),
+        sf.expr("count(a + 1)").alias("n"), sf.expr("count_if(a > 1 OR NULL)").alias("some"), sf.expr("sum(a * 2)").alias("total"),
         sf.expr("max(b + 1)").alias("most"), sf.expr("min(nanvl(b, -1))").alias("least"),
         sf.expr("count(DISTINCT b * 2)").alias("listed"),
     )  # fmt: skip
@@ -280,6 +284,9 @@ def without_numbers(plan: str) -> str:
         (lambda: sp.Skyline(sp.low("explode(array(price))")), r"low\(\): .*UNSUPPORTED_GENERATOR"),
         (lambda: sp.Skyline(sp.low("*")), r"low\(\): '\*' is 7 columns: write one"),
         (lambda: sp.Skyline(sp.low(sf.col("pric"))), r"low\(\): column 'pric' does not exist \(did you mean 'price'\?\)"),
+        (lambda: sp.Aggregate(n=sp.count(where="price IN )3(")), r"^where: Spark cannot compute 'price IN \)3\(': .*PARSE_SYNTAX_ERROR"),
+        (lambda: sp.Aggregate(n=sp.count_if(sf.col("pric") > 1)), "^count_if: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
+        (lambda: sp.Aggregate(n=sp.count(where=sf.col("price") + 1)), "is of type double, not boolean"),
         (lambda: sp.Aggregate(n=sp.sum("upper(price")), "sum: .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Aggregate(n=sp.sum(sf.sum("price"))), "sum: "),
         (lambda: sp.Aggregate("sensor || nothing", n=sp.count()), "by: .*UNRESOLVED_COLUMN"),

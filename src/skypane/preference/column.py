@@ -15,7 +15,6 @@ ColumnLike: TypeAlias = str | SparkColumn
 Columns: TypeAlias = ColumnLike | Sequence[ColumnLike]
 """One column or several."""
 
-_SHOWN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 _TOKEN = re.compile(r"\s*(?:(?P<number>-?\d+\.?\d*(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<mark>[-+*/(),]))")
 _OPERATORS = frozenset("+-*/")
 _CALLS = {"negative": "-", "ln": "log", "least": "min", "greatest": "max", "abs": "abs", "sqrt": "sqrt", "exp": "exp"}
@@ -29,8 +28,17 @@ def column_name(column: object, argument: str) -> str:
     if isinstance(column, str):
         return column if isinstance(column, Written) or column.isidentifier() else Written(column, argument)
     if is_spark_column(column):
-        return Written(str(column).removeprefix("Column<'").removesuffix("'>"), argument, column)
+        return Written(_shown(column), argument, column)
     raise ConfigError(f"{argument} must name a column, got {column!r}")
+
+
+def quoted_column(expression: ColumnLike, argument: str) -> Written:
+    """Return SQL, or a Spark Column, as a text of another syntax: the name, in quotes, of the column that Spark computes."""
+    if isinstance(expression, str):
+        return Written(expression, argument, None, quoted=True)
+    if is_spark_column(expression):
+        return Written(_shown(expression), argument, expression, quoted=True)
+    raise ConfigError(f"{argument} must be a text or a Spark Column, got {expression!r}")
 
 
 def is_spark_column(value: object) -> TypeGuard[SparkColumn]:
@@ -44,9 +52,9 @@ def score_text(column: SparkColumn) -> str:
     Spark writes `df.rating - 0.1 * df.price` as -(rating, *(price, 0.1)). Raises ConfigError if a score cannot express
     it.
     """
-    shown = _shown(column)
-    if shown is None:
+    if not is_spark_column(column):
         raise ConfigError(f"score must be a text such as '2 * rating - price' or a Spark Column, got {column!r}")
+    shown = _shown(column)
     try:
         return _read(shown)
     except (ValueError, IndexError) as error:
@@ -64,9 +72,8 @@ def _read(shown: str) -> str:
     return text
 
 
-def _shown(column: object) -> str | None:
-    match = _SHOWN.fullmatch(str(column)) if is_spark_column(column) else None
-    return None if match is None else match[1]
+def _shown(column: SparkColumn) -> str:
+    return str(column).removeprefix("Column<'").removesuffix("'>")
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -6,10 +6,13 @@ rows are known, runtime/spark/projection.py has Spark compute a column for each,
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Protocol, Self, TypeAlias, cast
+
+from skypane.naming import backticked
 
 Key: TypeAlias = tuple[str, int]
 """The identity of an expression: its text, and the object that is its Spark Column."""
@@ -27,27 +30,36 @@ class SparkColumn(Protocol):
 class Written(str):
     """An expression in place of a column's name; as a text it is what the user wrote, or how the Spark Column shows itself.
 
+    sql       the text in SQL, or how the Spark Column shows itself
     argument  the argument in which it was written, for errors
     column    the Spark Column; None: the text is SQL, or the name of a column
+    quoted    whether it is a text of another syntax, a condition, in which the name of its column is quoted
     """
 
-    __slots__ = ("argument", "column")
+    __slots__ = ("argument", "column", "quoted", "sql")
 
+    sql: str
     argument: str
     column: SparkColumn | None
+    quoted: bool
 
-    def __new__(cls, text: str, argument: str, column: SparkColumn | None = None) -> Self:
-        written = super().__new__(cls, text)
-        written.argument, written.column = argument, column
+    def __new__(cls, sql: str, argument: str, column: SparkColumn | None = None, quoted: bool = False) -> Self:
+        written = super().__new__(cls, backticked(sql.replace("`", "")) if quoted else sql)
+        written.sql, written.argument, written.column, written.quoted = sql, argument, column, quoted
         return written
 
-    def __reduce__(self) -> tuple[type[Written], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[Written], tuple[str, str, None, bool]]:
         """Return what is pickled: a Spark Column belongs to its session, and is left out."""
-        return Written, (str(self), self.argument)
+        return Written, (self.sql, self.argument, None, self.quoted)
 
     @property
     def key(self) -> Key:
-        return str(self), id(self.column)
+        return self.sql, id(self.column)
+
+    def named(self, name: str) -> str:
+        """Return what replaces the expression if its column is called `name`."""
+        plain = name.isidentifier() and not keyword.iskeyword(name)
+        return backticked(name) if self.quoted and not plain else name
 
 
 def name_in(sql: str) -> str:
@@ -71,7 +83,7 @@ def expressions(value: object) -> Iterator[Written]:
 def named(value: Any, names: Mapping[Key, str]) -> Any:
     """Return a query with the names of columns in place of its expressions; the same object if it has none."""
     if isinstance(value, Written):
-        return names[value.key]
+        return value.named(names[value.key])
     if next(expressions(value), None) is None:
         return value
     if isinstance(value, list | tuple):

@@ -18,8 +18,10 @@ from tests.oracles import cut_off
 
 import skypane as sp
 from skypane.operators.aggregates import aggregate
+from skypane.operators.aggregates.condition import Condition
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.window_query import WindowQuery
+from skypane.preference.written import expressions
 from skypane.testing import check_query
 from skypane.types import BadInputError, ConfigError
 from skypane.windows import Windows
@@ -329,8 +331,10 @@ def test_a_function_with_an_order_needs_one(function: Any):
     ],
 )
 def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: str, complaint: str):
+    """What is not read so is SQL in `where`; of the rows of an answer there is no SQL."""
     with pytest.raises(ConfigError, match=complaint):
-        sp.count(where=where)
+        Condition(where)
+    assert [written.sql for written in expressions(sp.count(where=where))] == [where]
     with pytest.raises(ConfigError, match=complaint.replace("where=", "having=")):
         sp.Aggregate(n=sp.count(), having=where)
 

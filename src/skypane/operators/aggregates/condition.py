@@ -1,6 +1,6 @@
 """Conditions on the rows of an aggregate, as text: "speed > 50 and kind in ('cab', 'bus')"; Arrow evaluates them.
 
-The syntax is that of Python expressions, read by Python's parser: columns (in backticks if the name is unusual),
+A condition that is not in this syntax is SQL, which Spark evaluates: a column of truth values stands for it. The syntax is that of Python expressions, read by Python's parser: columns (in backticks if the name is unusual),
 numbers, texts, comparisons (also in, not in, is None), + - * /, and, or, not. A comparison with null is neither true
 nor false, as in SQL; an aggregate uses only the rows for which the condition is true.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.naming import shortened
+from skypane.preference.column import ColumnLike, quoted_column
 from skypane.preference.column_checks import field_of
 from skypane.types import BoolArray, ConfigError
 
@@ -148,6 +150,17 @@ class Condition:
 
     def __getstate__(self) -> dict[str, str]:
         return {"text": self.text, "argument": self.argument}
+
+
+def condition_of(condition: ColumnLike, argument: str) -> str:
+    """Return the text of a condition that workers evaluate: the text itself, or the column of one that Spark computes.
+
+    A text that Condition does not read is SQL.
+    """
+    if isinstance(condition, str):
+        with suppress(ConfigError):
+            return Condition(condition).text
+    return quoted_column(condition, argument)
 
 
 def _among(value: Any, listed: list[Any], negated: bool) -> Any:

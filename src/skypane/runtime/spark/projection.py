@@ -73,8 +73,8 @@ class _Added:
         """Name the column of an expression: one of the rows, one that was added, or a new one."""
         if written.key in self.names:
             return
-        if written.column is None and written in self._rows.columns:
-            self.names[written.key] = str(written)
+        if written.column is None and written.sql in self._rows.columns:
+            self.names[written.key] = written.sql
             return
         try:
             self.names[written.key] = self._name_of(written)
@@ -82,13 +82,13 @@ class _Added:
             raise _refusal(written, self._rows, error) from error
 
     def _name_of(self, written: Written) -> str:
-        column = sf.expr(str(written)) if written.column is None else cast("Column", written.column)
+        column = sf.expr(written.sql) if written.column is None else cast("Column", written.column)
         called = self._rows.select(column).columns
         if len(called) != 1:
-            raise ConfigError(f"{written.argument}: {shortened(written)!r} is {len(called)} columns: write one")
+            raise ConfigError(f"{written.argument}: {shortened(written.sql)!r} is {len(called)} columns: write one")
         inside = self._in_a_struct(column)  # refuses what would change the number of rows, such as explode(tags)
         sql = inside.names[0].removeprefix("struct(").removesuffix(")")
-        name = called[0] if written.column is not None else name_in(written)
+        name = called[0] if written.column is not None else name_in(written.sql)
         return self._of_the_rows(called[0], inside) or self._added(column, _plain(name), _plain(sql))
 
     def _of_the_rows(self, name: str, inside: StructType) -> str | None:
@@ -127,11 +127,13 @@ class _Added:
 
 
 def _refusal(written: Written, rows: DataFrame, error: PySparkException) -> ConfigError:
-    near = nearest(written, rows.columns, most=3)
-    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     said = str(error).strip().partition("\n")[0]
+    if written.quoted:
+        return ConfigError(f"{written.argument}: Spark cannot compute {shortened(written.sql)!r}: {said}")
+    near = nearest(written.sql, rows.columns, most=3)
+    hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
     return ConfigError(
-        f"{written.argument}: column {shortened(written)!r} does not exist{hint}, and Spark cannot compute it: {said}"
+        f"{written.argument}: column {shortened(written.sql)!r} does not exist{hint}, and Spark cannot compute it: {said}"
     )
 
 
