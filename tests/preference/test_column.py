@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import copy
+
 import pyarrow as pa
 import pytest
 
 from skypane.preference import Score, column_name, low
+from skypane.preference.written import expressions, named
 from skypane.types import ConfigError
 
 
@@ -45,11 +48,28 @@ def test_arithmetic_of_spark_is_a_score(shown: str, text: str):
 
 
 @pytest.mark.parametrize("shown", [
-    "price AS x", ">(price, 1)", "a b", "log(2.0, price)", "f(x", "f(x))", "", "CASE WHEN a THEN b END"
+    "price AS x", ">(price, 1)", "a b", "log(2.0, price)", "f(x", "f(x))", "CASE WHEN a THEN b END"
 ])  # fmt: skip
-def test_what_a_score_cannot_hold_is_refused_with_the_way_out(shown: str):
-    with pytest.raises(ConfigError, match=r"write the score as text|score"):
-        Score.of(Shown(shown))
+def test_a_column_that_a_score_cannot_hold_is_for_spark_to_compute(shown: str):
+    column = Shown(shown)
+    (written,) = expressions(Score.of(column))
+    assert (written.sql, written.column, written.argument) == (shown, column, "score")
+    for name in ("it", "or", "a b", "log"):
+        score = named(Score.of(column), {written.key: name})
+        assert score.values(pa.table({name: [4.0]})).tolist() == [4.0]
+        assert not [*expressions(score)]
+
+
+@pytest.mark.parametrize("text", ["CASE WHEN a THEN b END", "upper(a)", "a % 2", "a > 1", "a +"])
+def test_a_text_as_a_score_is_arithmetic_alone(text: str):
+    with pytest.raises(ConfigError, match="score"):
+        Score.of(text)
+
+
+def test_a_copied_score_of_a_column_knows_its_text_alone():
+    again = copy.deepcopy(Score.of(Shown("a % 2")))
+    assert again == Score.of(Shown("a % 2"))
+    assert [written.column for written in expressions(again)] == [None]
 
 
 @pytest.mark.parametrize("value", [3, None, b"price", object])

@@ -81,6 +81,11 @@ ALIKE: dict[str, tuple[Callable[[DataFrame], sp.Query], sp.Query]] = {
         lambda df: sp.KDominant(1, sp.low(df.price * df.weight) * sp.low(df.rating.cast("int"))),
         sp.KDominant(1, "product MIN, rating MIN"),
     ),
+    "score, as a column": (
+        lambda df: sp.TopK(3, sf.coalesce(sf.abs(df.rating - 3), sf.lit(0)), "sensor"),
+        sp.TopK(3, "far", "sensor"),
+    ),
+    "score, as SQL": (lambda _: sp.TopK(3, sf.expr("CASE WHEN true THEN abs(rating - 3) END")), sp.TopK(3, "far")),
     "top-k": (lambda df: sp.TopK(3, "rating", sf.upper(df.sensor)), sp.TopK(3, "rating", "who")),
 }
 
@@ -189,7 +194,7 @@ def test_null_and_nan_are_those_that_spark_computes(df: DataFrame):
         sf.expr("count(DISTINCT b * 2)").alias("listed"),
     )  # fmt: skip
     assert rows_of(answer) == rows_of(wanted)
-    for query in (sp.Skyline(sp.low("a * 2")), sp.Skyline(sp.high(sf.col("b") * 2))):
+    for query in (sp.Skyline(sp.low("a * 2")), sp.Skyline(sp.high(sf.col("b") * 2)), sp.TopK(1, sf.col("a") % 2)):
         with pytest.raises(PySparkException, match="cannot rank"):
             sp.ask(rows, query).collect()
         assert sp.ask(rows, query, invalid="drop").count()
@@ -284,6 +289,8 @@ def without_numbers(plan: str) -> str:
         (lambda: sp.Skyline(sp.low("explode(array(price))")), r"low\(\): .*UNSUPPORTED_GENERATOR"),
         (lambda: sp.Skyline(sp.low("*")), r"low\(\): '\*' is 7 columns: write one"),
         (lambda: sp.Skyline(sp.low(sf.col("pric"))), r"low\(\): column 'pric' does not exist \(did you mean 'price'\?\)"),
+        (lambda: sp.TopK(1, sf.col("pric") % 2), "^score: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
+        (lambda: sp.TopK(1, sf.upper("sensor")), "is not a number"),
         (lambda: sp.Aggregate(n=sp.count(where="price IN )3(")), r"^where: Spark cannot compute 'price IN \)3\(': .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Aggregate(n=sp.count_if(sf.col("pric") > 1)), "^count_if: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
         (lambda: sp.Aggregate(n=sp.count(where=sf.col("price") + 1)), "is of type double, not boolean"),

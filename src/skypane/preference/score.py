@@ -1,5 +1,7 @@
 """A score per row, written as arithmetic over columns: "2 * rating - log(price)"; expression.py has the grammar.
 
+A Spark Column may be another expression: Spark computes it, and the score is the column of its values.
+
 All values are computed in float64 (whole numbers beyond 2**53 are rounded); undefined values such as 0/0 or log(-1) are
 NaN.
 """
@@ -13,9 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.naming import shortened
-from skypane.preference.column import ColumnLike, score_text
+from skypane.preference.column import ColumnLike, is_spark_column, quoted_column, score_text
 from skypane.preference.column_checks import field_of
 from skypane.preference.expression import Expression
+from skypane.preference.written import Written
 from skypane.types import BadInputError, ConfigError, FloatArray
 from skypane.wording import counted
 
@@ -30,14 +33,13 @@ class Score:
     def __post_init__(self) -> None:
         if not self.columns:
             raise ConfigError(f"score {shortened(self.text)!r} names no column; all rows would have the same score")
-        object.__setattr__(self, "text", self._expression.canonical())
+        if not isinstance(self.text, Written):
+            object.__setattr__(self, "text", self._expression.canonical())
 
     @classmethod
     def of(cls, score: Score | ColumnLike) -> Score:
         """Return `score`, parsing it first if it is text or a Spark Column."""
-        if isinstance(score, Score):
-            return score
-        return cls(score if isinstance(score, str) else score_text(score))
+        return score if isinstance(score, Score) else cls(_text_of(score))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -70,6 +72,18 @@ class Score:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _text_of(score: ColumnLike) -> str:
+    """Return the text of a score; of a Spark Column, its arithmetic, or else the column that Spark computes."""
+    if isinstance(score, str):
+        return score
+    if not is_spark_column(score):
+        raise ConfigError(f"score must be a text such as '2 * rating - price' or a Spark Column, got {score!r}")
+    try:
+        return score_text(score)
+    except ValueError:
+        return quoted_column(score, "score")
 
 
 def _numbers(table: pa.Table, name: str) -> FloatArray:

@@ -79,7 +79,8 @@ def top_k(
 ) -> DataFrame:
     """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
 
-    score    arithmetic over columns, as text or as a Spark Column; text may also use abs, sqrt, log, exp, min, max
+    score    arithmetic over columns, as text, which may also use abs, sqrt, log, exp, min, max; or a Spark Column of any
+             expression
     by       returns k rows for each value of these columns
     largest  False returns the k rows with the smallest score
 
