@@ -5,6 +5,7 @@ Tutorials and how-to guides are only typed here: tests/test_tutorials.py and tes
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -30,6 +31,18 @@ SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getO
 """
 """What a user has who never calls sp.session(): stock PySpark with its own settings."""
 
+
+ASSIGNED = """
+from pyspark.sql import functions as F
+
+import skypane as sp
+
+policies: list[sp.ProgressPolicy] = [sp.AqKSlack(0.01), sp.KSlack(), sp.Watermark("10 minutes"), sp.Readiness("10 minutes")]
+sums = sp.Aggregate(F.upper("a"), total=sp.sum("a * b"), dear=sp.count_if(F.col("a") > 1))
+queries: list[sp.Query] = [sp.Skyline(sp.low(F.col("a") * 2)), sp.TopK(3, F.col("a") % 2), sums]
+workers = [sp.WorkerOptions(elastic=one) for one in (sp.Fuzzy(), sp.Model(), sp.Threshold())]
+"""
+"""What a program assigns where a policy, a query or a column is expected."""
 
 IN_ONE_PROCESS = """
 from skypane.cli.main import main
@@ -106,6 +119,24 @@ def written(folder: Path, pages: Iterable[Path]) -> list[str]:
             file.write_text(program)
             files.append(str(file))
     return files
+
+
+def test_every_python_snippet_passes_pyright(tmp_path: Path):
+    """As Pylance and other editors check them: basedpyright is pyright with a node from PyPI, and "standard" its default."""
+    snippets = written(tmp_path, (*PAGES, *TUTORIALS))
+    (tmp_path / "assigned.py").write_text(ASSIGNED)
+    settings = tmp_path / "pyrightconfig.json"
+    settings.write_text(json.dumps({"include": ["*.py"], "typeCheckingMode": "standard"}))
+    done = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--project", settings, "--pythonpath", sys.executable, "--outputjson"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    faults = [f"{Path(one['file']).name}:{one['range']['start']['line'] + 1}: {one['message']}"
+              for one in found["generalDiagnostics"] if one["severity"] == "error"]  # fmt: skip
+    # pyarrow makes the functions of this module when it is imported.
+    assert [fault for fault in faults if not fault.endswith('of module "pyarrow.compute"')] == []
+    assert found["summary"]["filesAnalyzed"] == len(snippets) + 1
 
 
 def test_every_python_snippet_passes_mypy_strict(tmp_path: Path):
