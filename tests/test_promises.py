@@ -107,7 +107,11 @@ def test_the_page_names_the_reviewed_versions_of_each_dependency():
     extras = project["optional-dependencies"]
     needed = [
         *project["dependencies"],
-        *(one for name in ("cli", "cloud", "java", "kafka", "mqtt", "postgresql", "prometheus") for one in extras[name]),
+        *(
+            one
+            for name in ("cli", "cloud", "java", "kafka", "mqtt", "postgresql", "prometheus")
+            for one in extras[name]
+        ),
     ]
     names = {re.split(r"[<>=\[ ]", one)[0] for one in needed}
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")

@@ -176,9 +176,12 @@ def run(demo: Demo, spark: SparkSession, view: QueryView, display: Display) -> b
         demo.log.append(metrics)
         display.batch(metrics, lambda: latest_front(demo.windows, metrics))
 
+    def start(listen: Callable[[sp.BatchMetrics], None]) -> sp.StreamHandle:
+        return job(demo, spark).start(on_batch=listen)
+
     total = view.total_rows or 0
     with display:
-        return follow(job(demo, spark), on_batch=on_batch, ended=lambda handle: rows_read(handle) >= total)
+        return follow(start, on_batch=on_batch, ended=lambda handle: rows_read(handle) >= total)
 
 
 def rows_read(handle: sp.StreamHandle) -> int:

@@ -237,7 +237,7 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
         raise BrokenPipeError
 
     with pytest.raises(BrokenPipeError):
-        follow(ready, on_batch=closed)
+        follow(lambda listen: ready.start(on_batch=listen), on_batch=closed)
     assert spark.streams.active == []
     handle = ready.start(trigger="available now")
     handle.await_termination()

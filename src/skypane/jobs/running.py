@@ -54,17 +54,11 @@ def run_stream(
         log.append(metrics)
         display.batch(metrics, lambda: newest_answer(job, metrics))
 
+    def start(listen: Callable[[sp.BatchMetrics], None]) -> sp.StreamHandle:
+        return ready.start(on_batch=listen, trigger=job.trigger, begin=begin, name=job.name)
+
     with log.running(), display:
-        return follow(
-            ready,
-            on_batch=on_batch,
-            trigger=job.trigger,
-            seconds=seconds,
-            drain=drain,
-            begin=begin,
-            name=job.name,
-            started=started,
-        )
+        return follow(start, on_batch=on_batch, started=started, seconds=seconds, drain=drain)
 
 
 def snapshot(job: JobFile, log: RunLog, *notes: str) -> Snapshot:

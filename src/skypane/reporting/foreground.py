@@ -1,33 +1,29 @@
-"""Run a job in the foreground until it ends or the user interrupts it."""
+"""Run a query in the foreground until it ends or the user interrupts it."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
 
-from skypane import BatchMetrics, Job, StreamHandle
+from skypane import BatchMetrics, StreamHandle
 
 #: seconds between polls of a running query
 POLL = 0.2
 
 
 def follow(
-    job: Job,
+    start: Callable[[Callable[[BatchMetrics], None]], StreamHandle],
     *,
     on_batch: Callable[[BatchMetrics], None],
+    started: Callable[[StreamHandle], None] = lambda _: None,
     ended: Callable[[StreamHandle], bool] = lambda _: False,
-    trigger: str | None = None,
     seconds: float | None = None,
     drain: bool = False,
-    begin: Literal["at_offsets"] | None = None,
-    name: str | None = None,
-    started: Callable[[StreamHandle], None] = lambda _: None,
 ) -> bool:
-    """Run `job` until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
+    """Run a query until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
-    `begin` and `name` are those of Job.start(); `started` is called with the handle. With `drain`, the windows that are open at the end
-    are answered too, but not after Ctrl-C.
+    `start` starts it with a listener of its batches; then `started` is called with the handle.
+    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
     Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
     unread: list[BrokenPipeError] = []
@@ -38,7 +34,7 @@ def follow(
         except BrokenPipeError as error:  # in a batch, which an error of the listener must not fail
             unread.append(error)
 
-    handle = job.start(on_batch=listen, trigger=trigger, begin=begin, name=name)
+    handle = start(listen)
     until = time.monotonic() + seconds if seconds is not None else float("inf")
     with handle.interruptible():
         try:
