@@ -261,7 +261,7 @@ def test_hidden_columns_are_in_no_answer(versioned: bool):
     w, column = Windows(2, 1), pa.array([3, 1, 2], pa.int64())
     rows = pa.table({"label": ["a", "b", "c"], "x": [1, 2, 3], "hidden": column})
     ranked = Skyline("hidden MIN")
-    (task,) = OpenPanes.empty(w).add([(0, ranked.lift(rows))]).all_windows()[:1]
+    task = OpenPanes[pa.Table].empty(w).add([(0, ranked.lift(rows))]).all_windows()[0]
     shown, hidden = (WindowQuery(ranked, w, None, versioned, hidden=names) for names in ((), ("hidden", "of another")))
     (whole,), (answer,) = (answers(query.worker(), [task]) for query in (shown, hidden))
     assert whole.rows["label"].to_pylist() == ["b"]
