@@ -76,7 +76,7 @@ def _plain_value(node: dict[str, Any], parts: dict[str, Any]) -> str:
     if node["type"] == "array":
         return f"list of {value(node['items'], parts)}"
     if node["type"] == "object":
-        return f"by name: {value(node['additionalProperties'], parts)}"
+        return f"by name: {value(node['additionalProperties'], parts)}" if "additionalProperties" in node else "mapping"
     example = f", such as `{node['examples'][-1]}`" if "examples" in node else ""
     return f"{_TYPES[node['type']]}{example}"
 

@@ -28,7 +28,12 @@ Given: TypeAlias = Annotated[
     Any,
     AfterValidator(_is_list),
     WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["string", "object"]}, "minItems": 1}]}
+        {
+            "anyOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}, "minItems": 1},
+            ]
+        }
     ),
 ]
 
