@@ -80,7 +80,18 @@ def test_the_seconds_of_a_row_may_be_those_of_a_run(capsys: pytest.CaptureFixtur
     assert [line[-1] for line in lines] == ["no", "yes"]
 
 
-@pytest.mark.parametrize("options", [["--row-seconds", "0"], ["--row-seconds", "1e-6", "--costs", "papers"]])
-def test_seconds_of_a_row_that_mean_nothing_are_refused(options: list[str], capsys: pytest.CaptureFixture[str]):
-    assert main(["simulate", *options, *STREAM]) == 1
-    assert "--row-seconds must be above 0, with --costs kernels" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            (["--row-seconds", value], f"must be a number above 0, got {value}")
+            for value in ("0.0", "-1.0", "nan", "inf")
+        ),
+        (["--row-seconds", "1e-6", "--costs", "papers"], "goes with --costs kernels, not with --costs papers"),
+    ],
+)
+def test_seconds_of_a_row_that_mean_nothing_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["simulate", "--seconds", "1", *options, *STREAM]) == 1
+    assert f"--row-seconds {message}" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import REMAINDER, ArgumentParser, Namespace, _SubParsersAction
 from dataclasses import replace
 from datetime import timedelta
@@ -115,8 +116,12 @@ def _cost(arguments: Namespace, parameters: dict[str, str]) -> CostModel:
 
     cost = KERNELS if arguments.costs == "kernels" else BLOCK_NESTED_LOOPS
     if arguments.row_seconds is not None:
-        if arguments.costs != "kernels" or arguments.row_seconds <= 0:
-            raise ConfigError(f"--row-seconds must be above 0, with --costs kernels, got {arguments.row_seconds}")
+        if not 0 < arguments.row_seconds < math.inf:
+            raise ConfigError(f"--row-seconds must be a number above 0, got {arguments.row_seconds}")
+        if arguments.costs != "kernels":
+            raise ConfigError(
+                f"--row-seconds goes with --costs kernels, not with --costs {arguments.costs}; leave one out"
+            )
         cost = replace(cost, tuple_base=arguments.row_seconds)
     if arguments.results == "exact" or not {"d", "points"} & set(parameters):
         return cost
