@@ -53,6 +53,7 @@ def test_codes_and_points():
     assert stream.points is not None
     # order of arrival: b, a, a, null
     assert [stream.source.tolist().index(code) for code in stream.source] == [0, 1, 1, 3]
+    assert [stream.source_names[code] for code in stream.source] == ["b", "a", "a", "None"]
     assert stream.points.shape == (2, 2)
     assert stream.points[:, 0].tolist() == [1.0, 3.0]
     assert stream.incomparable == 2

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
+    from skypane.describing.columns import RecordedStream
     from skypane.progress.policy_yardstick import PolicyScore
     from skypane.progress.progress_policy import ProgressPolicy
-    from skypane.types import IntArray
 
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -66,25 +66,32 @@ def run(arguments: Namespace) -> int:
     from skypane.wording import count, percent, span  # noqa: PLC0415
 
     others = _policies(arguments)
-    event, source = _columns(arguments)
-    if not len(event):
+    stream = _stream(arguments)
+    if not len(stream.event):
         raise ConfigError(f"STREAM {arguments.stream} has no rows")
     windows = Windows.of(arguments.window, arguments.slide)
-    budget = AqKSlack(arguments.max_drop)
-    result = measure(event, windows, arguments.batch, budget, source=source, others=list(others.values()))
+    result = measure(
+        stream.event,
+        windows,
+        arguments.batch,
+        AqKSlack(arguments.max_drop),
+        source=stream.source,
+        source_names=stream.source_names,
+        others=[policy for _, policy in others],
+    )
     table = Table(box=None, pad_edge=False)
     for head in ("", "dropped", "mean", "p99", "silence", "first answer", "worst excess"):
         table.add_column(head, justify="right" if head else "left")
 
     def add(name: str, score: PolicyScore) -> None:
         excess = f"{count(round(score.excess))} rows"
-        spans = (span(round(score.mean)), span(round(score.p99)), span(score.silence), span(score.first))
-        table.add_row(name, percent(score.drop), *spans, excess)
+        latency = (span(round(time) if score.answered else None) for time in (score.mean, score.p99))
+        table.add_row(name, percent(score.drop), *latency, span(score.silence), span(score.first), excess)
 
     add(f"AqKSlack({arguments.max_drop})", result.tested)
     add(f"best fixed delay, {span(result.delay)}", result.fixed)
     add("KSlack()", result.kslack)
-    for name, score in zip(others, result.others, strict=True):
+    for (name, _), score in zip(others, result.others, strict=True):
         add(name, score)
     console = Console(highlight=False)
     console.print(table)
@@ -97,28 +104,29 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _policies(arguments: Namespace) -> dict[str, ProgressPolicy]:
-    """Return the further policies by short names: the values of their fields."""
+def _policies(arguments: Namespace) -> list[tuple[str, ProgressPolicy]]:
+    """Return the further policies, each with a short name: the values of its fields, or its text if others have the same values."""
     if not arguments.policies:
-        return {}
+        return []
     from skypane.jobs.document import data_of  # noqa: PLC0415 - the model of job files takes a while to import
     from skypane.jobs.reading import progress_policy  # noqa: PLC0415
 
-    policies = [progress_policy(text, "--policy") for text in arguments.policies]
-    names = [", ".join(map(str, data_of(text, "--policy").values())) for text in arguments.policies]
-    return dict(zip(names, policies, strict=True))
+    texts = arguments.policies
+    policies = [progress_policy(text, "--policy") for text in texts]
+    names = [", ".join(map(str, data_of(text, "--policy").values())) for text in texts]
+    shown = [name if names.count(name) == 1 else text for name, text in zip(names, texts, strict=True)]
+    return list(zip(shown, policies, strict=True))
 
 
-def _columns(arguments: Namespace) -> tuple[IntArray, IntArray | None]:
-    """Return event times (microseconds) and numbers of sources, if they are known, in the order of arrival."""
+def _stream(arguments: Namespace) -> RecordedStream:
+    """Return the stream of the file, or of the workload, in the order of arrival."""
+    from skypane.describing.columns import ColumnRoles, RecordedStream, load  # noqa: PLC0415
+
     path = Path(arguments.stream)
     if path.exists():
-        from skypane.describing.columns import ColumnRoles, load  # noqa: PLC0415
-
         if arguments.time is None:
             raise ConfigError("--time is missing; name the column of the event time with --time COLUMN")
-        stream = load(path, ColumnRoles(arguments.time, arguments.arrival, arguments.source))
-        return stream.event, stream.source
+        return load(path, ColumnRoles(arguments.time, arguments.arrival, arguments.source))
     if arguments.source is not None:
         raise ConfigError("--source names a column of a file; a workload has none here")
     from skypane.workloads import workload  # noqa: PLC0415
@@ -127,5 +135,4 @@ def _columns(arguments: Namespace) -> tuple[IntArray, IntArray | None]:
     made = workload(
         arguments.stream, **{name: value for name, _, value in pairs}, rows=arguments.rows, seed=arguments.seed
     )
-    times: IntArray = made.table()["time"].cast("int64").to_numpy()
-    return times, None
+    return RecordedStream(made.table()["time"].cast("int64").to_numpy())

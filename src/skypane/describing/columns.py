@@ -68,6 +68,8 @@ class RecordedStream:
     points: FloatArray | None = None
     #: rows that are not in `points` because a criterion is null or NaN
     incomparable: int = 0
+    #: names of the sources by their codes, as a job names them: a row without a source is of "None"
+    source_names: tuple[str, ...] = ()
     #: whether event times are whole numbers and no unit was given
     unit_assumed: bool = False
 
@@ -111,8 +113,8 @@ def stream_of(table: pa.Table, roles: ColumnRoles) -> RecordedStream:
         table, event, arrival = table.take(pa.array(order)), event[order], arrival[order]
     points, incomparable = _points(table, roles.criteria)
     assumed = roles.unit is None and pa.types.is_integer(table.schema.field(roles.time).type)
-    source, key = _codes(table, roles.source), _codes(table, roles.key)
-    return RecordedStream(event, arrival, source, key, points, incomparable, assumed)
+    (source, names), (key, _) = _codes(table, roles.source), _codes(table, roles.key)
+    return RecordedStream(event, arrival, source, key, points, incomparable, names, assumed)
 
 
 def _table(path: Path, roles: ColumnRoles) -> pa.Table:
@@ -160,13 +162,13 @@ def _in_micros(ticks: IntArray, unit: Unit, name: str) -> IntArray:
     return ticks * scale
 
 
-def _codes(table: pa.Table, name: str | None) -> IntArray | None:
-    """Return a code for each distinct value; null is a value."""
+def _codes(table: pa.Table, name: str | None) -> tuple[IntArray | None, tuple[str, ...]]:
+    """Return a code for each distinct value, and the values as texts; null is a value."""
     if name is None:
-        return None
+        return None, ()
     encoded = pc.dictionary_encode(table.column(name), null_encoding="encode").combine_chunks()
     codes: IntArray = encoded.indices.cast(pa.int64()).to_numpy()
-    return codes
+    return codes, tuple(map(str, encoded.dictionary.to_pylist()))
 
 
 def _points(table: pa.Table, criteria: Preference | None) -> tuple[FloatArray | None, int]:

@@ -49,16 +49,18 @@ class BatchedStream:
         batch: int,
         arrival: IntArray | None = None,
         source: IntArray | None = None,
+        source_names: Sequence[str] = (),
     ) -> Self:
         """Return the stream of `event`, times in the order of `arrival`; the last batch may be smaller.
 
-        source   the number of each row's source, if the sources are known
+        source         the number of each row's source, if the sources are known
+        source_names   the names of the sources by their numbers; by default "source 0" and so on
         """
         if batch < 1:
             raise ConfigError(f"a batch needs at least 1 row, got {batch}")
         last = np.minimum(np.arange(batch, len(event) + batch, batch), len(event)) - 1
         arrived = None if arrival is None else arrival[last]
-        sources = [{}] * len(last) if source is None else _sources(event, source, batch)
+        sources = [{}] * len(last) if source is None else _sources(event, source, batch, source_names)
         step, pane = np.arange(len(event)) // batch, windows.panes_at(event)
         order = np.lexsort((event, pane, step))
         step, pane, event = step[order], pane[order], event[order]
@@ -150,9 +152,13 @@ class PolicyRun:
 
 @dataclass(frozen=True, slots=True)
 class PolicyScore:
-    """Score of one policy; times in microseconds, `drop` the share of rows dropped after warm-up."""
+    """Score of one policy; times in microseconds, `drop` the share of rows dropped after warm-up.
+
+    mean, p99   latency of the `answered` windows after warm-up; 0 if there are none
+    """
 
     drop: float
+    answered: int
     mean: float
     p99: float
     silence: Micros
@@ -198,12 +204,14 @@ def measure(
     policy: ProgressPolicy,
     arrival: IntArray | None = None,
     source: IntArray | None = None,
+    source_names: Sequence[str] = (),
     others: Sequence[ProgressPolicy] = (),
 ) -> Comparison:
     """Return the comparison for a policy with a budget on `event`, times in the order of `arrival` (microseconds).
 
-    source   the number of each row's source, if the sources are known; K-slack, with which the policy is compared, knows them too
-    others   further policies, with or without a budget, to be scored on the same stream
+    source         the number of each row's source, if the sources are known; K-slack, with which the policy is compared, knows them too
+    source_names   as in BatchedStream.of()
+    others         further policies, with or without a budget, to be scored on the same stream
 
     Windows that end before the first arrival are not scored.
     """
@@ -211,7 +219,7 @@ def measure(
     if budget is None:
         raise ConfigError(f"policy must have a drop budget, got {type(policy).__name__}; use AqKSlack(max_drop=...)")
     _check(others, sources_known=source is not None)
-    cut = BatchedStream.of(event, windows, batch, arrival, source)
+    cut = BatchedStream.of(event, windows, batch, arrival, source, source_names)
     tested, patient = PolicyRun.of(policy, cut), PolicyRun.of(KSlack(), cut)
     ends = window_ends(event, windows)
     start, judged = _warm(tested, patient, windows, budget)
@@ -247,9 +255,13 @@ def _check(others: Sequence[ProgressPolicy], *, sources_known: bool) -> None:
             raise ConfigError(
                 f"{name} needs the time of each micro-batch, which a recording lacks: give idle_after in batches"
             )
+        if policy.judges_clocks:
+            raise ConfigError(
+                f"{name} would correct or quarantine rows, which are scored as they are: leave clocks out"
+            )
 
 
-def _sources(event: IntArray, source: IntArray, batch: int) -> list[dict[str, SourceCount]]:
+def _sources(event: IntArray, source: IntArray, batch: int, names: Sequence[str]) -> list[dict[str, SourceCount]]:
     """Return the counts by source of each batch; no row is counted as late, which decides nothing."""
     found = []
     for at in range(0, len(event), batch):
@@ -257,7 +269,9 @@ def _sources(event: IntArray, source: IntArray, batch: int) -> list[dict[str, So
         newest = np.full(len(numbers), _NOT_YET)
         np.maximum.at(newest, place, event[at : at + batch])
         counts = zip(numbers.tolist(), rows.tolist(), newest.tolist(), strict=True)
-        found.append({f"source {number}": SourceCount(n, 0, last) for number, n, last in counts})
+        found.append(
+            {names[number] if names else f"source {number}": SourceCount(n, 0, last) for number, n, last in counts}
+        )
     return found
 
 
@@ -296,6 +310,7 @@ def _score(run: PolicyRun, ends: IntArray, common: BoolArray, start: int, budget
     seen, dropped = run.seen[-1] - run.seen[start], run.dropped[-1] - run.dropped[start]
     return PolicyScore(
         drop=float(dropped / seen) if seen else 0.0,
+        answered=len(judged),
         mean=float(judged.mean()) if len(judged) else 0.0,
         p99=float(np.quantile(judged, 0.99)) if len(judged) else 0.0,
         silence=run.silence(ends),
