@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
@@ -79,15 +78,14 @@ def programs(page: str) -> list[str]:
     return [body for kind, body in _BLOCK.findall(page) if kind == "python"]
 
 
-def differences(page: str, folder: Path, variables: Mapping[str, str] | None = None) -> list[str]:
+def differences(page: str, folder: Path) -> list[str]:
     """Run the steps of a page in a folder, with its files there; return how each output differs from what the page shows."""
     for name, body in files(page).items():
         (folder / name).write_text(body, encoding="utf-8")
     typed = steps(page)
     outputs = folder / "outputs.json"
     command = [sys.executable, "-c", DRIVER, json.dumps([step[:3] for step in typed]), str(outputs)]
-    environment = {**activated(), **(variables or {})}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=activated(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     printed = json.loads(outputs.read_text(encoding="utf-8"))
     different = [difference(step, output) for step, output in zip(typed, printed, strict=True)]
