@@ -78,7 +78,7 @@ def further(stream: Path, *policies: str) -> list[str]:
     return [*given, *(word for text in policies for word in ("--policy", text))]
 
 
-def test_policies_with_the_same_values_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_policies_with_the_same_values_have_different_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     policies = "{policy: aqkslack, max_drop: 0.05}", "{policy: aqkslack, max_amended: 0.05}", "{policy: kslack}"
     assert main(further(two_hours(tmp_path), *policies)) == 0
     assert [name for name, *_ in rows_of(capsys.readouterr().out, 3)] == [*policies[:2], "kslack"]
