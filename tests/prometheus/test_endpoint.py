@@ -42,7 +42,7 @@ def test_a_port_that_is_taken_is_reported_and_one_that_is_free_again_is_used():
 def test_a_job_whose_port_is_taken_ends_before_spark_starts(capsys: pytest.CaptureFixture[str]):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert main(["run", "flights-top-delays", "--metrics", address]) == 1
+        assert main(["run", "rate-skyline", "--metrics", address]) == 1
     output = capsys.readouterr()
     assert f"skypane: metrics cannot be served at {address}: Address already in use" in output.err
     assert len(output.err.splitlines()) == 1
@@ -58,8 +58,9 @@ query: {{kind: skyline, preference: "price MIN"}}
 output: {{format: csv, path: {tmp_path}/out}}
 """
     )
-    assert main(["run", str(tmp_path / "job.yaml"), "--metrics", ":0"]) == 1
-    assert "--metrics is only for streaming jobs" in capsys.readouterr().err
+    for dry in ([], ["--dry-run"]):
+        assert main(["run", str(tmp_path / "job.yaml"), "--metrics", "127.0.0.1:0", *dry]) == 1
+        assert "--metrics is only for streaming jobs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

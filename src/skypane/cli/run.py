@@ -125,10 +125,10 @@ def run(arguments: Namespace) -> int:
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
     if arguments.drain and job.mode == "batch":
         raise ConfigError("--drain is only for streaming jobs; a batch job always answers all windows")
+    if arguments.metrics is not None and job.mode == "batch":
+        raise ConfigError("--metrics is only for streaming jobs; a batch job records no metrics")
     if arguments.metrics is None or arguments.dry_run:
         return _run(job, arguments, console)
-    if job.mode == "batch":
-        raise ConfigError("--metrics is only for streaming jobs; a batch job records no metrics")
     from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
 
     with MetricsServer(arguments.metrics) as server:  # a port that is taken is reported before Spark starts
