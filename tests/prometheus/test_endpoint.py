@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tests.servers.ports import free_ports
 
 import skypane as sp
 from skypane.cli.main import main
-from skypane.prometheus.endpoint import _host_and_port
+from skypane.prometheus.endpoint import DEFAULT, _host_and_port
 from skypane.prometheus.measures import OF_STREAMS
 
 
@@ -31,7 +32,9 @@ def test_a_port_that_is_taken_is_reported_and_one_that_is_free_again_is_used():
     address = f"127.0.0.1:{port}"
     with (
         socket.create_server(("127.0.0.1", port)),
-        pytest.raises(sp.ConfigError, match=f"served at {address}: Address"),
+        pytest.raises(
+            sp.ConfigError, match=f"served at {address}: Address already in use; choose another port, or end"
+        ),
     ):
         sp.serve_metrics(address=address)
     for _ in range(2):
@@ -77,9 +80,16 @@ def test_another_address_is_refused(address: str):
         sp.serve_metrics(address=address)
 
 
-def test_a_host_that_is_not_here_is_reported():
-    with pytest.raises(sp.ConfigError, match=r"cannot be served at 192\.0\.2\.1:0: "):
-        sp.serve_metrics(address="192.0.2.1:0")
+@pytest.mark.parametrize("host", ["192.0.2.1", "a" * 64, "a..b"])
+def test_a_host_that_is_not_here_is_reported(host: str):
+    with pytest.raises(sp.ConfigError, match=rf"cannot be served at {host}:0: .*; choose an address of this machine"):
+        sp.serve_metrics(address=f"{host}:0")
+
+
+def test_by_default_only_this_machine_reaches_it():
+    assert _host_and_port(DEFAULT)[0] == "127.0.0.1"
+    for serves in (sp.serve_metrics, sp.MetricsServer):
+        assert inspect.signature(serves).parameters["address"].default == DEFAULT
 
 
 WITHOUT = """

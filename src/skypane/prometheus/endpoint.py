@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING, Final, Self
 
@@ -12,7 +13,8 @@ from skypane.types import ConfigError
 if TYPE_CHECKING:
     from skypane.prometheus.exporter import Exporter
 
-DEFAULT: Final = ":9464"
+DEFAULT: Final = "127.0.0.1:9464"
+"""On this machine only: whoever reaches the port can read the metrics."""
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - requested by an address without a host
 _ADDRESS: Final = re.compile(r"(?P<host>\[[\da-fA-F:.]+\]|[^:\[\]]*):(?P<port>\d{1,5})")
 
@@ -34,11 +36,9 @@ class MetricsServer:
 
         try:
             self._http, self._thread = start_http_server(port, host.strip("[]") or ANYWHERE, self._exporter.registry)
-        except OSError as error:
-            raise ConfigError(
-                f"metrics cannot be served at {address}: {error.strerror or error}; choose another port, or end what "
-                f"listens there"
-            ) from error
+        except (OSError, UnicodeError) as error:  # UnicodeError: the host cannot be a name
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"metrics cannot be served at {address}: {reason}; {_remedy(error)}") from error
         #: where the metrics are, on this machine
         self.url = f"http://{host or 'localhost'}:{self._http.server_port}/metrics"
 
@@ -77,7 +77,7 @@ class MetricsServer:
 def serve_metrics(*handles: StreamHandle, address: str = DEFAULT) -> MetricsServer:
     """Serve the metrics of running queries to Prometheus; return the server, which watch()es further ones.
 
-    address   "host:port"; ":9464" is the port on all addresses of this machine, "127.0.0.1:9464" on this machine only;
+    address   "host:port"; "127.0.0.1:9464", the default, is reached from this machine only, ":9464" at all of its addresses;
               port 0 is a free one, which `url` of the server names
 
     Batches count that begin from now on; docs/monitoring.md lists the metrics. Needs the package
@@ -98,6 +98,14 @@ def _host_and_port(address: str) -> tuple[str, int]:
     if found is None or int(found["port"]) >= 1 << 16:
         raise ConfigError(f"the address of metrics must be host:port or :port, such as :9464, got {address!r}")
     return found["host"], int(found["port"])
+
+
+def _remedy(error: OSError | UnicodeError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return "choose another port, or end what listens there"
+    if isinstance(error, PermissionError):
+        return "choose a port from 1024 on, which needs no rights of an administrator"
+    return "choose an address of this machine"
 
 
 def _exporter() -> Exporter:
