@@ -59,10 +59,11 @@ class MetricsServer:
         self._exporter.watch(stream, handle)
 
     def close(self) -> None:
-        """Stop listening, and free the port."""
+        """Free the port; batches that are committed later are not counted any more."""
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+        self._exporter.close()
 
     def __repr__(self) -> str:
         return f"<metrics of {', '.join(sorted(self._checkpoints)) or 'no query yet'} at {self.url}>"

@@ -14,7 +14,7 @@ Listener: TypeAlias = Callable[[BatchMetrics], None]
 
 
 class BatchListeners:
-    """Calls each of its listeners, in the order in which they were added; any thread may add one."""
+    """Calls each of its listeners, in the order in which they were added; any thread may add or remove one."""
 
     def __init__(self, *listeners: Listener) -> None:
         self._listeners = list(listeners)
@@ -26,6 +26,10 @@ class BatchListeners:
     def add(self, listener: Listener) -> None:
         """Call `listener` with the metrics of each batch that is committed from now on."""
         self._listeners.append(listener)
+
+    def remove(self, listener: Listener) -> None:
+        """Call `listener` no more; a batch that is being passed on may still reach it."""
+        self._listeners.remove(listener)
 
     def __call__(self, metrics: BatchMetrics) -> None:
         for listener in tuple(self._listeners):

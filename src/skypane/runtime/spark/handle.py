@@ -74,7 +74,7 @@ class StreamHandle:
 
         This returns at once; the table stays as it is at the end. Raises ConfigError without IPython.
         """
-        show_until(lambda: not self._is_active, self._repr_html_)
+        show_until(lambda: not self.active, self._repr_html_)
 
     def plot(self, last: int = 100) -> Any:
         """Return a matplotlib figure of the last batches: their rows, their seconds, and the share of late rows.
@@ -89,13 +89,6 @@ class StreamHandle:
         except ModuleNotFoundError as error:
             raise ConfigError("plot() needs matplotlib: pip install 'skypane[cli]'") from error
         return batch_plot(batches)
-
-    @property
-    def _is_active(self) -> bool:
-        try:
-            return bool(self.status["active"])
-        except SkypaneError:  # its Java has ended
-            return False
 
     def _summary(self, most: int = 1) -> list[tuple[str, str]]:
         """Return names and values: the state, and up to `most` of the last batches."""
@@ -260,8 +253,15 @@ class StreamHandle:
             return False
 
     def add_listener(self, on_batch: Listener) -> None:
-        """Call `on_batch` with the metrics of every batch that is committed from now on, as on_batch of start()."""
+        """Call `on_batch` with the metrics of every batch that is committed from now on, as on_batch of start().
+
+        Over Spark Connect, the first listener also gets the batches since the start.
+        """
         self._listeners.add(on_batch)
+
+    def remove_listener(self, on_batch: Listener) -> None:
+        """Call `on_batch`, which add_listener() has added, no more."""
+        self._listeners.remove(on_batch)
 
     @property
     def status(self) -> dict[str, Any]:
