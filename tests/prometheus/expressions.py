@@ -18,7 +18,7 @@ from skypane.prometheus.shipped_files import text
 _SERIES = re.compile(r"\b(?P<name>skypane_\w+)(?:\{(?P<labels>[^}]*)\})?")
 _GROUPS = re.compile(r"\b(?:by|on|ignoring|without|group_left|group_right)\s*\((?P<labels>[^)]*)\)")
 _EQUALS = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")
-_SHOWN = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}")
+_SHOWN = re.compile(r"\{\{\s*(?:with\s+)?(?:\$labels\.)?(?!end\b)(\w+)\s*\}\}")
 
 OF_PROMETHEUS = {"job", "instance"}
 """Labels that Prometheus adds to each series that it reads."""
