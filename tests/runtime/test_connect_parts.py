@@ -21,6 +21,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import POLICIES
 from skypane.operators.query import Query
 from skypane.plan import Plan
+from skypane.runtime.background import in_background
 from skypane.runtime.spark.batch_lifecycle import failure
 from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingRequests
@@ -199,6 +200,24 @@ def test_a_listener_that_polls_receives_each_batch_once_also_if_it_fails_on_one(
         polling.look()
     polling.end()
     assert listener.batches == [1, 2, 3, 4]
+
+
+def test_a_listener_that_polls_may_stop_the_query_and_receives_the_batches_until_then():
+    """stop() passes on what is left, while the listener that calls it is on an earlier batch."""
+    kept = [batch(batch_id=number).to_json() for number in range(4)]
+    seen: list[int] = []
+    committed = 2
+
+    def stops(metrics: sp.BatchMetrics) -> None:
+        nonlocal committed
+        seen.append(metrics.batch_id)
+        if metrics.batch_id == 1:
+            committed = 4  # the running batch, after which the query stops, is committed meanwhile
+            polling.end()
+
+    polling = MetricsPolling(BatchListeners(stops), lambda after: kept[after + 1 : committed], -1)
+    in_background(polling.look).result(60)
+    assert seen == [0, 1, 2, 3]
 
 
 def test_a_start_is_repeated_if_python_beside_the_server_was_late_and_for_no_other_reason():

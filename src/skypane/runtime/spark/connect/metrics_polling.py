@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Event, Lock, Thread
+from threading import Event, RLock, Thread
 from typing import Any, Final
 
 from skypane.metrics import BatchMetrics
@@ -27,7 +27,9 @@ class MetricsPolling:
         self._listeners = listeners
         self._read = read
         self._last = last
-        self._one_at_a_time = Lock()
+        self._one_at_a_time = RLock()
+        self._passing = False
+        self._again = False
         self._ended = Event()
 
     def start(self) -> None:
@@ -37,10 +39,22 @@ class MetricsPolling:
     def look(self) -> None:
         """Pass on the metrics of the batches that were committed since the last look."""
         with self._one_at_a_time:
-            for value in self._read(self._last) if self._listeners else ():
-                metrics = BatchMetrics.from_json(value)
-                self._last = metrics.batch_id
-                self._listeners(metrics)
+            self._again = True
+            if self._passing:  # a listener has stopped the query: the look that called it goes on
+                return
+            self._passing = True
+            try:
+                while self._again:
+                    self._again = False
+                    self._pass_on()
+            finally:
+                self._passing = False
+
+    def _pass_on(self) -> None:
+        for value in self._read(self._last) if self._listeners else ():
+            metrics = BatchMetrics.from_json(value)
+            self._last = metrics.batch_id
+            self._listeners(metrics)
 
     def end(self) -> None:
         """Pass on what is left, and read no more."""
