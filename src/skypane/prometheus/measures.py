@@ -116,7 +116,10 @@ RUNNING: Final = Measure[bool](
 
 OF_STREAMS: Final[tuple[Measure[BatchMetrics], ...]] = (
     Measure("skypane_batches_total", "counter", "batches", "committed micro-batches", lambda _: _one(1)),
-    Measure("skypane_rows_total", "counter", "rows", "rows read from the source", lambda m: _one(m.rows)),
+    Measure(
+        "skypane_rows_total", "counter", "rows", "rows read from the source, and rows that were readmitted",
+        lambda m: _one(m.rows),
+    ),
     Measure(
         "skypane_last_batch_timestamp_seconds", "gauge", "time in s", "when the last batch was committed",
         lambda m: _one(m.started_at + m.seconds.get("total", 0.0)),
