@@ -39,7 +39,7 @@ def test_all_batches_count_that_were_committed_before_the_query_is_watched():
     assert counted(exporter) == (RECENT, RECENT), "the first began before the exporter"
 
 
-def test_a_batch_that_is_committed_while_earlier_ones_are_read_counts_once_and_scrapes_go_on():
+def test_a_batch_that_is_committed_while_earlier_ones_are_read_counts_once_and_scrapes_continue():
     class Slow(Ledger):
         """A ledger that is read slowly: Prometheus reads meanwhile, and batches are committed before and after its answer."""
 
@@ -87,7 +87,9 @@ def test_counters_begin_at_0_before_the_first_batch():
     assert value(text_of(exporter), "skypane_batch_duration_seconds_count", stream="s") == 0
 
 
-def test_a_query_that_spark_does_not_answer_for_is_asked_once_and_others_are_exposed(monkeypatch: pytest.MonkeyPatch):
+def test_a_query_that_spark_does_not_answer_for_has_one_waiting_call_and_others_are_exposed(
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setattr(exporters, "PATIENCE", 0.05)
     asked: list[int] = []
     answers, exporter = Event(), Exporter()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skypane.prometheus.exporter import Exporter
 
 DEFAULT: Final = "127.0.0.1:9464"
-"""On this machine only: whoever reaches the port can read the metrics."""
+"""On this machine only, because the port has no login."""
 ANYWHERE: Final = "0.0.0.0"  # noqa: S104 - requested by an address without a host
 _ADDRESS: Final = re.compile(r"(?P<host>\[[\da-fA-F:.]+\]|[^:\[\]]*):(?P<port>\d{1,5})")
 
