@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from psycopg import OperationalError
 from pyspark.sql import SparkSession
 from tests.runtime.streams import read_batches, write_batches
 
@@ -404,6 +405,24 @@ def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql:
     monkeypatch.setattr(TableWriter, "_set_note", suspended)
     with pytest.raises(OSError, match=r"did not take batch 0 .*it has none of its rows, or all"):
         first.write(NO_SPARK, numbers(2), 0)
+    assert place.rows() == [1]
+
+
+def test_a_batch_whose_connection_ends_before_its_commit_is_not_taken_for_written(
+    postgresql: Any, monkeypatch: pytest.MonkeyPatch
+):
+    place = Place(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    sink = place.started()
+
+    def ended(_: object, cursor: Any, *__: object) -> None:
+        with suppress(OperationalError):
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TableWriter, "_set_note", ended)
+        with pytest.raises(OSError, match="did not take batch 0"):
+            sink.write(NO_SPARK, numbers(1), 0)
+    sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -27,12 +28,16 @@ class Database(Protocol):
         ...
 
     @property
-    def passing_error(self) -> type[Exception]:
-        """The class of those that may pass: of the connection, the server or its disk."""
+    def passing_errors(self) -> tuple[type[Exception], ...]:
+        """The classes of those that may pass: of the connection, the server or its disk."""
         ...
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Return a block with a cursor; its end commits, and an error in it takes all of it back."""
+        ...
+
+    def execute_many(self, cursor: Any, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement for each of these values, in their order."""
         ...
 
     def columns(self, cursor: Any, table: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -89,10 +89,10 @@ class PostgreSql:
         return Error
 
     @property
-    def passing_error(self) -> type[Exception]:
-        from psycopg import OperationalError  # noqa: PLC0415
+    def passing_errors(self) -> tuple[type[Exception], ...]:
+        from psycopg import InternalError, OperationalError  # noqa: PLC0415
 
-        return OperationalError
+        return OperationalError, InternalError  # the second is that of a transaction that the server has ended
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -105,6 +105,12 @@ class PostgreSql:
         with connect(self.address, prepare_threshold=None, **options) as connection, connection.cursor() as cursor:  # type: ignore[arg-type]
             cursor.execute(_LIMITS, (f"{seconds}s", f"{2 * seconds}s"))
             yield cursor
+            connection.commit()  # the end of the block is silent if the connection has ended, and nothing is committed
+
+    def execute_many(self, cursor: Any, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
+        cursor.executemany(statement, values)
+        # The client may end these with a flush, after which the server does not count idle time until the next statement.
+        cursor.execute("SELECT 1")
 
     def columns(self, cursor: Any, table: str) -> list[str]:
         listed = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class SqliteFile:
     mark = "?"
     lock = ""  # a transaction locks the file
     error = sqlite3.Error
-    passing_error = sqlite3.OperationalError
+    passing_errors = (sqlite3.OperationalError,)
 
     def __str__(self) -> str:
         return f"sqlite:{self.path}"
@@ -51,6 +51,9 @@ class SqliteFile:
             cursor.execute("BEGIN IMMEDIATE")
             yield cursor
             cursor.execute("COMMIT")
+
+    def execute_many(self, cursor: Any, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
+        cursor.executemany(statement, values)
 
     def columns(self, cursor: Any, table: str) -> list[str]:
         return [name for (name,) in cursor.execute("SELECT name FROM pragma_table_info(?)", (table,))]

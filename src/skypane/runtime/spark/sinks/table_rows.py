@@ -65,7 +65,8 @@ class Statements:
         """Insert rows, or replace those with the same key; of several rows with one key the last one stays."""
         whole = [row for row in rows if not self._has_null_key(row)]
         if whole:
-            cursor.executemany(self.upsert() if self.key else self.insert(), [self._values(row) for row in whole])
+            statement = self.upsert() if self.key else self.insert()
+            self.database.execute_many(cursor, statement, [self._values(row) for row in whole])
         for row in filter(self._has_null_key, rows):
             self.remove(cursor, [row])
             cursor.execute(self.insert(), self._values(row))

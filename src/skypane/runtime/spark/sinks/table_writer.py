@@ -229,7 +229,7 @@ class TableWriter:
                 f"table {self.table} has no unique constraint on its key ({why}): CREATE UNIQUE INDEX ON "
                 f"{quoted_table(self.database, self.table)} ({', '.join(map(self.database.quoted, self.key))})"
             )
-        if not isinstance(error, self.database.passing_error):
+        if not isinstance(error, self.database.passing_errors):
             return ConfigError(f"table {self.table} of {self.database} refuses {what or 'the start'}: {why}")
         if not what:
             return ConfigError(
