@@ -319,6 +319,13 @@ def test_a_key_without_a_unique_constraint_is_refused_with_the_remedy(place: Pla
         place.started(key="city").write(NO_SPARK, numbers(1), 0)
 
 
+def test_a_value_with_the_words_of_another_error_is_not_taken_for_it(place: Place):
+    place.ask(f"""CREATE TABLE {place.table} (city text, n integer, window_start text, window_end text,
+        CONSTRAINT "no ON CONFLICT" CHECK (n < 5), UNIQUE (city))""")
+    with pytest.raises(ConfigError, match=r"table \S+ of \S+ refuses batch 0: .*no ON CONFLICT"):
+        place.started(key="city").write(NO_SPARK, numbers(7), 0)
+
+
 def test_a_value_that_the_table_refuses_fails_the_batch_by_its_name(place: Place):
     place.ask(f"CREATE TABLE {place.table} (city text, n integer CHECK (n < 5), window_start text, window_end text)")
     with pytest.raises(ConfigError, match=r"table \S+ of \S+ refuses batch 0: .*constraint"):

@@ -32,6 +32,10 @@ class Database(Protocol):
         """The classes of those that may pass: of the connection, the server or its disk."""
         ...
 
+    def lacks_unique_key(self, error: Exception) -> bool:
+        """Return whether an error says that ON CONFLICT has found no unique constraint on its columns."""
+        ...
+
     def transaction(self) -> AbstractContextManager[Any]:
         """Return a block with a cursor; its end commits, and an error in it takes all of it back."""
         ...

@@ -94,6 +94,11 @@ class PostgreSql:
 
         return OperationalError, InternalError  # the second is that of a transaction that the server has ended
 
+    def lacks_unique_key(self, error: Exception) -> bool:
+        from psycopg.errors import InvalidColumnReference  # noqa: PLC0415
+
+        return isinstance(error, InvalidColumnReference)
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         from psycopg import connect  # noqa: PLC0415

@@ -42,6 +42,9 @@ class SqliteFile:
     def __str__(self) -> str:
         return f"sqlite:{self.path}"
 
+    def lacks_unique_key(self, error: Exception) -> bool:
+        return str(error).startswith("ON CONFLICT clause does not match")
+
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         Path(self.path).parent.mkdir(parents=True, exist_ok=True)

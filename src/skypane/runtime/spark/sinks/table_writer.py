@@ -224,7 +224,7 @@ class TableWriter:
 
     def _explained(self, error: Exception, what: str) -> Exception:
         why = " ".join(str(error).split())
-        if "ON CONFLICT" in why:
+        if self.database.lacks_unique_key(error):
             return ConfigError(
                 f"table {self.table} has no unique constraint on its key ({why}): CREATE UNIQUE INDEX ON "
                 f"{quoted_table(self.database, self.table)} ({', '.join(map(self.database.quoted, self.key))})"
