@@ -348,6 +348,8 @@ def test_a_key_is_of_columns_of_the_rows(place: Place):
     ({"url": "mysql://host/db"}, "url must be postgresql://host:5432/database or sqlite:path, got 'mysql://host/db'"),
     ({"url": "postgresql://writer:hunter2@host/db"}, r'has a password, .*options=\{"password": "\$NAME"\}'),
     ({"url": "postgresql://host/db?password=hunter2"}, "has a password"),
+    ({"url": "postgresql://host/db?sslmode=require&sslpassword=hunter2"}, r'options=\{"sslpassword": "\$NAME"\}'),
+    ({"url": "mysql://host/db?password=hunter2"}, "url must be postgresql"),
     ({"url": "postgresql://host"}, "url must name a database"),
     ({"url": "sqlite:///a.db"}, "url must be"),
     ({"url": "sqlite:a.db", "options": {"user": "x"}}, "options are for PostgreSQL"),

@@ -72,9 +72,8 @@ class Jdbc(Sink):
             if self.options:
                 raise ConfigError(f"table {self.table}: options are for PostgreSQL, and url is {self.url!r}")
             return SqliteFile(str(Path(rest).expanduser().absolute()), timeout)
-        raise ConfigError(
-            f"url must be postgresql://host:5432/database or sqlite:path, got {without_login(str(self.url))!r}"
-        )
+        shown = without_login(str(self.url).partition("?")[0])
+        raise ConfigError(f"url must be postgresql://host:5432/database or sqlite:path, got {shown!r}")
 
     def check(self, schema: pa.Schema) -> None:
         columns = columns_of(schema, tuple(self.key))

@@ -25,6 +25,9 @@ _PLAIN: Final = frozenset(
 )
 """Options of the client that hold no secret; others are "$NAME", a variable of the environment."""
 
+_IN_URL: Final = _PLAIN | {"host", "port", "dbname", "ssl"}
+"""Parameters that a URL may have; it is shown in logs and errors."""
+
 _LIMITS: Final = (
     "SELECT set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)"
 )
@@ -64,10 +67,12 @@ class PostgreSql:
 
     def __post_init__(self) -> None:
         place = urlsplit(self.address)
-        if place.password is not None or "password" in parse_qs(place.query):
+        named = ["password"] if place.password is not None else []
+        hidden = [*named, *sorted(parse_qs(place.query, keep_blank_values=True).keys() - _IN_URL)]
+        if hidden:
             raise ConfigError(
-                f"url {without_login(self.address.partition('?')[0])} has a password, which logs and reports would "
-                f'show: give it as an option, options={{"password": "$NAME"}}, with the name of an environment variable'
+                f"url {without_login(self.address.partition('?')[0])} has a {hidden[0]}, which logs and reports would "
+                f'show: give it as an option, options={{"{hidden[0]}": "$NAME"}}, with the name of an environment variable'
             )
         if not place.path.strip("/"):
             raise ConfigError(f"url must name a database, postgresql://host:5432/name, got {self.address!r}")
