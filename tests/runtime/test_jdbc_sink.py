@@ -252,6 +252,28 @@ def test_queries_roles_and_tables_have_separate_batches(place: Place):
     assert place.ask(f"SELECT n FROM {place.table}_2") == [(7,)]  # noqa: S608
 
 
+@pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}, {"schema": CHANGES, "key": "window_start"}])
+def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: Place, alone: dict[str, Any]):
+    place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
+    with pytest.raises(CheckpointError, match="has the output of query q, .* name another table, or, .*skypane_batches"):
+        place.started(query="another", **alone)
+    assert place.rows() == [1]
+    place.started(1, schema=VERSIONS, driver="driver-2").write(NO_SPARK, of(VERSIONS, (0, 1, False, "Oslo", 2)), 1)
+    assert place.rows() == [2]
+
+
+def test_a_table_that_holds_a_front_takes_nothing_else(place: Place):
+    place.started(role="front").write(NO_SPARK, numbers(1), 0)
+    with pytest.raises(CheckpointError, match="has the front of query q"):
+        place.started()
+
+
+def test_one_sink_is_for_one_role(place: Place):
+    sink = place.started()
+    with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
+        sink.open(QueryStart("q", role="late"))
+
+
 def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
     first = place.started()
     for batch in range(3):

@@ -98,6 +98,12 @@ class Jdbc(Sink):
         self._schemas[:] = [schema]
 
     def open(self, claim: QueryStart) -> None:
+        for other in (writer.claim for writer in self._opened):
+            if (other.query, other.driver) == (claim.query, claim.driver) and other.role != claim.role:
+                raise ConfigError(
+                    f"table {self.table}: one sink is for {other.role} and for {claim.role}; make one for each, with "
+                    f"tables of their own"
+                )
         self._opened[:] = [TableWriter.started(self.database, self.table, tuple(self.key), claim, self._schemas)]
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:

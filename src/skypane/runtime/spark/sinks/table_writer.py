@@ -37,6 +37,13 @@ class Note(NamedTuple):
     digest: str
 
 
+class Writer(NamedTuple):
+    """A query that has written to a table, and what."""
+
+    query: str
+    role: str
+
+
 def is_versioned(schema: pa.Schema) -> bool:
     """Return whether answers are versions of windows, each of which replaces the version before it."""
     return schema.names[:3] == [WINDOW_START, WINDOW_END, VERSION] and EMPTY in schema.names[3:5]
@@ -69,6 +76,7 @@ class TableWriter:
         writer = cls(database, table, key, claim)
         with writer._transaction() as cursor:
             writer._take_note(cursor)
+            writer._check_alone(cursor, schemas)
             for schema in schemas:
                 writer._prepare(cursor, schema)
         return writer
@@ -173,6 +181,25 @@ class TableWriter:
             )
         self._set_note(cursor, note._replace(driver=self.claim.driver))
         self.next_batch = note.next_batch
+
+    def _check_alone(self, cursor: Any, schemas: Collection[pa.Schema]) -> None:
+        """Raise CheckpointError if this query or another one that has the table would remove rows of the other."""
+        mark = self.database.mark
+        found = cursor.execute(
+            f"SELECT query, role FROM {self.notes} WHERE target = {mark} AND NOT (query = {mark} AND role = {mark})",
+            (self.table, self.claim.query, self.claim.role),
+        )
+        others = [Writer(*row) for row in found.fetchall()]
+        alone = self.claim.role == "front" or any(
+            is_versioned(schema) or (self.key and are_changes(schema)) for schema in schemas
+        )
+        other = next((one for one in others if alone or one.role == "front"), None)
+        if other is not None:
+            raise CheckpointError(
+                f"table {self.table} has the {other.role} of query {other.query}, and a front, versions of windows and "
+                f"changes remove rows that are there: name another table, or, if that query will not start again, "
+                f"empty this one and delete its row of {self.notes}"
+            )
 
     @property
     def _place(self) -> tuple[str, str, str]:
