@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -419,6 +421,28 @@ def test_a_schema_of_the_database_holds_its_own_notes(postgresql: Any):
     place.started().write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
     assert place.ask(f"SELECT next_batch FROM {name}.skypane_batches") == [(1,)]  # noqa: S608
+
+
+def test_queries_that_start_at_once_create_each_table_once(postgresql: Any):
+    """The second one begins before the first one has committed its tables, and waits for them."""
+    name = f"s_{uuid4().hex[:8]}"
+    postgresql.ask(f"CREATE SCHEMA {name}")
+    place = Place(postgresql.url, postgresql.ask, postgresql.login, f"{name}.answers")
+    second: list[Future[Jdbc]] = []
+
+    def waiting() -> bool:
+        return bool(postgresql.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"))
+
+    def check() -> None:
+        second.append(threads.submit(place.started, query="second"))
+        limit = time.monotonic() + 60
+        while not waiting() and not second[0].done():
+            assert time.monotonic() < limit
+
+    with ThreadPoolExecutor(1) as threads:
+        place.started(query="first", check=check).write(NO_SPARK, numbers(1), 0)
+        second[0].result(60).write(NO_SPARK, numbers(2), 0)
+    assert place.rows() == [1, 2]
 
 
 def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql: Any, monkeypatch: pytest.MonkeyPatch):

@@ -44,6 +44,10 @@ class Database(Protocol):
         """Run a statement for each of these values, in their order."""
         ...
 
+    def lock_creation(self, cursor: Any) -> None:
+        """Wait until no other transaction creates tables for answers, and keep others from it until the end of this one."""
+        ...
+
     def columns(self, cursor: Any, table: str) -> list[str]:
         """Return the names of a table's columns; none if there is no such table."""
         ...

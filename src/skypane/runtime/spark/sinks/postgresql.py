@@ -28,6 +28,9 @@ _PLAIN: Final = frozenset(
 _IN_URL: Final = _PLAIN | {"host", "port", "dbname", "ssl"}
 """Parameters that a URL may have; it is shown in logs and errors."""
 
+_CREATION: Final = int.from_bytes(b"skypane")
+"""The number of the lock of those that create tables: CREATE TABLE IF NOT EXISTS fails if two do so at once."""
+
 _LIMITS: Final = (
     "SELECT set_config('idle_in_transaction_session_timeout', %s, true), set_config('lock_timeout', %s, true)"
 )
@@ -121,6 +124,9 @@ class PostgreSql:
         cursor.executemany(statement, values)
         # The client may end these with a flush, after which the server does not count idle time until the next statement.
         cursor.execute("SELECT 1")
+
+    def lock_creation(self, cursor: Any) -> None:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_CREATION,))
 
     def columns(self, cursor: Any, table: str) -> list[str]:
         listed = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"

@@ -58,6 +58,9 @@ class SqliteFile:
     def execute_many(self, cursor: Any, statement: str, values: Sequence[tuple[Any, ...]]) -> None:
         cursor.executemany(statement, values)
 
+    def lock_creation(self, cursor: Any) -> None:
+        pass  # a transaction locks the file
+
     def columns(self, cursor: Any, table: str) -> list[str]:
         return [name for (name,) in cursor.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 

@@ -150,10 +150,8 @@ class TableWriter:
         if schema in self._prepared:
             return
         statements = self._statements(schema)
-        there = self.database.columns(cursor, self.table)
-        if not there:
-            cursor.execute(statements.create(schema), ())
-        elif missing := [name for name in statements.columns if name not in there]:
+        there = self._columns_or_create(cursor, self.table, statements.create(schema))
+        if missing := [name for name in statements.columns if there and name not in there]:
             added = ", ".join(f"ADD COLUMN {statements.declared(schema.field(name))}" for name in missing)
             raise ConfigError(
                 f"table {self.table} of {self.database} has no column {', '.join(map(repr, missing))}, which the rows "
@@ -161,13 +159,22 @@ class TableWriter:
             )
         self._prepared.append(schema)
 
+    def _columns_or_create(self, cursor: Any, table: str, statement: str) -> list[str]:
+        """Return the columns of a table; none if there was no such table, and the statement has created it."""
+        if there := self.database.columns(cursor, table):
+            return there
+        self.database.lock_creation(cursor)
+        there = self.database.columns(cursor, table)
+        if not there:
+            cursor.execute(statement, ())
+        return there
+
     def _statements(self, schema: pa.Schema) -> Statements:
         return Statements(self.database, self.table, columns_of(schema, self.key), self.key)
 
     def _take_note(self, cursor: Any) -> None:
         notes = ".".join([*self.table.split(".")[:-1], NOTES])
-        if not self.database.columns(cursor, notes):
-            cursor.execute(f"CREATE TABLE {self.notes} ({_OF_NOTES})", ())
+        self._columns_or_create(cursor, notes, f"CREATE TABLE {self.notes} ({_OF_NOTES})")
         marks = ", ".join([self.database.mark] * 6)
         values = (*self._place, 0, self.claim.driver, "")
         cursor.execute(f"INSERT INTO {self.notes} VALUES ({marks}) ON CONFLICT DO NOTHING", values)
