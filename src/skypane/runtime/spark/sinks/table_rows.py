@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -73,8 +74,10 @@ class Statements:
 
     def remove(self, cursor: Any, rows: Sequence[Row]) -> None:
         """Delete the rows with the same keys."""
-        for row in rows:
-            cursor.execute(*self.delete({name: row[name] for name in self.key}))
+        keys = [{name: row[name] for name in self.key} for row in rows]
+        for _, alike in groupby(keys, lambda key: [value is None for value in key.values()]):
+            deletions = [self.delete(key) for key in alike]
+            self.database.execute_many(cursor, deletions[0][0], [values for _, values in deletions])
 
     def _has_null_key(self, row: Row) -> bool:
         return any(row[name] is None for name in self.key)
