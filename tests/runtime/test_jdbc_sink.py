@@ -364,6 +364,9 @@ def test_a_key_is_of_columns_of_the_rows(place: Place):
         place.sink("city").check(VERSIONS)
     with pytest.raises(ConfigError, match="key must have the column window_start"):
         place.sink("city").check(CHANGES)
+    if place.is_server:
+        with pytest.raises(ConfigError, match="the name 'ü+' has 64 bytes"):
+            place.sink().check(pa.schema([(32 * "ü", pa.int64())]))
     with pytest.raises(ConfigError, match="column 'd' is of type duration"):
         place.sink().check(pa.schema([("d", pa.duration("us"))]))
 
@@ -380,6 +383,9 @@ def test_a_key_is_of_columns_of_the_rows(place: Place):
     ({"options": {"password": "hunter2"}}, r'option password must be "\$NAME"'),
     ({"table": ""}, "table must be the name of a table"),
     ({"table": "a..b"}, "table must be the name of a table"),
+    ({"table": 7}, "table must be the name of a table"),
+    ({"table": "s." + 64 * "t"}, "the name 't+' has 64 bytes, and postgresql://host/db keeps 63: choose a shorter one"),
+    ({"url": "sqlite:a.db", "table": "main.t"}, "has no schemas: give the name of the table only"),
     ({"timeout": "0 s"}, "timeout must be longer than 0"),
 ])  # fmt: skip
 def test_wrong_arguments_are_refused_and_no_password_is_shown(arguments: dict[str, Any], message: str):

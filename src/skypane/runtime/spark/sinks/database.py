@@ -23,6 +23,16 @@ class Database(Protocol):
         ...
 
     @property
+    def has_schemas(self) -> bool:
+        """Whether a table may be in a schema, `schema.table`."""
+        ...
+
+    @property
+    def longest_name(self) -> int | None:
+        """The most bytes of a name; longer ones are cut without an error. None if there is no such limit."""
+        ...
+
+    @property
     def error(self) -> type[Exception]:
         """The class of all errors of the client."""
         ...

@@ -49,7 +49,7 @@ class Jdbc(Sink):
     _opened: list[TableWriter] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not all(part.strip() for part in str(self.table).split(".")):
+        if not isinstance(self.table, str) or not all(part.strip() for part in self.table.split(".")):
             raise ConfigError(f"table must be the name of a table, or schema.table, got {self.table!r}")
         columns = self.key.split(",") if isinstance(self.key, str) else self.key
         object.__setattr__(self, "key", tuple(name.strip() for name in columns if name.strip()))
@@ -59,7 +59,18 @@ class Jdbc(Sink):
         object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
         if micros(self.timeout, "timeout") <= 0:
             raise ConfigError(f"table {self.table}: timeout must be longer than 0, got {self.timeout!r}")
-        self.database  # noqa: B018 - it checks url and options
+        if "." in self.table and not self.database.has_schemas:  # it also checks url and options
+            raise ConfigError(f"table {self.table}: {self.database} has no schemas: give the name of the table only")
+        self._check_names(self.table.split("."))
+
+    def _check_names(self, names: Sequence[str]) -> None:
+        limit = self.database.longest_name
+        for name in names:
+            if limit is not None and len(name.encode()) > limit:
+                raise ConfigError(
+                    f"table {self.table}: the name {name!r} has {len(name.encode())} bytes, and {self.database} keeps "
+                    f"{limit}: choose a shorter one"
+                )
 
     @cached_property
     def database(self) -> Database:
@@ -82,6 +93,7 @@ class Jdbc(Sink):
                 raise ConfigError(
                     f"table {self.table}: key column {name!r} is not a column of the rows, which are {', '.join(columns)}"
                 )
+        self._check_names(columns)
         for name in columns:
             kind = schema.field(name).type
             if self.database.type_of(kind) is None:

@@ -67,6 +67,8 @@ class PostgreSql:
 
     mark = "%s"
     lock = " FOR UPDATE"
+    has_schemas = True
+    longest_name = 63
 
     def __post_init__(self) -> None:
         place = urlsplit(self.address)

@@ -36,6 +36,8 @@ class SqliteFile:
 
     mark = "?"
     lock = ""  # a transaction locks the file
+    has_schemas = False
+    longest_name = None
     error = sqlite3.Error
     passing_errors = (sqlite3.OperationalError,)
 
