@@ -257,7 +257,9 @@ def test_queries_roles_and_tables_have_separate_batches(place: Place):
 @pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}, {"schema": CHANGES, "key": "window_start"}])
 def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: Place, alone: dict[str, Any]):
     place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
-    with pytest.raises(CheckpointError, match="has the output of query q, .* name another table, or, .*skypane_batches"):
+    with pytest.raises(
+        CheckpointError, match=r"has the output of query q, .* name another table, or, .*skypane_batches"
+    ):
         place.started(query="another", **alone)
     assert place.rows() == [1]
     place.started(1, schema=VERSIONS, driver="driver-2").write(NO_SPARK, of(VERSIONS, (0, 1, False, "Oslo", 2)), 1)
@@ -318,6 +320,14 @@ def test_values_of_every_type_and_nulls_come_back(place: Place):
     assert set(map(repr, found)) == {repr(tuple(one[of_place] for one in TYPES.values())), repr((None,) * len(TYPES))}
 
 
+def test_a_time_with_a_zone_is_the_same_moment_whatever_its_zone(place: Place):
+    schema = pa.schema([("moment", pa.timestamp("us", "Europe/Oslo"))])
+    rows = pa.table([pa.array([1_000_001], pa.int64()).cast(schema.field(0).type)], schema)
+    place.started(schema=schema).write(NO_SPARK, BatchRows(schema, 1, (), (rows,)), 0)
+    same = f"SELECT count(*) FROM {place.table} WHERE moment = '1970-01-01T00:00:01.000001+00:00'"  # noqa: S608
+    assert place.ask(same) == [(1,)]
+
+
 def test_names_that_need_quotes_and_numbers_that_are_none_are_kept(place: Place):
     schema = pa.schema([('100% "sure"', pa.float64()), ("select", pa.int64())])
     rows = pa.table([pa.array([float("nan"), float("inf")]), pa.array([1, 2])], schema=schema)
@@ -365,7 +375,7 @@ def test_a_key_is_of_columns_of_the_rows(place: Place):
     with pytest.raises(ConfigError, match="key must have the column window_start"):
         place.sink("city").check(CHANGES)
     if place.is_server:
-        with pytest.raises(ConfigError, match="the name 'ü+' has 64 bytes"):
+        with pytest.raises(ConfigError, match=r"the name 'ü+' has 64 bytes"):
             place.sink().check(pa.schema([(32 * "ü", pa.int64())]))
     with pytest.raises(ConfigError, match="column 'd' is of type duration"):
         place.sink().check(pa.schema([("d", pa.duration("us"))]))
@@ -383,7 +393,6 @@ def test_a_key_is_of_columns_of_the_rows(place: Place):
     ({"options": {"password": "hunter2"}}, r'option password must be "\$NAME"'),
     ({"table": ""}, "table must be the name of a table"),
     ({"table": "a..b"}, "table must be the name of a table"),
-    ({"table": 7}, "table must be the name of a table"),
     ({"table": "s." + 64 * "t"}, "the name 't+' has 64 bytes, and postgresql://host/db keeps 63: choose a shorter one"),
     ({"url": "sqlite:a.db", "table": "main.t"}, "has no schemas: give the name of the table only"),
     ({"timeout": "0 s"}, "timeout must be longer than 0"),
@@ -466,6 +475,17 @@ def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql:
     monkeypatch.setattr(TableWriter, "_set_note", suspended)
     with pytest.raises(OSError, match=r"did not take batch 0 .*it has none of its rows, or all"):
         first.write(NO_SPARK, numbers(2), 0)
+    assert place.rows() == [1]
+
+
+def test_a_server_that_does_not_answer_fails_the_batch_which_comes_again(postgresql: Any):
+    place = Place(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    sink = place.sink(timeout="1 second")
+    sink.check(SCHEMA)
+    sink.open(QueryStart("q"))
+    with postgresql.silent(), pytest.raises(OSError, match=r"did not take batch 0 .*timeout expired"):
+        sink.write(NO_SPARK, numbers(1), 0)
+    sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
 
 

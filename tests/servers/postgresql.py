@@ -79,6 +79,16 @@ class Server:
             self.process.send_signal(signal.SIGINT)
             self.process.wait(60)
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Take connections in the block, but answer none."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         """Run a statement, and return its rows."""
         with psycopg.connect(self.url, user=USER, password=PASSWORD, connect_timeout=30) as connection:

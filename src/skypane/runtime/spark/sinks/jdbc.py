@@ -49,7 +49,8 @@ class Jdbc(Sink):
     _opened: list[TableWriter] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.table, str) or not all(part.strip() for part in self.table.split(".")):
+        object.__setattr__(self, "table", str(self.table))  # a job file may have a number there
+        if not all(part.strip() for part in self.table.split(".")):
             raise ConfigError(f"table must be the name of a table, or schema.table, got {self.table!r}")
         columns = self.key.split(",") if isinstance(self.key, str) else self.key
         object.__setattr__(self, "key", tuple(name.strip() for name in columns if name.strip()))

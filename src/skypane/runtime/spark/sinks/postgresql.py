@@ -58,7 +58,8 @@ class PostgreSql:
     address  postgresql://host:port/name
     options  parameters of the connection; "$NAME" is an environment variable
     timeout  seconds that the server may take to connect, and that a transaction may wait for another one. Without a
-             statement for this time, as when its driver is suspended, a transaction is ended by the server
+             statement for this time, as when its driver is suspended, a transaction is ended by the server; but not
+             while the server waits for the rest of execute_many()
     """
 
     address: str
@@ -115,7 +116,8 @@ class PostgreSql:
 
         seconds = max(1, round(self.timeout))
         texts = {name: held(text, f"option {name}", os.environ) for name, text in self.options.items()}
-        options = {"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000, **texts}
+        # The last one lets a client notice that the server's machine is gone while it waits for a reply.
+        options = {"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000, "keepalives_idle": seconds, **texts}
         # Statements have no names, which the connections of a pooler would keep for the next batch.
         with connect(self.address, prepare_threshold=None, **options) as connection, connection.cursor() as cursor:  # type: ignore[arg-type]
             cursor.execute(_LIMITS, (f"{seconds}s", f"{2 * seconds}s"))
