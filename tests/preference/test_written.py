@@ -22,7 +22,7 @@ from skypane.types import ConfigError, Length
 
 pytest.importorskip("grpc", reason="columns of Spark Connect")
 
-from pyspark.sql.connect.functions import col, lit, upper
+from pyspark.sql.connect.functions import col, lit, udf, upper
 
 TWICE, WHO = col("price") * 2, upper(col("shop"))
 
@@ -184,3 +184,17 @@ def test_without_spark_an_expression_is_a_column_that_does_not_exist():
 ])  # fmt: skip
 def test_the_name_of_a_text_is_its_alias_or_itself(sql: str, name: str):
     assert name_in(sql) == name
+
+
+@pytest.mark.parametrize("query", [
+    lambda a, b: sp.Aggregate((a, b), n=sp.count()),
+    lambda a, b: sp.Aggregate(required=(a, b), n=sp.count()),
+    lambda a, b: sp.Skyline("rating MIN", (a, b)),
+    lambda a, b: sp.Skyline(sp.low(a) * sp.high(b)),
+    lambda a, b: sp.TopK(1, "rating", (a, b)),
+], ids=["keys", "required", "groups", "criteria", "groups of a score"])  # fmt: skip
+def test_columns_that_show_themselves_alike_are_both_kept(query: Callable[[Any, Any], sp.Query]):
+    """As the columns of two functions without a name do: Column<'<lambda>(price)'>."""
+    first, second = udf(lambda value: value % 2)("price"), udf(lambda value: value % 3)("price")
+    assert str(first) == str(second)
+    assert [id(written.column) for written in expressions(query(first, second))] == [id(first), id(second)]

@@ -10,6 +10,7 @@ from skypane.naming import nearest, shortened
 from skypane.preference.around import check_target
 from skypane.preference.column import Columns, column_name
 from skypane.preference.criteria import Around, Criterion
+from skypane.preference.written import identity
 from skypane.types import ConfigError
 
 
@@ -78,7 +79,8 @@ def is_text(kind: pa.DataType) -> bool:
 def column_names(columns: Columns, argument: str) -> tuple[str, ...]:
     """Return the names of one or several columns, as a user may write them, without repetition."""
     several = columns if isinstance(columns, list | tuple) else (columns,)
-    return tuple(dict.fromkeys(column_name(column, argument) for column in several))
+    names = [column_name(column, argument) for column in several]
+    return tuple({identity(name): name for name in names}.values())
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

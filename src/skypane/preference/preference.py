@@ -30,6 +30,7 @@ from skypane.preference.criteria import Around, Component, Criterion, High, Leve
 from skypane.preference.groups import group_codes
 from skypane.preference.maximal import maximal_indices
 from skypane.preference.orient import OrientedPoints, orient
+from skypane.preference.written import identity
 from skypane.types import ConfigError, FloatArray, IntArray
 
 
@@ -52,7 +53,8 @@ class Preference:
                 f"compared at once, and with so many hardly any row is better than another: rank some after the "
                 f"others with &, or combine them in a score"
             )
-        repeated = [column for column, count in Counter(self.columns).items() if count > 1]
+        times = Counter(map(identity, self.columns))
+        repeated = [column for column in self.columns if times[identity(column)] > 1]
         if repeated:
             raise ConfigError(
                 f"column {repeated[0]!r} is named twice in {shortened(repr(self))}; give each column one direction"

@@ -62,6 +62,11 @@ class Written(str):
         return backticked(name) if self.quoted and not plain else name
 
 
+def identity(column: str) -> str | Key:
+    """Return what is equal for the same column only: Spark Columns of two functions called alike show themselves alike."""
+    return column.key if isinstance(column, Written) else column
+
+
 def name_in(sql: str) -> str:
     """Return the name of the column that a text in SQL stands for: its alias, or the text.
 

@@ -26,6 +26,7 @@ from skypane.operators.query import Query
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name, is_spark_column
 from skypane.preference.column_checks import check_group, column_names, field_of
+from skypane.preference.written import identity
 from skypane.types import ConfigError, IntArray
 
 TOGETHER = 50_000
@@ -124,8 +125,9 @@ class Aggregate(Query):
         for name, _ in self.functions:
             if name.lower() in by:
                 raise ConfigError(f"{name!r} is a column of by and an aggregate: rename the aggregate")
-        for column, times in Counter(self.by).items():
-            if times > 1:
+        times = Counter(map(identity, self.by))
+        for column in self.by:
+            if times[identity(column)] > 1:
                 raise ConfigError(f"by names the column {column!r} twice")
 
     def _lifted(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
