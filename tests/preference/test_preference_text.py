@@ -33,6 +33,7 @@ from skypane.types import ConfigError
             "upper(city) DIFF, CASE WHEN a > 1 THEN b ELSE 'x, MIN' END MIN",
             diff("upper(city)") * low("CASE WHEN a > 1 THEN b ELSE 'x, MIN' END"),
         ),
+        ("price-2 MIN, rating +1 AROUND -3 TO -1", low("price-2") * around("rating +1", (-3, -1))),
         ("a.b AROUND 3 TO 4 PRIOR TO -price MIN", around("a.b", (3, 4)) & low("-price")),
     ],
 )

@@ -6,8 +6,8 @@
     column      =  a name  |  an expression in SQL, such as price * 2 or upper(city), with an operator or parentheses
 
 Keywords are case-insensitive. Columns may be quoted by ", ' or `, with the quote doubled inside. A target is a number
-or a quoted ISO date or time. In an expression, commas and keywords are in parentheses or quotes. The comma binds
-tighter than PRIOR TO, as `*` binds tighter than `&`.
+or a quoted ISO date or time. In an expression, commas and keywords are in parentheses or quotes, and quotes are those
+of SQL: only backticks name a column. The comma binds tighter than PRIOR TO, as `*` binds tighter than `&`.
 """
 
 from __future__ import annotations
@@ -175,8 +175,9 @@ class _Reader:
         """Take an expression, up to the keyword after it, and return its text; None, and take nothing, if there is none."""
         end = self._end_of_term()
         tokens = self._tokens[self._next : end]
-        if self._tokens[end].keyword not in _DIRECTIONS or all(
-            token.text != "(" and token.kind != "sign" for token in tokens
+        signed = (token.kind == "number" and token.text[0] in "+-" for token in tokens[1:])  # price-2 is price and -2
+        if self._tokens[end].keyword not in _DIRECTIONS or not (
+            any(signed) or any(token.text == "(" or token.kind == "sign" for token in tokens)
         ):
             return None
         self._next = end
