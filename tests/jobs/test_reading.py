@@ -526,6 +526,7 @@ def test_a_function_as_a_text_is_the_one_that_python_makes():
         "count(*, where=\"shop LIKE 'a%'\")": sp.count(where="shop LIKE 'a%'"),
         "sum(amount * 2)": sp.sum("amount * 2"),
         "sum((-amount))": sp.sum("-amount"),
+        "max_by(paid.by, paid.at)": sp.max_by("paid.by", "paid.at"),
         "max_by(upper( shop ), amount/2)": sp.max_by("upper( shop )", "amount/2"),
         "last(amount % 3, order=-at, where=paid == 'card')": sp.last("amount % 3", order="-at", where="paid == 'card'"),
         "sum('CAST(amount AS INT)')": sp.sum("CAST(amount AS INT)"),

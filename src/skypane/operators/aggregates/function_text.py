@@ -69,10 +69,10 @@ def _argument(name: str, node: ast.expr, text: str, named: Named) -> Any:
         return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
     if name == "returns":
         return _type(ast.unparse(node).strip("'"), text)
+    if name in _COLUMNS and not isinstance(node, ast.Constant) and not _is_code(node):
+        return ast.get_source_segment(text, node)  # also a.b, the field of a struct
     if isinstance(node, ast.Attribute):
         return named(ast.unparse(node))
-    if name in _COLUMNS and not isinstance(node, ast.Constant) and not _is_code(node):
-        return ast.get_source_segment(text, node)
     if isinstance(node, ast.Call):
         return _made(node, text, named)
     return node.id if isinstance(node, ast.Name) else _value(node, text)
