@@ -17,7 +17,7 @@ from skypane.operators.aggregates import constructors
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.wide_states import DistinctPart
 from skypane.operators.fronts import ContinuousSkyline
-from skypane.preference.written import Key, Written, expressions, name_in, named
+from skypane.preference.written import Key, Written, as_alias, expressions, name_in, named
 from skypane.types import ConfigError, Length
 
 pytest.importorskip("grpc", reason="columns of Spark Connect")
@@ -198,3 +198,23 @@ def test_columns_that_show_themselves_alike_are_both_kept(query: Callable[[Any, 
     first, second = udf(lambda value: value % 2)("price"), udf(lambda value: value % 3)("price")
     assert str(first) == str(second)
     assert [id(written.column) for written in expressions(query(first, second))] == [id(first), id(second)]
+
+
+@pytest.mark.parametrize(("sql", "called", "meant"), [
+    ("city street", "street", "city AS street"),
+    (" price  MIN ", "MIN", "price AS MIN"),
+    ("upper(city)who", "who", "upper(city) AS who"),
+    ("price * 2 `the price`", "the price", "price * 2 AS `the price`"),
+    ("price * 2 AS twice", "twice", None),
+    ("price * 2 as `the price`", "the price", None),
+    ("price", "price", None),
+    ("upper(city)", "upper(city)", None),
+    ("price * 2", "(price * 2)", None),
+    ("both.price", "price", None),
+    ("both . `the price`", "the price", None),
+    ("CAST(price AS INT)", "price", None),
+    ("(price)", "price", None),
+])  # fmt: skip
+def test_an_alias_without_as_is_found(sql: str, called: str, meant: str | None):
+    """Else a mistyped name of two words would be the column of the first."""
+    assert as_alias(sql, called) == meant

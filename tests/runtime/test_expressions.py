@@ -284,6 +284,8 @@ def without_numbers(plan: str) -> str:
     ("query", "complaint"),
     [
         (lambda: sp.Skyline(sp.low("pric * 2")), r"low\(\): column 'pric \* 2' does not exist.*, and Spark cannot compute it: .*UNRESOLVED_COLUMN"),
+        (lambda: sp.Skyline(sp.low("price weigth")), r"low\(\): column 'price weigth' does not exist.*; to call an expression so, write 'price AS weigth'"),
+        (lambda: sp.Aggregate("upper(sensor) who", n=sp.count()), "by: .*write 'upper.sensor. AS who'"),
         (lambda: sp.Skyline("price * MIN"), "preference: .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Skyline(sp.low("price *")), r"low\(\): .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Skyline(sp.low("explode(array(price))")), r"low\(\): .*UNSUPPORTED_GENERATOR"),
@@ -372,6 +374,31 @@ def test_a_changed_expression_is_another_column(spark: SparkSession, tmp_path: P
     assert any("price + weight" in line for line in job("price + weight").changes().refused)
     with pytest.raises(CheckpointError, match=r"price \+ weight"):
         job("price + weight").start()
+
+
+@pytest.mark.parametrize(
+    ("query", "argument"),
+    [
+        (lambda: sp.Skyline(sp.low("rand() * price")), r"low\(\): 'rand\(\) \* price'"),
+        (lambda: sp.Aggregate(sf.expr("uuid()").alias("key"), n=sp.count()), "by: 'uuid.* AS key'"),
+        (lambda: sp.Aggregate(n=sp.count(where=sf.rand(7) > 0.5)), "where: .*rand"),
+        (lambda: sp.TopK(1, sf.monotonically_increasing_id() % 3), "score: .*monotonically_increasing_id"),
+    ],
+    ids=["criterion", "key", "condition", "score"],
+)
+def test_a_stream_refuses_what_is_not_the_same_when_a_batch_is_read_again(
+    spark: SparkSession, df: DataFrame, tmp_path: Path, query: Callable[[], sp.Query], argument: str
+):
+    write_batches(tmp_path / "in", BATCHES[:1])
+    with pytest.raises(ConfigError, match=f"^{argument} is not deterministic to Spark: .*withColumn"):
+        job_of(spark, tmp_path, query())
+    assert sp.ask(df, query()).count()
+
+
+def test_a_stream_takes_the_time_of_its_batches_which_spark_records(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES[:1])
+    later = "unix_timestamp(current_timestamp()) > price"
+    assert later in job_of(spark, tmp_path, sp.Aggregate(n=sp.count_if(sf.expr(later).alias(later)))).rows.columns
 
 
 def test_functions_of_expressions_may_change_their_places(spark: SparkSession, tmp_path: Path):

@@ -77,6 +77,20 @@ def name_in(sql: str) -> str:
     return (alias[1] or alias[2]) if alias else sql.strip()
 
 
+def as_alias(sql: str, called: str) -> str | None:
+    """Return a text whose alias, Spark's name `called`, follows without AS, with AS; None if it has no such alias.
+
+    >>> as_alias("unit price", "price"), as_alias("unit.price", "price"), as_alias("unit + price", "(unit + price)")
+    ('unit AS price', None, None)
+    """
+    text = sql.strip()
+    alias = next((one for one in (called, backticked(called)) if text.endswith(one)), text)
+    before = text.removesuffix(alias).rstrip()
+    if not before or before.endswith(".") or _ALIAS.search(sql):
+        return None
+    return f"{before} AS {alias}"
+
+
 def expressions(value: object) -> Iterator[Written]:
     """Yield each expression in a query, or in the tuples and dataclasses that it is made of."""
     if isinstance(value, Written):

@@ -19,11 +19,14 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from skypane.naming import backticked, nearest, shortened
-from skypane.preference.written import Key, Written, expressions, name_in, named
+from skypane.preference.written import Key, Written, as_alias, expressions, name_in, named
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError
 
 T = TypeVar("T")
+
+_NOT_REPEATABLE = "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION"
+"""The condition of Spark's error for an aggregate of an expression that may have another value each time."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,29 @@ class _Added:
         called = self._rows.select(column).columns
         if len(called) != 1:
             raise ConfigError(f"{written.argument}: {shortened(written.sql)!r} is {len(called)} columns: write one")
+        if written.column is None and (meant := as_alias(written.sql, called[0])):
+            raise _missing(written, self._rows, f"; to call an expression so, write {shortened(meant)!r}")
         inside = self._in_a_struct(column)  # refuses what would change the number of rows, such as explode(tags)
         sql = inside.names[0].removeprefix("struct(").removesuffix(")")
         name = called[0] if written.column is not None else name_in(written.sql)
-        return self._of_the_rows(called[0], inside) or self._added(column, _plain(name), _plain(sql))
+        found = self._of_the_rows(called[0], inside)
+        if found is None:
+            self._check_repeatable(written, column)
+        return found or self._added(column, _plain(name), _plain(sql))
+
+    def _check_repeatable(self, written: Written, column: Column) -> None:
+        """Raise ConfigError if rows of a stream could have another value when Spark reads their batch again."""
+        if not self._rows.isStreaming:
+            return
+        try:
+            _ = self._rows.agg(sf.count(column)).schema
+        except PySparkException as error:
+            if error.getCondition() == _NOT_REPEATABLE:
+                raise ConfigError(
+                    f"{written.argument}: {shortened(written.sql)!r} is not deterministic to Spark: a batch that is read "
+                    f"again after a failure could have other values, and other answers. If it always has the same value "
+                    f"for a row, add it by rows.withColumn(...), and name that column"
+                ) from error
 
     def _of_the_rows(self, name: str, inside: StructType) -> str | None:
         """Return the name of the column of the rows that an expression is, as it is; None if it is none.
@@ -130,11 +152,13 @@ def _refusal(written: Written, rows: DataFrame, error: PySparkException) -> Conf
     said = str(error).strip().partition("\n")[0]
     if written.quoted:
         return ConfigError(f"{written.argument}: Spark cannot compute {shortened(written.sql)!r}: {said}")
+    return _missing(written, rows, f", and Spark cannot compute it: {said}")
+
+
+def _missing(written: Written, rows: DataFrame, reason: str) -> ConfigError:
     near = nearest(written.sql, rows.columns, most=3)
     hint = f" (did you mean {' or '.join(map(repr, near))}?)" if near else ""
-    return ConfigError(
-        f"{written.argument}: column {shortened(written.sql)!r} does not exist{hint}, and Spark cannot compute it: {said}"
-    )
+    return ConfigError(f"{written.argument}: column {shortened(written.sql)!r} does not exist{hint}{reason}")
 
 
 def _plain(name: str) -> str:
