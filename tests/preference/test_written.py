@@ -195,7 +195,9 @@ def test_the_name_of_a_text_is_its_alias_or_itself(sql: str, name: str):
 ], ids=["keys", "required", "groups", "criteria", "groups of a score"])  # fmt: skip
 def test_columns_that_show_themselves_alike_are_both_kept(query: Callable[[Any, Any], sp.Query]):
     """As the columns of two functions without a name do: Column<'<lambda>(price)'>."""
-    first, second = udf(lambda value: value % 2)("price"), udf(lambda value: value % 3)("price")
+    of_two: Any = udf(lambda value: value % 2)
+    of_three: Any = udf(lambda value: value % 3)
+    first, second = of_two("price"), of_three("price")
     assert str(first) == str(second)
     assert [id(written.column) for written in expressions(query(first, second))] == [id(first), id(second)]
 
