@@ -79,31 +79,43 @@ class Prints:
         return commands.add_parser("prints")
     def run(self, arguments):
         for number in range({lines}):
-            print(number, file={stream})
+            {call}
         return 0
 module.COMMANDS = (Prints(),)
 raise SystemExit(module.main({argv}))
 """
 
 
+STDOUT, STDERR = "print(number)", "print(number, file=sys.stderr)"
+CONSOLE = "from skypane.cli.console import Console; Console().print(number)"
+
+
 @pytest.mark.parametrize(
-    ("lines", "stream", "argv"),
+    ("lines", "call", "argv"),
     [
-        (100_000, "sys.stdout", ["prints"]),
-        (1, "sys.stdout", ["prints"]),  # it fits the buffer, which is written at the end
-        (1, "sys.stderr", ["prints"]),
-        (0, "sys.stdout", ["--help"]),
+        (100_000, STDOUT, ["prints"]),
+        (1, STDOUT, ["prints"]),  # it fits the buffer, which is written at the end
+        (1, STDERR, ["prints"]),
+        (1, CONSOLE, ["prints"]),
+        (0, STDOUT, ["--help"]),
     ],
 )
-def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace(lines: int, stream: str, argv: list[str]):
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace(lines: int, call: str, argv: list[str]):
     end_read, end_written = os.pipe()
     os.close(end_read)
-    program = PRINTS.format(lines=lines, stream=stream, argv=argv)
-    output, errors = (end_written if stream == name else subprocess.PIPE for name in ("sys.stdout", "sys.stderr"))
+    program = PRINTS.format(lines=lines, call=call, argv=argv)
+    output, errors = (subprocess.PIPE, end_written) if call == STDERR else (end_written, subprocess.PIPE)
     done = subprocess.run([sys.executable, "-c", program], stdout=output, stderr=errors, check=False)
     os.close(end_written)
     assert (done.stdout or b"", done.stderr or b"") == (b"", b"")
     assert done.returncode == 141 or argv == ["--help"]  # argparse ignores errors of an output without a buffer
+
+
+def test_a_command_runs_without_an_output():
+    """As a daemon that was started with its output closed."""
+    command = [sys.executable, "-c", PRINTS.format(lines=1, call=STDOUT, argv=["prints"])]
+    done = subprocess.run(["/bin/sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_another_pipe_that_breaks_is_a_bug(monkeypatch: pytest.MonkeyPatch):

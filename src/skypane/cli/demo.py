@@ -32,12 +32,11 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 def run(arguments: Namespace) -> int:
     """Replay the flights, show progress and write the report; return 130 if interrupted."""
     # Spark, Numba and matplotlib take seconds to import, and the --help of other commands should not wait for them.
-    from rich.console import Console  # noqa: PLC0415
-
     from skypane import demo, wording  # noqa: PLC0415
+    from skypane.cli.console import Console  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
 
-    console = Console(highlight=False)
+    console = Console()
     speedup = demo.SPEEDUP if arguments.speedup is None else arguments.speedup
     settings = demo.Demo(
         arguments.out,

@@ -28,9 +28,9 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Print one line per input; change nothing, whether the job runs or not."""
-    from rich.console import Console  # noqa: PLC0415 - as in run
     from rich.table import Table  # noqa: PLC0415
 
+    from skypane.cli.console import Console  # noqa: PLC0415 - as in run
     from skypane.jobs import examples  # noqa: PLC0415
 
     job = examples.find(arguments.job, arguments.allow)
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
     rows = _status(job)
     for one in rows:
         table.add_row(*cells(one))
-    console = Console(highlight=False)
+    console = Console()
     if console.is_terminal:
         console.print(table)
     else:

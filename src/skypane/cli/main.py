@@ -9,6 +9,7 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 from skypane.cli import (
@@ -90,13 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _main(argv)
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is None in a process that was started without an output
+                sys.stdout.flush()
     except BrokenPipeError:
-        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
+        closed = [stream for stream in (sys.stdout, sys.stderr) if stream is not None and _is_unread(stream)]
         if not closed:  # it is another pipe that has broken
             raise
-        for stream in closed:  # what is left in their buffers has to go somewhere when Python ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        with Path(os.devnull).open("wb") as nowhere:  # for what is left in their buffers when Python ends
+            for stream in closed:
+                os.dup2(nowhere.fileno(), stream.fileno())
         return _PIPE_CLOSED
 
 

@@ -14,9 +14,9 @@ from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from rich.console import Console
 
     import skypane as sp
+    from skypane.cli.console import Console
     from skypane.jobs import JobFile
     from skypane.reporting.snapshot import Snapshot
 
@@ -101,8 +101,7 @@ def job_of(arguments: Namespace) -> JobFile:
 def run(arguments: Namespace) -> int:
     """Check the job, then run it; return 130 if interrupted."""
     # Spark, Numba and matplotlib take seconds to import, and the --help of other commands should not wait for them.
-    from rich.console import Console  # noqa: PLC0415
-
+    from skypane.cli.console import Console  # noqa: PLC0415
     from skypane.jobs import examples  # noqa: PLC0415
 
     if arguments.examples:
@@ -119,7 +118,7 @@ def run(arguments: Namespace) -> int:
         print(examples.text(arguments.job), end="")
         return 0
     log_format.begin(arguments.log)
-    console = Console(highlight=False)
+    console = Console()
     job = job_of(arguments)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
