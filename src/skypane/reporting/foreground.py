@@ -23,7 +23,7 @@ def follow(
     """Run a query until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
     `start` starts it with a listener of its batches; then `started` is called with the handle.
-    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C.
+    With `drain`, the windows that are open at the end are answered too, but not after Ctrl-C or a BrokenPipeError.
     Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
     unread: list[BrokenPipeError] = []
@@ -39,14 +39,14 @@ def follow(
     with handle.interruptible():
         try:
             started(handle)
-            while not ended(handle) and time.monotonic() < until:
-                if unread:
-                    raise unread[0]
+            while not (unread or ended(handle)) and time.monotonic() < until:
                 if handle.await_termination(POLL):
                     break
         finally:
             handle.stop()
         handle.await_termination()
-        if drain and not handle.interrupted:
+        if drain and not (unread or handle.interrupted):
             handle.drain()
+    if unread:
+        raise unread[0]
     return not handle.interrupted
