@@ -224,9 +224,9 @@ def test_a_dry_run_shows_what_a_changed_job_keeps_and_writes_nothing(tmp_path, c
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == {**there, job: job.stat().st_mtime_ns}
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_of_its_query(tmp_path, spark):
-    """As with `skypane run JOB | head`: the batch is committed, and the next start continues after it."""
+@pytest.mark.parametrize("trigger", [None, "available now"])
+def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_of_its_query(tmp_path, spark, trigger):
+    """As with `skypane run JOB --drain | head`: the batch is committed, and the next start continues after it."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}')
     job = parse(DAILY.format(folder=tmp_path).replace("trigger: available now\n", ""))
@@ -236,12 +236,22 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
     def closed(_metrics: sp.BatchMetrics) -> None:
         raise BrokenPipeError
 
-    with pytest.raises(BrokenPipeError):
-        follow(lambda listen: ready.start(on_batch=listen), on_batch=closed)
+    with pytest.raises(BrokenPipeError):  # also if the stream has ended before it could be stopped
+        follow(lambda listen: ready.start(on_batch=listen, trigger=trigger), on_batch=closed, drain=True)
     assert spark.streams.active == []
     handle = ready.start(trigger="available now")
     handle.await_termination()
-    assert [metrics.rows for metrics in handle.recent_metrics() if metrics.rows] == [1]
+    batches = handle.recent_metrics()
+    assert [metrics.rows for metrics in batches if metrics.rows] == [1]
+    assert sum(metrics.windows for metrics in batches) == 0  # the window is open still
+
+
+def test_a_report_in_a_folder_that_is_not_there_is_refused_before_spark_starts(tmp_path, capsys):
+    job = tmp_path / "job.yaml"
+    job.write_text(DAILY.format(folder=tmp_path))
+    assert main(["run", str(job), "--report", str(tmp_path / "none" / "page.html")]) == 1
+    assert f"--report: there is no folder {tmp_path / 'none'}; create it" in capsys.readouterr().err
+    assert not (tmp_path / "checkpoint").exists()
 
 
 @pytest.mark.usefixtures("spark")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_nothing_in_the_checkpoint_is_changed(tmp_path: Path, capsys: pytest.Cap
     assert lines[0] == str(checkpoint)
     assert "(200 read, batch 1)" in lines[1]
     assert "answered 2 windows" in lines[1]
-    assert lines[2:] == ["the job is not running; this was its last batch"]
+    assert lines[2:] == ["`skypane run` is not running the job"]
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == there
 
 
@@ -119,6 +120,34 @@ def test_the_table_ends_with_the_job_however_that_ends(tmp_path: Path, *, kill: 
             assert top.wait() == 0
     assert "batch 1" in rest[-2]
     assert rest[-1] == "the job has ended"
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path, by: str):
+    """Beside the checkpoint is the one of an earlier run without the server, which says nothing of this one."""
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB.format(folder=tmp_path / "there"))
+    commit(driver(tmp_path / "there" / "checkpoint"), hourly(1))
+    earlier = RunLog(tmp_path / "there" / "checkpoint-metrics")
+    earlier.begin({})
+    with earlier.running():
+        pass
+    option = ["--remote", "sc://host"] if by == "option" else []
+    settings = os.environ | ({} if by == "option" else {"SPARK_REMOTE": "sc://host"})
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNS, "checkpoint-metrics"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdout.readline()
+        with subprocess.Popen(
+            [sys.executable, "-m", "skypane", "top", str(job), *option],
+            stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=settings,
+        ) as top:  # fmt: skip
+            assert top.stdout is not None
+            assert [top.stdout.readline(), "batch 0" in top.stdout.readline()] == ["offers\n", True]
+            running.stdin.close()
+            assert top.stdout.read().splitlines()[-1] == "the job has ended"
 
 
 def test_whether_a_job_runs_is_not_known_without_a_mark(tmp_path: Path):
@@ -155,6 +184,8 @@ def test_another_folder_than_a_checkpoint_and_a_job_without_one_are_refused(
     )
     assert main(["top", str(job)]) == 1
     assert "checkpoint is missing in a" in capsys.readouterr().err
+    assert main(["top", "j" * 5_000]) == 1  # a name that no file can have
+    assert "cannot read the job file j" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("spark")
@@ -170,4 +201,4 @@ def test_a_real_job_is_shown_by_its_file(tmp_path: Path, capsys: pytest.CaptureF
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "offers"
     assert lines[1].partition("] ")[2] == ran[-1]
-    assert lines[-1] == "the job is not running; this was its last batch"
+    assert lines[-1] == "`skypane run` is not running the job"

@@ -78,12 +78,12 @@ def allow(parser: ArgumentParser) -> None:
     )
 
 
-def connect(parser: ArgumentParser) -> None:
-    """Add the option --remote, by which a job runs on a server of Spark Connect."""
+def connect(parser: ArgumentParser, does: str = "run the job") -> None:
+    """Add the option --remote, by which a job runs on a server of Spark Connect; `does` is what the command does there."""
     parser.add_argument(
         "--remote",
         metavar="ADDRESS",
-        help="run the job on the Spark Connect server at this address, such as sc://host:15002, whatever the section "
+        help=f"{does} on the Spark Connect server at this address, such as sc://host:15002, whatever the section "
         "`spark` of the job says; by default the environment variable SPARK_REMOTE",
     )
 
@@ -122,6 +122,8 @@ def run(arguments: Namespace) -> int:
     job = job_of(arguments)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
+    if arguments.report is not None and not arguments.report.parent.is_dir():
+        raise ConfigError(f"--report: there is no folder {arguments.report.parent}; create it, or name another file")
     if arguments.drain and job.mode == "batch":
         raise ConfigError("--drain is only for streaming jobs; a batch job always answers all windows")
     if arguments.metrics is not None and job.mode == "batch":
@@ -211,8 +213,9 @@ def _stream(
             begin=_begin(arguments),
             started=started,
         )
-    except SkypaneError as error:
-        _write_report(running.snapshot(job, log, f"The run has ended with an error: {error}."), arguments, console)
+    except (SkypaneError, BrokenPipeError) as error:
+        if arguments.report is not None:
+            _write_report(running.snapshot(job, log, f"The run has ended with an error: {error}."), arguments, console)
         raise
     snapshot = running.snapshot(job, log)
     for text in report.lines(snapshot):

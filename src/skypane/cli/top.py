@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.cli.run import allow
+from skypane.cli.run import allow, connect, job_of
 from skypane.locations import Location
 from skypane.types import ConfigError
 
@@ -49,6 +50,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser = commands.add_parser("top", help="show the live table of a job that another process runs")
     parser.add_argument("job", metavar="JOB", help="job file, name of an example, or folder or URI of a checkpoint")
     allow(parser)
+    connect(parser, "show a job that runs")
     return parser
 
 
@@ -76,13 +78,15 @@ def run(arguments: Namespace) -> int:
 def _watched(arguments: Namespace) -> Watched:
     """Return what JOB names; raise ConfigError if it has no checkpoint."""
     from skypane.jobs import examples  # noqa: PLC0415
+    from skypane.runtime.redaction import without_login  # noqa: PLC0415
 
     text = arguments.job
-    if "://" in text or (Path(text) / "skypane").is_dir():
-        return Watched(text, text)
-    if Path(text).is_dir() and text not in examples.names():
+    # Path.is_dir() raises for a name that no file can have.
+    if "://" in text or os.path.isdir(Path(text) / "skypane"):  # noqa: PTH112
+        return Watched(without_login(text), text)
+    if os.path.isdir(text) and text not in examples.names():  # noqa: PTH112
         raise ConfigError(f"the folder {text} is not a checkpoint of skypane: it has no folder 'skypane'")
-    job = examples.find(text, arguments.allow)
+    job = job_of(arguments)
     if job.checkpoint is None:
         raise ConfigError(f"checkpoint is missing in {job.name}; without one its batches cannot be read by others")
     return Watched(job.name, job.checkpoint, job)
@@ -106,4 +110,4 @@ class _Ending:
 
     @property
     def words(self) -> str:
-        return "the job has ended" if self._was_running else "the job is not running; this was its last batch"
+        return "the job has ended" if self._was_running else "`skypane run` is not running the job"
