@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ looks, over = [], Event()
 def html():
     looks.append(over.is_set())
     return f"<b>{'over' if over.is_set() else 'runs'}</b>"
-cell_display.show_until(over.is_set, html)
+cell_display.show_until(over.is_set, html, str)
 """
 ENDS = """
 over.set()
@@ -78,9 +79,21 @@ sys.meta_path.insert(0, Absent())
 from skypane.runtime.cell_display import show_until
 from skypane.types import ConfigError
 try:
-    show_until(lambda: True, lambda: "")
+    show_until(lambda: True, str, str)
 except ConfigError as error:
     print(error)
+"""
+
+
+SHOWS = """
+from threading import enumerate as threads
+from skypane.runtime.cell_display import show_until
+show_until(lambda: False, lambda: "<b>x</b>", lambda: "the text")
+assert [thread.name for thread in threads()].count("skypane display") == 0
+"""
+TERMINAL = """
+from IPython.terminal.interactiveshell import TerminalInteractiveShell
+TerminalInteractiveShell.instance()
 """
 
 
@@ -88,9 +101,13 @@ except ConfigError as error:
     ("program", "shown"),
     [
         (WITHOUT, "display() is for notebooks"),
-        ("from skypane.runtime.cell_display import show_until; show_until(lambda: True, lambda: '<b>x</b>')", "HTML"),
+        (SHOWS, "the text"),
+        (TERMINAL + SHOWS, "the text"),
     ],
 )
-def test_elsewhere_it_ends_with_a_line(program: str, shown: str):
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown in done.stdout
+def test_elsewhere_it_ends_with_a_line(program: str, shown: str, tmp_path: Path):
+    settings = os.environ | {"IPYTHONDIR": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    (line,) = done.stdout.splitlines()
+    assert line.startswith(shown)

@@ -34,6 +34,7 @@ def batch_plot(batches: Sequence[BatchMetrics]) -> BatchFigure:
     if batches[-1].drop_budget is not None:
         late.axhline(100 * batches[-1].drop_budget, linestyle="--", color="tab:red", label="allowed")
     late.set(ylabel="late rows, %", ylim=(0, None))
+    late.set_xlabel("start of the batch, UTC")
     late.legend(loc="upper left")
     late.xaxis.set_major_formatter(ConciseDateFormatter(AutoDateLocator(), tz=UTC))  # type: ignore[no-untyped-call]
     return figure

@@ -72,9 +72,10 @@ class StreamHandle:
     def display(self) -> None:
         """Show the query in a notebook's cell: its state and its last batches, updated each second until it ends.
 
-        This returns at once; the table stays as it is at the end. Raises ConfigError without IPython.
+        This returns at once; the table stays as it is at the end. On a terminal IPython prints the state once. Raises
+        ConfigError without IPython.
         """
-        show_until(lambda: not self.active, self._repr_html_)
+        show_until(lambda: not self.active, self._repr_html_, self.__repr__)
 
     def plot(self, last: int = 100) -> Any:
         """Return a matplotlib figure of the last batches: their rows, their seconds, and the share of late rows.
