@@ -82,6 +82,50 @@ def test_a_time_of_another_type_is_derived(values: list[Any], instant: str):
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_times_that_parquet_has_as_texts_are_derived(kind: pa.DataType):
+    """The schema of a text file makes them timestamps; parquet states its own."""
+    texts = pa.array([at.isoformat() for at in INSTANTS], kind)
+    job = written(str(write("parquet", ROWS.set_column(1, "at", texts))))
+    assert job.derive == {"event_time": "try_cast(at AS timestamp)"}
+    assert job.window is not None
+    assert (job.window.time, job.window.length) == ("event_time", "1 minute")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("name", "text", "schema"),
+    [
+        ("offers.csv", ",at,n\n0,2025-01-01,1\n", "_c0 bigint, at date, n bigint"),  # as pandas writes an index
+        ("offers.csv", "at,clock\n2025-01-01,09:30\n", "at date, clock string"),
+        (
+            "offers.jsonl",
+            '{"at": "2025-01-01", "shop": {"shop id": 1, "tags": ["a"]}}',
+            "at timestamp, shop struct<`shop id`: bigint, tags: array<string>>",
+        ),
+    ],
+)
+def test_the_schema_is_one_that_spark_reads(name: str, text: str, schema: str):
+    Path(name).write_text(text)
+    assert written(name).source.schema_ == schema
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_preference_may_have_expressions():
+    job = written(str(write("csv")), "--prefer", "price * 2 MIN")
+    assert str(job.each_query[0].build()) == "skyline of `price * 2` MIN"
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_commands_that_are_shown_can_be_typed(capsys: pytest.CaptureFixture[str]):
+    path = write("csv").rename("my offers.csv")
+    assert main(["init", str(path)]) == 0
+    command = "skypane run 'my offers.yaml' --dry-run"
+    assert command in capsys.readouterr().out
+    assert command in Path("my offers.yaml").read_text()
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_timestamp_comes_before_a_number_that_could_be_one():
     rows = ROWS.set_column(0, "id", pa.array([1_700_000_000 + n for n in range(100)]))
     job = written(str(write("csv", rows)))
@@ -118,6 +162,9 @@ def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
         (["offers.csv", "--window", "0 s"], "--window: a window must be longer than 0"),
         (["offers.xls"], "a sample must end in .csv, .json"),
         (["none.csv"], "cannot read the sample none.csv: "),
+        (["twice.csv"], "the sample twice.csv has 2 columns 'n'; name one of them differently"),
+        (["timeless.csv"], "timeless.csv has no column that can be the event time"),
+        (["offers.csv", "--time", ""], "--time: an answer is needed"),
         (["offers.csv", "--out", "there.yaml"], "there.yaml exists already"),
         ([], "SAMPLE is missing: format of the files"),
     ],
@@ -127,6 +174,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
 ):
     write("csv")
     Path("there.yaml").write_text("mine")
+    Path("twice.csv").write_text("at,n,n\n2025-01-01,1,2\n")
+    Path("timeless.csv").write_text("at,n\n01/02/2025,1\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
         assert main(["init", *arguments]) == 1
@@ -155,6 +204,20 @@ def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
     assert job.window.length == "5 minutes"
 
 
+@pytest.mark.long
+def test_a_sample_without_a_time_ends_the_questions(folder: Path):
+    (folder / "timeless.csv").write_text("at,n\n01/02/2025,1\n")
+    ours, theirs = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "skypane", "init", "timeless.csv"],
+        stdin=theirs, capture_output=True, text=True, cwd=folder, check=False,
+    )  # fmt: skip
+    os.close(ours)
+    os.close(theirs)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "timeless.csv has no column that can be the event time" in done.stderr
+
+
 def test_ten_windows_fit_into_the_sample():
     assert [length_for(seconds) for seconds in (None, 0, 100, 36_000, 1e9)] == [
         "1 hour", "1 second", "10 seconds", "1 hour", "7 days"
@@ -162,9 +225,17 @@ def test_ten_windows_fit_into_the_sample():
 
 
 @pytest.mark.usefixtures("spark", "folder")
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_what_was_written_runs(ending: str, capsys: pytest.CaptureFixture[str]):
-    written(str(write(ending)), "--by", "city")
+@pytest.mark.parametrize(
+    ("ending", "rows"),
+    [
+        ("csv", ROWS),
+        ("jsonl", ROWS),
+        ("parquet", ROWS),
+        ("parquet", ROWS.set_column(1, "at", pa.array([at.isoformat() for at in INSTANTS]))),
+    ],
+)
+def test_what_was_written_runs(ending: str, rows: pa.Table, capsys: pytest.CaptureFixture[str]):
+    written(str(write(ending, rows)), "--by", "city")
     assert main(["run", "offers.yaml", "--dry-run"]) == 0
     assert "the job is valid" in capsys.readouterr().out
     with Path("offers.yaml").open("a") as file:

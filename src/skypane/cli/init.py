@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from skypane.types import ConfigError, micros
 if TYPE_CHECKING:
     from skypane.jobs.first_job import FirstJob
     from skypane.jobs.sample_file import SampleFile
+    from skypane.preference import Preference
 
 _FORMATS = ("csv", "json", "parquet")
 _NAME = "event_time"
@@ -54,7 +56,7 @@ def run(arguments: Namespace) -> int:
         raise ConfigError(f"{out} exists already; name another file with --out") from None
     except OSError as error:
         raise ConfigError(f"cannot write {out}: {error.strerror or error}") from error
-    print(f"wrote {out}; check it with: skypane run {out} --dry-run")
+    print(f"wrote {out}; check it with: skypane run {shlex.quote(str(out))} --dry-run")
     return 0
 
 
@@ -70,6 +72,11 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
     else:
         format_, path, schema = sample.format, sample.pattern, sample.schema
         times, columns, names = sample.instants, sample.rows.column_names, sample.numbers[:1]
+        if not times:
+            raise ConfigError(
+                f"{arguments.sample} has no column that can be the event time: a timestamp, a date, a text in ISO 8601, or "
+                f"seconds, milliseconds or microseconds since 1970"
+            )
 
     time = _asked("--time", "column of the event time", arguments.time, _first(times), _among(times, "of a time"))
     preference = _asked(
@@ -77,7 +84,7 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
         'which values are better, such as "price MIN, rating MAX" (- to count rows)',
         arguments.prefer,
         ", ".join(f"{sql_name(name)} MIN" for name in names) or "-",
-        lambda text: None if text in {"", "-"} else _among(columns, "of the sample")(*Preference.of(text).columns),
+        lambda text: None if text in {"", "-"} else _among(columns, "of the sample")(*_named(Preference.of(text))),
     )
     by = _asked("--by", "one answer for each value of (- for one answer)", arguments.by, "-",
                 lambda text: _among(columns, "of the sample")(*_split(text)))  # fmt: skip
@@ -140,11 +147,18 @@ def _among(known: Sequence[str] | dict[str, str] | None, what: str) -> Callable[
 
     def check(*names: str) -> None:
         for name in names:
+            _given(name)
             if known is not None and name not in known:
-                near = instead(name, list(known)) if known else "there is none"
-                raise ConfigError(f"{name!r} is not a column {what}; {near}")
+                raise ConfigError(f"{name!r} is not a column {what}; {instead(name, list(known))}")
 
     return check
+
+
+def _named(preference: Preference) -> list[str]:
+    """Return the columns of a preference that are named; expressions are for Spark to read."""
+    from skypane.preference.written import Written  # noqa: PLC0415
+
+    return [column for column in preference.columns if not isinstance(column, Written)]
 
 
 def _given(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -54,7 +55,7 @@ class FirstJob:
         return text
 
     def _lines(self, file: str) -> Iterator[str]:
-        yield f"# Check it with  skypane run {file} --dry-run  and run it without that option; Ctrl-C stops it, and the"
+        yield f"# Check it with  skypane run {shlex.quote(file)} --dry-run  and run it without that option; Ctrl-C stops it, and the"
         yield "# same command continues. `skypane run --schema` prints the schema with which editors complete and check it."
         yield ""
         yield f"name: {_plain(self.name)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skypane.naming import backticked, instead
 from skypane.runtime.spark.spark_schema import spark_schema
@@ -39,11 +41,13 @@ class SampleFile:
     format   of Spark's reader
     pattern  the path of the file and of others beside it that have its ending
     rows     times are timestamps, also those that the file writes as text
+    written  the types in the file
     """
 
     format: str
     pattern: str
     rows: pa.Table
+    written: pa.Schema
 
     @property
     def instants(self) -> dict[str, str]:
@@ -55,7 +59,9 @@ class SampleFile:
     def _instant(self, field: pa.Field) -> str | None:
         name = sql_name(field.name)
         if pa.types.is_timestamp(field.type):
-            return name
+            # The schema of a text file makes them timestamps; parquet states its own.
+            is_text = self.format == "parquet" and _is_text(self.written.field(field.name).type)
+            return f"try_cast({name} AS timestamp)" if is_text else name
         if pa.types.is_date(field.type):
             return f"CAST({name} AS timestamp)"
         least = pc.min(self.rows[field.name]).as_py() if pa.types.is_integer(field.type) else None
@@ -69,17 +75,12 @@ class SampleFile:
         return [one.name for one in self.rows.schema if _is_number(one.type) and one.name not in times]
 
     @property
-    def texts(self) -> list[str]:
-        """The columns of texts."""
-        return [one.name for one in self.rows.schema if pa.types.is_string(one.type)]
-
-    @property
     def schema(self) -> str | None:
         """The schema as DDL; None for a format that states it."""
         if self.format == "parquet":
             return None
         fields = spark_schema(self.rows.schema)
-        return ", ".join(f"{sql_name(one.name)} {one.dataType.simpleString()}" for one in fields)
+        return ", ".join(f"{sql_name(one.name)} {_ddl(one.dataType)}" for one in fields)
 
     def seconds(self, name: str) -> float | None:
         """Return the time from the earliest to the latest row by a column of timestamps; None for another column."""
@@ -93,6 +94,15 @@ class SampleFile:
 def sql_name(column: str) -> str:
     """Return a column's name as SQL and preferences read it, in backticks only where it needs them."""
     return column if column.isascii() and column.isidentifier() else backticked(column)
+
+
+def _ddl(kind: DataType) -> str:
+    """Return a type as DDL, with the names of fields as columns have them."""
+    if isinstance(kind, StructType):
+        return f"struct<{', '.join(f'{sql_name(one.name)}: {_ddl(one.dataType)}' for one in kind)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{_ddl(kind.elementType)}>"
+    return kind.simpleString()
 
 
 def read_sample(path: Path) -> SampleFile:
@@ -109,11 +119,16 @@ def read_sample(path: Path) -> SampleFile:
         raise ConfigError(f"cannot read the sample {path} as {format_}: {error}") from error
     if not rows.num_columns:
         raise ConfigError(f"the sample {path} has no columns")
-    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), _with_times(rows))
+    name, times = Counter(rows.column_names).most_common(1)[0]
+    if times > 1:
+        raise ConfigError(f"the sample {path} has {times} columns {name!r}; name one of them differently")
+    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), _with_times(rows), rows.schema)
 
 
 def _csv(path: Path) -> pa.Table:
-    return pa.csv.read_csv(BytesIO(_first_lines(path)))
+    rows = pa.csv.read_csv(BytesIO(_first_lines(path)))
+    # Spark calls a column without a name so.
+    return rows.rename_columns([name or f"_c{at}" for at, name in enumerate(rows.column_names)])
 
 
 def _json(path: Path) -> pa.Table:
@@ -146,9 +161,9 @@ def _with_times(rows: pa.Table) -> pa.Table:
         column = rows[field.name]
         if pa.types.is_timestamp(field.type):
             column = column.cast(_INSTANT, safe=False)
-        elif pa.types.is_null(field.type):
+        elif pa.types.is_null(field.type) or pa.types.is_time(field.type):  # Spark has no times of the day
             column = column.cast(pa.string())
-        elif pa.types.is_string(field.type):
+        elif _is_text(field.type):
             column = _parsed(column)
         rows = rows.set_column(at, field.name, column)
     return rows
@@ -163,6 +178,10 @@ def _parsed(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array([text and datetime.fromisoformat(text) for text in texts], _INSTANT)])
     except ValueError:
         return column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
