@@ -73,6 +73,8 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
         ({"schema": None}, {}, "source.schema: is missing; the inputs need one"),
         ({}, {"given": []}, "source.inputs.given: must be a list of inputs, or the path of a JSON file"),
         ({}, {"given": 3}, "source.inputs.given: must be a list of inputs, or the path of a JSON file"),
+        ({"path": "in"}, {}, "source.path: and inputs are two ways"),
+        ({}, {"given": {"path": "a"}}, "source.inputs.given: must be a list of inputs, such as [a.csv], got a mapping"),
         ({}, {"given": [{"pth": "a"}]}, "an input has no 'pth'; did you mean 'path'?"),
         ({}, {"reader": 3}, "source.inputs.reader: unknown field, did you mean 'readers'?"),
         ({}, {"readers": 3, "sizing": {"max_readers": 3}}, "source.inputs.readers: is the number of readers"),
@@ -83,6 +85,12 @@ def test_what_is_wrong_is_named_with_its_path(source: dict[str, Any], inputs: di
     with pytest.raises(ConfigError) as caught:
         job(source, **inputs)
     assert problem in str(caught.value)
+
+
+def test_a_secret_that_is_no_list_is_not_shown():
+    with pytest.raises(ConfigError) as caught:
+        job(given={"kafka": "localhost:9092", "options": {"sasl.password": "hunter2"}})
+    assert "hunter2" not in str(caught.value)
 
 
 def test_they_are_for_streams():

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -393,6 +394,19 @@ def test_a_file_too_large_to_be_a_job_is_not_read(tmp_path):
     path.write_bytes(b"#" * (1 << 20))
     with pytest.raises(ConfigError, match="is larger than 256 KiB"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"late": {"format": "kafka", "options": ["hunter2"]}},
+        {"source": {"format": "skypane-many", "schema": "ts timestamp", "inputs": [{"password": "hunter2"}]}},
+    ],
+)
+def test_a_value_that_may_be_a_secret_is_not_shown(parts: dict[str, Any]):
+    (complaint, *_) = complaints(**parts)
+    assert "got (not shown)" in complaint
+    assert "hunter2" not in complaint
 
 
 def test_late_rows_go_to_any_sink():

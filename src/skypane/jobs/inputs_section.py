@@ -10,14 +10,19 @@ from pydantic import AfterValidator, PositiveInt, WithJsonSchema, model_validato
 from skypane.control.admission.ahead import LEAD
 from skypane.control.admission.readers import Readers
 from skypane.jobs.fields import MisfitError, Section, Time
+from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.discovery import listed, to_text
 from skypane.runtime.spark.sources.many.option_names import INPUT, READERS
 from skypane.types import ConfigError
 
 
 def _is_list(value: Any) -> Any:
+    if isinstance(value, dict):  # which may have a secret
+        raise ConfigError("must be a list of inputs, such as [a.csv], got a mapping: write - before an input")
     if not isinstance(value, str | list) or not value:
-        raise ConfigError(f"must be a list of inputs, or the path of a JSON file that has one, got {value!r}")
+        raise ConfigError(
+            f"must be a list of inputs, or the path of a JSON file that has one, got {shortened(repr(value))}"
+        )
     if isinstance(value, list):
         to_text(listed(value))  # raises ConfigError for an entry that no kind of input takes, and for a secret
     return value

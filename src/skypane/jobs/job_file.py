@@ -74,8 +74,9 @@ class SourceSection(Section):
     def _fits_many_inputs(self) -> None:
         if self.format != MANY:
             raise MisfitError("inputs", f"is only for format {MANY}, but the format is {self.format!r}")
-        if self.options:
-            raise MisfitError("options", "and inputs are two ways to describe the inputs: leave one out")
+        for other in ("path", "options"):
+            if getattr(self, other):
+                raise MisfitError(other, "and inputs are two ways to describe the inputs: leave one out")
         if self.schema_ is None:
             raise MisfitError("schema", "is missing; the inputs need one such as 'ts timestamp, price double'")
 

@@ -91,8 +91,8 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
 
 
 def _may_be_secret(where: Sequence[str]) -> bool:
-    """Return whether a value at this path may hold a password: an option, a wrong value for all options, or an address."""
-    return tuple(where[:2]) in {("source", "options"), ("output", "options"), ("spark", "conf"), ("spark", "remote")}
+    """Return whether a value at this path may hold a password: an option, a wrong value for all options, inputs, an address."""
+    return "options" in where or tuple(where[:2]) in {("source", "inputs"), ("spark", "conf"), ("spark", "remote")}
 
 
 def _further(context: Mapping[str, Any]) -> list[str]:
