@@ -32,6 +32,7 @@ CALLED_BY_OTHERS = {
     "_is_of_a_stream": "Pydantic calls validators",
     "_repr_svg_": "Jupyter calls it",
     "do_handshake": "the ssl module calls it",
+    "on_broken_pipe": "rich calls it",
     "http_open": "urllib calls it",
     "https_open": "urllib calls it",
     "on_end": "Numba's events call it",

@@ -87,7 +87,7 @@ raise SystemExit(module.main({argv}))
 
 
 STDOUT, STDERR = "print(number)", "print(number, file=sys.stderr)"
-CONSOLE = "from skypane.cli.console import Console; Console().print(number)"
+CONSOLE = "from skypane.cli.command_console import CommandConsole; CommandConsole().print(number)"
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_what_is_wrong_is_named_with_its_path(source: dict[str, Any], inputs: di
     assert problem in str(caught.value)
 
 
-def test_a_secret_that_is_no_list_is_not_shown():
+def test_a_secret_in_place_of_a_list_is_not_shown():
     with pytest.raises(ConfigError) as caught:
         job(given={"kafka": "localhost:9092", "options": {"sasl.password": "hunter2"}})
     assert "hunter2" not in str(caught.value)

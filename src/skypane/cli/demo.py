@@ -33,10 +33,10 @@ def run(arguments: Namespace) -> int:
     """Replay the flights, show progress and write the report; return 130 if interrupted."""
     # Spark, Numba and matplotlib take seconds to import, and the --help of other commands should not wait for them.
     from skypane import demo, wording  # noqa: PLC0415
-    from skypane.cli.console import Console  # noqa: PLC0415
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
 
-    console = Console()
+    console = CommandConsole()
     speedup = demo.SPEEDUP if arguments.speedup is None else arguments.speedup
     settings = demo.Demo(
         arguments.out,

@@ -99,7 +99,7 @@ def _print_rejected(reasons: dict[str, int]) -> None:
 def _print(statistics: Iterable[Statistic]) -> None:
     from rich.table import Table  # noqa: PLC0415
 
-    from skypane.cli.console import Console  # noqa: PLC0415
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False)
     for head, align in (("", "left"), ("figure", "left"), ("value", "right"), ("", "left")):
@@ -109,4 +109,4 @@ def _print(statistics: Iterable[Statistic]) -> None:
         shown = "" if statistic.topic == topic else statistic.topic
         table.add_row(shown, statistic.name, statistic.value, statistic.meaning)
         topic = statistic.topic
-    Console().print(table)
+    CommandConsole().print(table)

@@ -120,11 +120,11 @@ def _write(made: Stream, out: Path) -> None:
     """Write the stream to `out`, with a progress bar if stderr is a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    from skypane.cli.console import Console  # noqa: PLC0415
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415
     from skypane.runtime.generating import write  # noqa: PLC0415
     from skypane.wording import count  # noqa: PLC0415
 
-    console = Console(stderr=True)
+    console = CommandConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(out.name, total=made.rows)

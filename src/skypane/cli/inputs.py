@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
     """Print one line per input; change nothing, whether the job runs or not."""
     from rich.table import Table  # noqa: PLC0415
 
-    from skypane.cli.console import Console  # noqa: PLC0415 - as in run
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415 - as in run
     from skypane.jobs import examples  # noqa: PLC0415
 
     job = examples.find(arguments.job, arguments.allow)
@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
     rows = _status(job)
     for one in rows:
         table.add_row(*cells(one))
-    console = Console()
+    console = CommandConsole()
     if console.is_terminal:
         console.print(table)
     else:

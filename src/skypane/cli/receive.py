@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skypane.cli import log_format
 
 if TYPE_CHECKING:
-    from skypane.cli.console import Console
+    from skypane.cli.command_console import CommandConsole
     from skypane.runtime.receiving.receiver import Receiver
 
 LOOK = 0.5
@@ -40,7 +40,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Receive until Ctrl-C or SIGTERM, then write and acknowledge everything that was accepted."""
-    from skypane.cli.console import Console  # noqa: PLC0415 - as in run
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415 - as in run
     from skypane.jobs.document import data_of, text_of  # noqa: PLC0415
     from skypane.reporting.receiver_view import settings  # noqa: PLC0415
     from skypane.runtime.receiving.open_logs import more_files  # noqa: PLC0415
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     more_files()
     given = data_of(text_of(arguments.inputs, "the list of inputs"), str(arguments.inputs))
     receiving = Receiver(_with_options(given, arguments))
-    console = Console()
+    console = CommandConsole()
     for name, value in settings(receiving.receipts):
         console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
     if arguments.dry_run:
@@ -67,7 +67,7 @@ def _with_options(given: Any, arguments: Namespace) -> Any:
     return {**given, **options} if isinstance(given, dict) else given
 
 
-def _follow(receiving: Receiver, console: Console) -> None:
+def _follow(receiving: Receiver, console: CommandConsole) -> None:
     from skypane.reporting.receiver_view import ReceiverView  # noqa: PLC0415
 
     stop = threading.Event()

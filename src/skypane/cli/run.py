@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     import skypane as sp
-    from skypane.cli.console import Console
+    from skypane.cli.command_console import CommandConsole
     from skypane.jobs import JobFile
     from skypane.reporting.snapshot import Snapshot
 
@@ -101,7 +101,7 @@ def job_of(arguments: Namespace) -> JobFile:
 def run(arguments: Namespace) -> int:
     """Check the job, then run it; return 130 if interrupted."""
     # Spark, Numba and matplotlib take seconds to import, and the --help of other commands should not wait for them.
-    from skypane.cli.console import Console  # noqa: PLC0415
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415
     from skypane.jobs import examples  # noqa: PLC0415
 
     if arguments.examples:
@@ -118,7 +118,7 @@ def run(arguments: Namespace) -> int:
         print(examples.text(arguments.job), end="")
         return 0
     log_format.begin(arguments.log)
-    console = Console()
+    console = CommandConsole()
     job = job_of(arguments)
     if arguments.report is not None and job.mode == "batch":
         raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
@@ -138,7 +138,10 @@ def run(arguments: Namespace) -> int:
 
 
 def _run(
-    job: JobFile, arguments: Namespace, console: Console, started: Callable[[sp.StreamHandle], None] = lambda _: None
+    job: JobFile,
+    arguments: Namespace,
+    console: CommandConsole,
+    started: Callable[[sp.StreamHandle], None] = lambda _: None,
 ) -> int:
     from pyspark.sql import DataFrame  # noqa: PLC0415
 
@@ -168,7 +171,7 @@ def _begin(arguments: Namespace) -> Literal["at_offsets"] | None:
     return None if arguments.begin is None else "at_offsets"
 
 
-def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: Console) -> bool:
+def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: CommandConsole) -> bool:
     """Print how the job differs from the query of its checkpoint; return False if it could not continue from it."""
     change = ready.changes(begin)
     for effect, difference in change.lines:
@@ -178,13 +181,13 @@ def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: C
     return not change.refused
 
 
-def _print_outputs(job: JobFile, console: Console) -> None:
+def _print_outputs(job: JobFile, console: CommandConsole) -> None:
     for one in job.each_query:
         if one.output.path is not None:
             console.print(f"answers   {one.output.path}   {one.output.format}", soft_wrap=True)
 
 
-def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
+def _batch(job: JobFile, ready: DataFrame, console: CommandConsole) -> int:
     from skypane.jobs import building  # noqa: PLC0415
 
     building.write(job, ready)
@@ -193,7 +196,11 @@ def _batch(job: JobFile, ready: DataFrame, console: Console) -> int:
 
 
 def _stream(
-    job: JobFile, ready: sp.Job, arguments: Namespace, console: Console, started: Callable[[sp.StreamHandle], None]
+    job: JobFile,
+    ready: sp.Job,
+    arguments: Namespace,
+    console: CommandConsole,
+    started: Callable[[sp.StreamHandle], None],
 ) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
@@ -227,7 +234,7 @@ def _stream(
     return 0 if ended else 130
 
 
-def _write_report(snapshot: Snapshot, arguments: Namespace, console: Console) -> None:
+def _write_report(snapshot: Snapshot, arguments: Namespace, console: CommandConsole) -> None:
     from skypane.reporting import report  # noqa: PLC0415
 
     if arguments.report is not None:

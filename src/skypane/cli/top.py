@@ -56,7 +56,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
 
 def run(arguments: Namespace) -> int:
     """Show the batches of the job as they are committed, until it ends; nothing of it is changed."""
-    from skypane.cli.console import Console  # noqa: PLC0415 - as in run
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415 - as in run
     from skypane.jobs.running import log_of  # noqa: PLC0415
     from skypane.reporting import live  # noqa: PLC0415
     from skypane.reporting.watching import view_from, watch  # noqa: PLC0415
@@ -65,7 +65,7 @@ def run(arguments: Namespace) -> int:
     watched = _watched(arguments)
     batches = CommittedBatches(watched.checkpoint)
     known = batches.new()
-    console = Console()
+    console = CommandConsole()
     display = live.display(
         view_from(watched.title, known[:-1]), console, interrupt="Ctrl-C ends the table, not the job"
     )

@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
     """Print a table of the policies, and a line with the reason for the last punctuation."""
     from rich.table import Table  # noqa: PLC0415
 
-    from skypane.cli.console import Console  # noqa: PLC0415 - importing kernels takes a second, and --help should not wait
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415 - importing kernels takes a second, and --help should not wait
     from skypane.progress import AqKSlack  # noqa: PLC0415
     from skypane.progress.policy_yardstick import measure  # noqa: PLC0415
     from skypane.windows import Windows  # noqa: PLC0415
@@ -93,7 +93,7 @@ def run(arguments: Namespace) -> int:
     add("KSlack()", result.kslack)
     for (name, _), score in zip(others, result.others, strict=True):
         add(name, score)
-    console = Console()
+    console = CommandConsole()
     console.print(table)
     mean, p99 = result.ratios
     console.print(f"Against the best fixed delay: mean {mean:.2f}, p99 {p99:.2f}. At the end: {result.because}.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 
-from rich import console
+from rich.console import Console
 
 
-class Console(console.Console):
+class CommandConsole(Console):
     """A console that raises BrokenPipeError if nobody reads its output, as print() does; rich itself ends the process."""
 
     def __init__(self, *, stderr: bool = False) -> None:
