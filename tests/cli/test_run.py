@@ -10,8 +10,10 @@ import pytest
 
 import skypane as sp
 from skypane.cli.main import main
-from skypane.jobs import building, examples, parse
+from skypane.jobs import building, examples, parse, running
 from skypane.reporting.foreground import follow
+from skypane.reporting.live import PlainDisplay
+from skypane.reporting.query_view import QueryView
 
 JOB = """
 name: offers
@@ -244,6 +246,18 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
     batches = handle.recent_metrics()
     assert [metrics.rows for metrics in batches if metrics.rows] == [1]
     assert sum(metrics.windows for metrics in batches) == 0  # the window is open still
+
+
+def test_the_query_has_the_name_of_its_job_in_spark(tmp_path, spark):
+    (tmp_path / "in").mkdir()
+    job = parse(DAILY.format(folder=tmp_path))
+    ready = building.build(job, spark)
+    assert isinstance(ready, sp.Job)
+    log, names = running.run_log(job), []
+    running.begin_log(job, log)
+    display = PlainDisplay(QueryView(job.name), lambda _text: None)
+    running.run_stream(job, ready, display, log, started=lambda handle: names.append(handle.query.name))
+    assert names == ["prices"]
 
 
 def test_a_report_in_a_folder_that_is_not_there_is_refused_before_spark_starts(tmp_path, capsys):
