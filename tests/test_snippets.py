@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from textwrap import dedent
 
 from tests.test_guides import GUIDES
 from tests.test_tutorials import TUTORIALS
@@ -21,8 +22,11 @@ from skypane.jobs import parse
 
 ROOT = Path(__file__).parent.parent
 WITH_OUTPUTS = (*TUTORIALS, *GUIDES)
-PAGES = (ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - set(WITH_OUTPUTS)))
+FIRST = (ROOT / "README.md", ROOT / "docs" / "start.md")
+"""Their programs write files that those of other pages read."""
+PAGES = (*FIRST, *sorted(set((ROOT / "docs").glob("*.md")) - {*FIRST, *WITH_OUTPUTS}))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SHOWN = re.compile(r"(?:^    [|+].*\n)+", re.MULTILINE)
 _CAB = "37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n"
 
 OWN_SESSION = """
@@ -100,6 +104,9 @@ def test_every_python_snippet_and_every_command_runs_unchanged(tmp_path: Path):
     )
     assert re.search(r"batch 0 .*18,000 rows, .*windows answered", output), output
     assert "|2026-01-01 07:" in output, output
+    shown = [dedent(table) for table in _SHOWN.findall((ROOT / "README.md").read_text())]
+    assert len(shown) == 2
+    assert all(table in output for table in shown), output
 
 
 def run(folder: Path, *arguments: str) -> str:
