@@ -380,7 +380,12 @@ def test_the_example_of_several_queries_answers_each_as_the_oracle_does(spark, t
 def test_the_example_without_data(spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     job, log = examples.find("rate-skyline"), log_in(tmp_path)
-    assert streamed(job, spark, log, ended=lambda _: any(metrics.windows for metrics in log.batches()), seconds=300)
+
+    def until_answered(handle):
+        handle.add_listener(lambda metrics: handle.stop() if metrics.windows else None)
+
+    assert streamed(job, spark, log, started=until_answered, seconds=300)
+    assert log.batches()[-1].windows
     table = answers(tmp_path / "rate-skyline" / "windows")
     assert table is not None
     assert set(table.column("city").to_pylist()) <= {"Athens", "Bergen", "Cusco"}
