@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+import skypane.cli.command_console
 import skypane.demo
 import skypane.reporting.live
 import skypane.reporting.report  # noqa: F401 - another user could not
