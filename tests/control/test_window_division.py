@@ -151,8 +151,8 @@ def every_parts(runs: int, tasks: int) -> list[tuple[int, ...]]:
 
 @given(sizes_of(), COSTS, st.integers(1, 6))
 def test_bundles_are_within_a_piece_of_the_mean(sizes: tuple[WindowSize, ...], costs: WindowCosts, tasks: int):
-    """The greedy rule: the longest task has at most the mean and one piece more."""
-    table, pieces = DueRuns(sizes), [Piece(at, at + 1) for at in range(len(sizes))]
+    """The greedy rule: the longest task has at most the mean and one piece more. Parts are not joined to longer runs."""
+    table, pieces = DueRuns(sizes), [Piece(at, at + 1, part, 2) for at in range(len(sizes)) for part in range(2)]
     division = bundled(pieces, table, costs, tasks)
     assert_complete(division, len(sizes))
     assert all(division.tasks)
