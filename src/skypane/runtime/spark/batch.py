@@ -85,7 +85,8 @@ def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
     The check runs in Java, whose error is one line; an error of a Python worker follows a page of its trace. It is part
     of the columns, because Spark may push a filter down to rows that another filter or a join removes.
     """
-    return rows.withColumns({name: _gapless(rows, name) for name in dict.fromkeys(columns)})
+    checked = {name: _gapless(rows, name) for name in dict.fromkeys(columns)}
+    return rows.withColumns(checked) if checked else rows  # Spark Connect refuses no columns
 
 
 def _gapless(rows: DataFrame, name: str) -> Column:
