@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 import pytest
@@ -48,18 +49,23 @@ class Definition:
         for time in times:
             if time < max(times):
                 self.unit = int(np.gcd(self.unit, time - self.base))
-        reach = [] if self.newest is None else [self.newest]
-        if complete or not reach:
-            reach.append(self.group[(rows + 3) // 4 - 1])
-        reach = max(reach)
         most = float("inf") if spacing is None else max(STRETCH * spacing, self.unit) or float("inf")
-        for time in self.group if complete else sorted(times):
+        start = self.group[(rows + 1) // 2 - 1] if self.newest is None else self.newest
+        self.newest = self.walked(start, most, self.group if complete else sorted(times))
+        if complete:
+            needed = max(min(rows * 3 / 4, 48), rows / 8)
+            followed = self.group[rows - ceil(needed)]
+            if followed > self.newest:
+                self.newest = self.walked(followed, most, self.group)
+            self.spacing, self.group = spacing, []
+        return self.newest
+
+    @staticmethod
+    def walked(reach, most, times):
+        for time in times:
             if time - reach > most:
                 break
             reach = max(reach, time)
-        self.newest = reach
-        if complete:
-            self.spacing, self.group = spacing, []
         return reach
 
     def gaps(self):
