@@ -5,7 +5,7 @@
 The departures of a year arrive as files of six hours, in the order in which the planes left; the event time is the
 scheduled departure. Spark counts the flights of each hour with withWatermark, and skypane with its default budget, over the
 same files in one session on this machine. A flight is lost if the answer for its hour came without it. Time is that of the
-replayed year: an answer comes when the file has been read that completes it. Draws a picture into the folder.
+replayed year: an answer comes when the file has been read that completes it. Draws the picture into the folder of --docs.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Definition:
         start = self.group[(rows + 1) // 2 - 1] if self.newest is None else self.newest
         self.newest = self.walked(start, most, self.group if complete else sorted(times))
         if complete:
-            needed = max(min(rows * 3 / 4, 48), rows / 8)
+            needed = max(min(rows * 3 / 4, SUPPORT * 3 / 2), rows / 8)
             followed = self.group[rows - ceil(needed)]
             if followed > self.newest:
                 self.newest = self.walked(followed, most, self.group)
