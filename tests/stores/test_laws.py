@@ -117,6 +117,19 @@ def test_a_file_of_any_size_is_whole_and_read_in_parts(made: Made, size: int):
             assert stream.read_buffer(length).to_pybytes() == content[start : start + length]
 
 
+@pytest.mark.parametrize("size", [0, 1, 20])
+@pytest.mark.parametrize("length", [1, 7, 10, 20, 21])
+def test_a_file_is_read_to_its_end_without_a_request_for_its_size(made: Made, size: int, length: int):
+    store, content = fresh(made), bytes(range(size))
+    written(store, "a", content)
+    with store.open_input("a") as stream:
+        parts = [stream.read(length) for _ in range(size // length + 2)]
+        assert b"".join(parts) == content
+        assert all(len(part) == length for part in parts[: size // length])
+        stream.seek(size + 5)
+        assert stream.read(1) == b""
+
+
 def test_a_file_that_is_missing_cannot_be_opened(made: Made):
     with pytest.raises(FileNotFoundError), fresh(made).open_input("none") as stream:
         stream.read_buffer(1)

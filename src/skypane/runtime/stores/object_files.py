@@ -44,12 +44,19 @@ class ObjectReader:
         if length < 0 or self._size is not None:
             rest = max(self.size() - self._at, 0)
             length = rest if length < 0 else min(length, rest)
-        if not length:
-            return b""
-        with self._in_words():
-            data = bytes(self._client.get_range(self._key, start=self._at, length=length))
+        data = self._range(length) if length else b""
         self._at += len(data)
         return data
+
+    def _range(self, length: int) -> bytes:
+        try:
+            with self._in_words():
+                return bytes(self._client.get_range(self._key, start=self._at, length=length))
+        except OSError:
+            # Stores refuse a range that begins at the end, or beyond it, where a file has no bytes left.
+            if self._size is None and self._at >= self.size():
+                return b""
+            raise
 
     def close(self) -> None:
         self.closed = True
