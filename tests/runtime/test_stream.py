@@ -474,11 +474,21 @@ class Held:
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         self.entered.set()
         assert self.let_go.wait(60)
-        rows.sparkSession.range(1).collect()
+        notice_interrupt(rows.sparkSession)
         self.taken[batch_id] = rows.toArrow()
 
     def windows(self) -> list[Window]:
         return windows_of(pa.concat_tables(self.taken[batch_id] for batch_id in sorted(self.taken)))
+
+
+def notice_interrupt(spark: SparkSession) -> None:
+    """Fail if Java's thread of this one is interrupted, as each wait of Java does.
+
+    A job would not always do: if it has ended before its thread waits for it, that thread goes on, still interrupted.
+    """
+    java = spark.sparkContext._jvm
+    assert java is not None
+    java.java.lang.Thread.sleep(0)
 
 
 def assert_stopped(handle: sp.StreamHandle) -> None:
@@ -574,7 +584,7 @@ def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSessio
     while not is_interrupted(spark, handle.query.id):
         assert stopping.is_alive()
         stopping.join(0.001)
-    sink.let_go.set()  # its next call of Spark fails
+    sink.let_go.set()  # its next wait in Java fails
     stopping.join(60)
     assert_stopped(handle)
     assert seen == []
