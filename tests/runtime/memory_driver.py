@@ -1,0 +1,71 @@
+"""Run by test_memory as a process of its own, whose memory is that of its stream: prints it after every hundredth batch."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.java import end, inside_java
+from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
+
+import skypane as sp
+from skypane.runtime.spark.machine.session import session
+from skypane.types import Length
+
+MIB = 1 << 20
+LENGTH, SLIDE = 60 * SECOND, 20 * SECOND
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Memory after a batch, in MiB: of this process, and live in the virtual machine's heap."""
+
+    batch: int
+    python: float
+    java: float
+
+
+def job_of(spark: SparkSession, folder: Path, batches: int) -> sp.Job:
+    stream = late_rows(1, batches=batches)
+    write_batches(folder / "in", stream)
+    return sp.stream(
+        read_batches(spark, folder / "in", stream[0].schema),
+        sp.Skyline(sp.low("price") * sp.high("rating"), by="sensor"),
+        time="ts",
+        window=Length(LENGTH),
+        slide=Length(SLIDE),
+        checkpoint=folder / "checkpoint",
+        output=folder / "out",
+        late=folder / "late",
+    )
+
+
+def sample(spark: SparkSession, batch: int) -> Sample:
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    jvm.System.gc()
+    runtime = jvm.Runtime.getRuntime()
+    used = runtime.totalMemory() - runtime.freeMemory()
+    return Sample(batch, round(pages * os.sysconf("SC_PAGE_SIZE") / MIB, 1), round(used / MIB, 1))
+
+
+def main(folder: Path, batches: int) -> None:
+    spark = session("local[2]", "memory", {"spark.driver.memory": "2g", **inside_java()})
+
+    def look(batch: sp.BatchMetrics) -> None:
+        if batch.batch_id % 100 == 99:
+            print(json.dumps(asdict(sample(spark, batch.batch_id + 1))), flush=True)
+
+    assert job_of(spark, folder, batches).start(trigger="available now", on_batch=look).await_termination(3_000)
+    end(spark)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
