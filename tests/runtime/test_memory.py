@@ -63,7 +63,7 @@ def test_what_is_kept_is_bounded(spark: SparkSession, tmp_path: Path, monkeypatc
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory of a process is read from /proc")
 def test_memory_is_flat_over_a_thousand_batches(tmp_path: Path):
-    """In a process that runs nothing else, so that what grows is of the stream."""
+    """The stream runs in a separate process, so that nothing else can make its memory grow."""
     command = [sys.executable, "-m", "tests.runtime.memory_driver", str(tmp_path), "1000"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)

@@ -482,9 +482,9 @@ class Held:
 
 
 def notice_interrupt(spark: SparkSession) -> None:
-    """Fail if Java's thread of this one is interrupted, as each wait of Java does.
+    """Raise if the thread of Java that serves this thread is interrupted: Java checks this in each wait.
 
-    A job would not always do: if it has ended before its thread waits for it, that thread goes on, still interrupted.
+    A job of Spark is not enough: if it ends before the thread waits for it, the thread continues, and stays interrupted.
     """
     java = spark.sparkContext._jvm
     assert java is not None

@@ -86,7 +86,7 @@ def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
     of the columns, because Spark may push a filter down to rows that another filter or a join removes.
     """
     checked = {name: _gapless(rows, name) for name in dict.fromkeys(columns)}
-    return rows.withColumns(checked) if checked else rows  # Spark Connect refuses no columns
+    return rows.withColumns(checked) if checked else rows  # Spark Connect fails on an empty mapping
 
 
 def _gapless(rows: DataFrame, name: str) -> Column:
