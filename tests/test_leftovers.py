@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.checkout import PYTHONPATH
 
-ROOT = Path(__file__).parent.parent
 CONFTEST = """
 from tests.leftovers import Leftovers, temporary
 FOLDER = temporary()
@@ -55,7 +55,7 @@ def run(folder: Path, program: str, processes: str) -> subprocess.CompletedProce
     (checkout / "conftest.py").write_text(CONFTEST)
     (checkout / "test_it.py").write_text(program)
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
-    path = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
+    path = {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={checkout}", "-n", processes],
         cwd=checkout,

@@ -6,23 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.chaos.driver import SCENARIOS
+from tests.checkout import PYTHONPATH, ROOT
 from tests.parameters import slow_but
-
-ROOT = Path(__file__).parents[2]
 
 
 def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
     """Run a campaign in a process of its own, which forks."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     command = [sys.executable, "-m", "tests.chaos.campaign", scenario, str(kills), str(seed)]
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": "1"},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH, "NUMBA_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from tests.checkout import ROOT
 from tests.nature.disk import Disk
-from tests.nature.driver import ROOT
 from tests.nature.nursery import Nursery
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.stream import Place, Stream

@@ -26,7 +26,6 @@ from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.machine.session import defaults, session
 from skypane.types import CheckpointError
 
-ROOT: Final = Path(__file__).parents[2]
 UP, BATCH, DONE, FAILED, STOPPED = "up", "batch", "done", "failed", "stopped"
 _UNVERIFIED: Final = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """What the verifier would find in Spark's classes others have looked for."""

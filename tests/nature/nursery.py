@@ -12,15 +12,16 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, Final
 
+from tests.checkout import PYTHONPATH
 from tests.java import options
-from tests.nature.driver import FAILED, ROOT, UP, Task, live
+from tests.nature.driver import FAILED, UP, Task, live
 from tests.nature.processes import Family, family, is_there, orphans, strike
 from tests.nature.silence import Silence
 from tests.stacks import dumped
 
 CONTEXT: Final = multiprocessing.get_context("forkserver")
 ENVIRONMENT: Final = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+    "PYTHONPATH": PYTHONPATH,
     "SPARK_SUBMIT_OPTS": options(),
     "OPENBLAS_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",

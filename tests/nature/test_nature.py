@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.nature.driver import ROOT
+from tests.checkout import PYTHONPATH, ROOT
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import Tally
 
-PATHS = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+PATHS = {"PYTHONPATH": PYTHONPATH}
 
 
 def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:

@@ -12,10 +12,10 @@ from threading import Thread
 from typing import IO
 
 import pyspark
+from tests.checkout import PYTHONPATH
 
 from skypane.runtime.spark.machine.java import find_java
 
-ROOT = Path(__file__).parents[2]
 FRUGAL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For Java processes that live for minutes: to compile well would cost them more than it saves."""
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -44,7 +44,7 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
         "SPARK_DAEMON_JAVA_OPTS": FRUGAL,
         # The machine may be busy with other things, and tests kill executors.
         "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900 -Dspark.deploy.maxExecutorRetries=-1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),  # executors, and their Python, inherit it
+        "PYTHONPATH": PYTHONPATH,  # executors, and their Python, inherit it
     }  # fmt: skip
     with subprocess.Popen([*command, *arguments], env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

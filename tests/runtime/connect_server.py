@@ -14,13 +14,13 @@ from types import MappingProxyType
 from typing import IO, Any, Final
 
 import pyspark
-from tests.runtime.cluster import FRUGAL, ROOT
+from tests.checkout import PATHS
+from tests.runtime.cluster import FRUGAL
 from tests.servers.ports import free_ports
 
 from skypane.runtime.spark.machine.java import ensure_java
 
 SPARK: Final = Path(pyspark.__file__).parent
-PATHS: Final = (ROOT / "src", ROOT)
 
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTED = "Spark Connect server started"

@@ -22,6 +22,7 @@ from typing import Any, NoReturn, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from tests import stacks
+from tests.checkout import PYTHONPATH, ROOT
 from tests.java import inside_java, options
 from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
 
@@ -144,16 +145,16 @@ def run_until(last: int, job: sp.Job) -> None:
 
 def assert_killed(module: str, folder: Path) -> None:
     """Run a driver, a module of this package, over `folder` in a process of its own, to its death."""
-    root, log = Path(__file__).parents[2], folder / f"{module}.log"
+    log = folder / f"{module}.log"
     environment = {
-        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)]),
+        "PYTHONPATH": PYTHONPATH,
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {stacks.TO_STDERR}",
     }
     command = [sys.executable, "-m", module, str(folder)]
     with (
         log.open("wb") as errors,
         subprocess.Popen(
-            command, cwd=root, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors
+            command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.PIPE, stderr=errors
         ) as process,
     ):
         try:

@@ -27,11 +27,11 @@ from typing import IO, Any, Final
 import pandas as pd  # noqa: F401 - workers load it with the first rows
 import pyspark.daemon
 import pyspark.worker
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.parent_of_workers import SOCKET
 
 from skypane import kernels
 
-ROOT: Final = Path(__file__).parents[2]
 _MOST: Final = 4_096
 """Bytes of a request or a response."""
 
@@ -42,13 +42,12 @@ class Parent:
     def __init__(self, module: str) -> None:
         self._line, theirs = socket.socketpair()
         self._folder = tempfile.mkdtemp(prefix="forks-")
-        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.runtime.forked", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": path, SOCKET: f"{self._folder}/socket"},
+                env=os.environ | {"PYTHONPATH": PYTHONPATH, SOCKET: f"{self._folder}/socket"},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

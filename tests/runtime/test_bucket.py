@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.driver import Task
 from tests.runtime.streams import NaiveKSlack, expected, late_rows, parquet_rows, windows_of, write_batches
 from tests.servers import s3
@@ -17,12 +18,9 @@ from tests.stores.streams import copied
 
 from skypane.runtime.spark.document_store import DocumentStore
 
-ROOT = Path(__file__).parents[2]
-
 
 def driven(folder: Path, last: int) -> int:
     """Run a driver that dies after batch `last`; return how it ended."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     command = [
         sys.executable,
         "-m",
@@ -32,7 +30,7 @@ def driven(folder: Path, last: int) -> int:
         str(last),
     ]
     with (folder / "driver.log").open("ab") as log:
-        environment = os.environ | {"PYTHONPATH": path}
+        environment = os.environ | {"PYTHONPATH": PYTHONPATH}
         return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False).returncode
 
 

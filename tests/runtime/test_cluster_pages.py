@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from tests.checkout import PYTHONPATH
 from tests.runtime.cluster import standalone
 from tests.test_snippets import ROOT, blocks
 
@@ -92,5 +93,5 @@ def environment() -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), str(home / "bin"), os.environ["PATH"]])
     return os.environ | {
         "PATH": path, "SPARK_HOME": str(home), "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": PYTHONPATH, "PYSPARK_PYTHON": sys.executable,
     }  # fmt: skip

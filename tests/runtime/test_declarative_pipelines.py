@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.cluster import FRUGAL, ROOT
+from tests.checkout import ROOT
+from tests.runtime.cluster import FRUGAL
 from tests.runtime.driver import Task, job_of
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, write_batches
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.cluster import standalone
 from tests.runtime.driver import WINDOWS
 from tests.runtime.executors_driver import FILES, SECONDS, batches
@@ -20,8 +21,6 @@ from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows
 
 from skypane.plan import Plan
 from skypane.runtime.spark.machine.executors import FOLLOWING, following, slots_of
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("conf", "follows", "report"), [
@@ -68,13 +67,12 @@ def test_the_tasks_that_an_executor_runs_at_once_follow_from_settings(conf: dict
 @pytest.fixture
 def on_a_cluster(tmp_path: Path):
     """Run the driver on a cluster that grants so many executors; all its processes end with the test."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     running: list[subprocess.Popen[str]] = []
 
     def run(granted: int) -> dict[str, Any]:
         command = [sys.executable, "-m", "tests.runtime.executors_driver", str(tmp_path), str(granted)]
         driver = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
+            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         running.append(driver)

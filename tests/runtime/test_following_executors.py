@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.checkout import PYTHONPATH, ROOT
 from tests.reporting.made import batch
 from tests.runtime.driver import WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
@@ -35,7 +36,6 @@ from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
 from skypane.runtime.spark.machine.executor_requests import ExecutorRequests
 from skypane.types import ConfigError
 
-ROOT = Path(__file__).parents[2]
 KILLED_FOR = 120
 """Seconds in which executors are killed; `python -m tests.runtime.following_driver FOLDER local-cluster 600 7` does it for ten
 minutes."""
@@ -122,14 +122,13 @@ Driven = Callable[..., dict[str, Any]]
 def driven(tmp_path: Path) -> Iterator[Driven]:
     """Run the driver in `tmp_path`, and return its report; all its processes end with the test."""
     running: list[subprocess.Popen[str]] = []
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
     def run(where: str, seconds: float = 0.0, *every: float) -> dict[str, Any]:
         log = tmp_path / "driver.log"
         with log.open("w", encoding="utf-8") as errors:
             driver = subprocess.Popen(
                 [sys.executable, "-m", "tests.runtime.following_driver", str(tmp_path), where, str(seconds), *map(str, every)],
-                cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
+                cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
                 stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         running.append(driver)

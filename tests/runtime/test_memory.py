@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.memory_driver import LENGTH, MIB, SLIDE, Sample, job_of
 from tests.runtime.streams import SECOND, STEP
 
@@ -20,7 +21,6 @@ from skypane.runtime.spark.engine import ledger
 
 MOST_PANES = (LENGTH + 60 * SECOND + STEP) // SLIDE + 2
 """Panes that a window, the latest row and a batch can hold open."""
-ROOT = Path(__file__).parents[2]
 
 
 def files(folder: Path, name: str) -> list[Path]:
@@ -65,7 +65,7 @@ def test_what_is_kept_is_bounded(spark: SparkSession, tmp_path: Path, monkeypatc
 def test_memory_is_flat_over_a_thousand_batches(tmp_path: Path):
     """The stream runs in a separate process, so that nothing else can make its memory grow."""
     command = [sys.executable, "-m", "tests.runtime.memory_driver", str(tmp_path), "1000"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    environment = os.environ | {"PYTHONPATH": PYTHONPATH}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     samples = [Sample(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
     assert [each.batch for each in samples] == list(range(100, 1_001, 100))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.driver import Task, job_of
 from tests.runtime.streams import (
     SECOND,
@@ -34,8 +35,7 @@ from skypane.plan import Plan
 from skypane.types import Length
 from skypane.windows import Windows
 
-ROOT = Path(__file__).parents[2]
-PATHS = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+PATHS = {"PYTHONPATH": PYTHONPATH}
 YEAR = 365 * 86_400 * SECOND
 BATCHES = 8
 

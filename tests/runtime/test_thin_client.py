@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyspark
 import pytest
 from packaging.requirements import Requirement
-from tests.runtime.cluster import ROOT
+from tests.checkout import PATHS, PYTHONPATH, ROOT
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
-from tests.runtime.connect_server import PATHS, SPARK, connect_server
+from tests.runtime.connect_server import SPARK, connect_server
 from tests.runtime.streams import expected, parquet_rows, windows_of
 from tests.runtime.test_connect import PATIENCE, client_environment
 from tests.servers.kafka import NoArtefactsError, classpath
@@ -58,7 +58,7 @@ class Pair:
         with connect_server(folder / "server", spark=self.spark, paths=paths, conf=conf) as address:
             command = [self.python, "-m", "tests.runtime.connect_thin", address, scenario, str(folder)]
             environment = client_environment() | {
-                "PYTHONPATH": os.pathsep.join(map(str, PATHS)), "JAVA_HOME": "/nowhere",
+                "PYTHONPATH": PYTHONPATH, "JAVA_HOME": "/nowhere",
             }  # fmt: skip
             done = subprocess.run(
                 command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE

@@ -20,6 +20,7 @@ import pytest
 from pyarrow.csv import write_csv
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
+from tests.checkout import PYTHONPATH
 from tests.runtime.streams import (
     SECOND,
     NaiveKSlack,
@@ -263,10 +264,9 @@ if __name__ == "__main__":
 
 def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> list[str]:
     """Run a stream in a process of its own, in a session as a user makes one; return its last line's words."""
-    root = str(Path(__file__).parent.parent.parent)
     inherited = {name: value for name, value in os.environ.items() if not re.match("SPARK_(?!SUBMIT_OPTS)", name)}
     environment = {
-        "PYTHONPATH": os.pathsep.join([f"{root}/src", root]),
+        "PYTHONPATH": PYTHONPATH,
         "PYSPARK_PYTHON": sys.executable,
         **environment,
     }

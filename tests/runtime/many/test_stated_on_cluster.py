@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.many.stated_driver import MOST, PATIENCE, PLAN, STATED, rows_sent
 from tests.runtime.streams import answers, parquet_rows
 
 from skypane.runtime import local
-
-ROOT = Path(__file__).parents[3]
 
 
 class Driven(Protocol):
@@ -30,12 +29,11 @@ class Driven(Protocol):
 def driven(tmp_path: Path) -> Iterator[Driven]:
     """Run the driver in `tmp_path`, and return its batches; all its processes end with the test."""
     running: list[subprocess.Popen[str]] = []
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
     def run(*arguments: str) -> list[dict[str, Any]]:
         driver = subprocess.Popen(
             [sys.executable, "-m", "tests.runtime.many.stated_driver", str(tmp_path), *arguments],
-            cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, start_new_session=True, text=True,
+            cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         running.append(driver)
