@@ -260,8 +260,8 @@ class _Prefixes:
         alone = [costs.seconds(runs.work(at, at + 1, parts, share)) for at in range(len(runs))]
         after = (
             each.windows
-            + size.added * (share * (each.added + each.pairs * size.rows) + divided)
-            + share * each.held * size.rows
+            + share * (each.added * size.added + each.held * size.rows + each.pairs * size.pairs)
+            + divided * size.added
             for size in runs.sizes
         )
         self._alone = alone

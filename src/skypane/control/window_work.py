@@ -18,6 +18,11 @@ class WindowSize(NamedTuple):
     rows: int
     added: int
 
+    @property
+    def pairs(self) -> float:
+        """Return the pairs of an added row and a row of the window, each once."""
+        return self.added * (self.rows - self.added / 2)
+
 
 class Work(NamedTuple):
     """Counts of a run, or of a part of its keys.
@@ -26,7 +31,7 @@ class Work(NamedTuple):
     windows   number of windows
     added     rows that are merged with what is there
     held      rows of the windows, each window counted by itself
-    pairs     pairs of an added row and a row of its window
+    pairs     pairs of an added row and a row of its window, each once
     divided   rows that are read to keep those of a part
     """
 
@@ -71,7 +76,7 @@ class DueRuns:
         #: sums over the windows before each one, of what it costs after the window before it
         self._added = [0, *accumulate(size.added for size in sizes)]
         self._held = [0, *accumulate(size.rows for size in sizes)]
-        self._pairs = [0, *accumulate(size.added * size.rows for size in sizes)]
+        self._pairs = [0, *accumulate(size.pairs for size in sizes)]
 
     def __len__(self) -> int:
         return len(self.sizes)
