@@ -15,22 +15,27 @@ import numpy as np
 _BLOCK = 1 << 20
 LOOK = 1 << 16
 """Bytes that are sampled for the length of lines."""
-_CHUNK = 4 << 20
+CHUNK = 4 << 20
 """Bytes of lines that are yielded at a time."""
 
 
 LONGEST = 64 << 20
 """The longest line in bytes; only the beginning of a longer one is read, because it may not fit in memory."""
-_BEGINNING = 1 << 10
+BEGINNING = 1 << 10
+"""Bytes of a line that cannot be read, which are reported."""
 
 
 class LineBlock(NamedTuple):
-    """Lines in bytes [start, end) of a file; not `whole` if `text` is only the beginning of a line that is too long."""
+    """Lines in bytes [start, end) of a file; with an `error`, `text` is the beginning of one line that cannot be read."""
 
     start: int
     end: int
     text: bytes
-    whole: bool = True
+    error: str = ""
+
+    @classmethod
+    def too_long(cls, start: int, end: int, beginning: bytes) -> LineBlock:
+        return cls(start, end, beginning, f"a line of {end - start:,} bytes is longer than {LONGEST:,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,11 @@ class GrowingFile:
                 at += len(block)
         return end, counted
 
+    def first_line(self) -> LineBlock:
+        """Return the first line, or the beginning of one that is too long; one without text if it is not complete."""
+        end, _ = self.after(0, 1)
+        return LineBlock(0, end, self.read(0, min(end, LONGEST)))
+
     def line_length(self, start: int) -> float | None:
         """Return the mean length in bytes of lines after `start`, from a sample; None if it has no complete line."""
         block = self.read(start, start + LOOK)
@@ -108,7 +118,7 @@ class GrowingFile:
             start = block.end
 
     def _block(self, start: int, end: int) -> LineBlock:
-        text = self.read(start, min(start + _CHUNK, end))
+        text = self.read(start, min(start + CHUNK, end))
         if start + len(text) >= end:
             return LineBlock(start, start + len(text), text)
         if whole := text[: text.rfind(b"\n") + 1]:
@@ -120,4 +130,4 @@ class GrowingFile:
         stop = min(self.after(start, 1)[0], end)
         if stop - start <= LONGEST:
             return LineBlock(start, stop, self.read(start, stop))
-        return LineBlock(start, stop, self.read(start, start + _BEGINNING), whole=False)
+        return LineBlock.too_long(start, stop, self.read(start, start + BEGINNING))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from skypane.runtime.growing_files import LONGEST, LineBlock
+from skypane.runtime.growing_files import LineBlock
 from skypane.runtime.row_parser import (
     BLANKS,
     MISTAKES,
@@ -48,13 +48,10 @@ def header(line: bytes) -> tuple[str, ...]:
 def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -> Iterator[pa.Table | Malformed]:
     """Yield the tables and malformed lines of a file's blocks; the file begins at `offset` of its input."""
     for block in blocks:
-        if block.whole:
-            yield from parse(layout, block.text, offset + block.start)
+        if block.error:
+            yield Malformed.of(offset + block.start, block.text, block.error)
         else:
-            length = block.end - block.start
-            yield Malformed.of(
-                offset + block.start, block.text, f"a line of {length:,} bytes is longer than {LONGEST:,}"
-            )
+            yield from parse(layout, block.text, offset + block.start)
 
 
 def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.runtime.compressed.packing import PACK
 from tests.runtime.many.hostile import flipped, mutated
 
 from skypane.runtime.line_rows import parse
@@ -138,6 +139,23 @@ def grown_file(chance: random.Random) -> None:
     assert len(rows) + len(bad) == len(lines) - empty, content
 
 
+def damaged_members(chance: random.Random) -> None:
+    """A damaged compressed file ends no process, and the undamaged members before the damage are rows."""
+    columns = pa.schema([("n", pa.int64())])
+    form = chance.choice(tuple(PACK))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.json")
+        lines = [b'{"n":%d}\n' % n for n in range(chance.randrange(1, 400))]
+        good = PACK[form](b"".join(lines))
+        more = PACK[form](mutated("json", chance) * chance.choice((1, 1, 500)))
+        path.write_bytes(good + flipped(more, chance) + chance.choice((b"", good)))
+        one = FileInput(path=str(path), compression=form)
+        (found,) = growing_inputs.look([one], {})
+        end = found.input.complete(0, found.last)
+        rows, _ = _contents(one for _, one in growing_inputs.read([OffsetRange(found.input, 0, end)], columns))
+    assert rows[: len(lines)] == [repr([pa.chunked_array([[n]])[0]]) for n in range(len(lines))]
+
+
 def damaged_log(chance: random.Random) -> None:
     """A damaged log is read as it was, or refused."""
     columns = pa.schema([("n", pa.int64()), ("s", pa.string())])
@@ -199,7 +217,7 @@ def received(chance: random.Random) -> None:
 
 
 CASES: tuple[Callable[[random.Random], None], ...] = (
-    lines_alone, lines_alone, messages_alone, grown_file, damaged_log, damaged_parquet, received,
+    lines_alone, lines_alone, messages_alone, grown_file, damaged_members, damaged_log, damaged_parquet, received,
 )  # fmt: skip
 
 

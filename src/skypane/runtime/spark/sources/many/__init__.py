@@ -4,6 +4,7 @@ input_kind.py      the interface of a kind of inputs, for planning and reading
 discovery.py       parses the list of inputs, and finds the inputs that exist while the query runs
 registry.py        the kinds, one per line
 growing_inputs.py  files that grow by whole lines; parquet.py: finished files; receiver_logs.py: logs of receivers
+compressed_inputs.py  the former, compressed
 path_patterns.py   paths and patterns
 message_rows.py    messages of a topic as Arrow columns, as runtime/line_rows.py parses lines
 kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 
 from skypane.naming import instead, nearest
@@ -50,17 +51,22 @@ def listed(given: Iterable[object]) -> tuple[InputSpec, ...]:
     return found
 
 
-def discovered(listing: Iterable[InputSpec], at: Mapping[str, int] | None = None) -> dict[str, InputExtent]:
+def discovered(
+    listing: Iterable[InputSpec],
+    at: Mapping[str, int] | None = None,
+    marks: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, InputExtent]:
     """Return the existing inputs by name; an input that is listed by itself is not found again by a pattern.
 
-    `at` maps names to the offsets read so far, from which a kind detects lost data. Raises ConfigError for two inputs
-    with the same name.
+    `at` maps names to the offsets read so far, from which a kind detects lost data; `marks` has what some inputs keep
+    beside them. Raises ConfigError for two inputs with the same name.
     """
     order = sorted(listing, key=lambda one: one.is_pattern)
     found: dict[str, InputExtent] = {}
     known: set[Hashable] = set()
     for key, kind in KINDS.items():
-        for each in kind.look([one for one in order if one.kind == key], at or {}):
+        more = (marks or {},) if "marks" in signature(kind.look).parameters else ()
+        for each in kind.look([one for one in order if one.kind == key], at or {}, *more):
             if each.input.identity in known:
                 continue
             if (other := found.get(each.input.name)) is not None:

@@ -1,4 +1,4 @@
-"""Files that grow by whole lines, as inputs: `{"path": ...}`. Their offsets count bytes."""
+"""Files that grow by whole lines, as inputs: `{"path": ...}`. Their offsets count bytes; of compressed files, of the text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.growing_files import LONGEST, LOOK, GrowingFile
+from skypane.runtime.compressed.formats import Compression, check_compression, compression_of, without_ending
+from skypane.runtime.growing_files import LOOK, GrowingFile
 from skypane.runtime.line_rows import header, parse_all
 from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
 from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.spark.sources.many.compressed_inputs import CompressedInput, extents
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
-from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
+from skypane.runtime.spark.sources.many.path_patterns import PathSpec, loss_of
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "path"
@@ -34,6 +36,7 @@ class FileInput(PathSpec):
     header   csv: whether the first line names the columns; if not, they are those of the schema, in order
     meta     what is known of its rate beforehand
     exact    whether *, ? and [ in the path are literal
+    compression  "gzip", "zstd", "bz2" or "xz"; "none" for a plain file; None: by the ending of each file's name
     """
 
     path: str
@@ -42,6 +45,7 @@ class FileInput(PathSpec):
     header: bool = False
     meta: MetaData = field(default_factory=MetaData)
     exact: bool = False
+    compression: str | None = None
 
     kind: ClassVar[str] = KEY
     log: ClassVar[None] = None
@@ -50,12 +54,19 @@ class FileInput(PathSpec):
     def __post_init__(self) -> None:
         self.settle()
         if self.format is None:
-            ending = Path(self.path).suffix.lstrip(".").lower()
+            ending = Path(without_ending(self.path)).suffix.lstrip(".").lower()
             object.__setattr__(
                 self, "format", {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}.get(ending)
             )
         if self.format not in FORMATS:
             raise ConfigError(f"format of {self.path} is unknown; set format to csv or json")
+        if (form := self.compression or getattr(self.packed, "name", None)) is not None:
+            check_compression(form, self.path)
+
+    @property
+    def packed(self) -> Compression | None:
+        """The format of a compressed file."""
+        return compression_of(self.path, self.compression)
 
     # A file may be removed at any moment: from then on no more rows of it are complete.
 
@@ -88,9 +99,16 @@ def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
     return described(FileInput, given, where)
 
 
-def look(listed: Sequence[FileInput], at: Mapping[str, int]) -> Iterator[InputExtent]:
-    """Yield the existing files, each with its size."""
-    return existing(listed, at, lambda path: GrowingFile(path).size())
+def look(
+    listed: Sequence[FileInput], at: Mapping[str, int], marks: Mapping[str, Sequence[int]] | None = None
+) -> Iterator[InputExtent]:
+    """Yield the existing files, each with its size; of compressed ones, the size of the text, or an estimate of it."""
+    for entry in listed:
+        for one in entry.found():
+            if (form := one.packed) is not None:
+                yield from extents(one, form, at, marks or {})
+            elif (size := GrowingFile(one.path).size()) is not None:
+                yield InputExtent(one, 0, size, loss_of(one, size, at.get(one.name, 0)))
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
@@ -102,14 +120,18 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
 
 def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
     one, start, written = part.input, part.start, tuple(columns.names)
-    assert isinstance(one, FileInput)  # noqa: S101 - ranges come here by their kind
-    file = GrowingFile(one.path)
+    entry = one.entry if isinstance(one, CompressedInput) else one
+    assert isinstance(entry, FileInput)  # noqa: S101 - ranges come here by their kind
+    file = one.file if isinstance(one, CompressedInput) else GrowingFile(entry.path)
     try:
-        if one.header:
-            end, _ = file.after(0, 1)
-            written, start = header(file.read(0, min(end, LONGEST))), max(start, end)
-        yield from parse_all(RowFormat(one.format or "", columns, written), file.blocks(start, part.end))
+        if entry.header and (first := file.first_line()).end:
+            written = header(first.text)
+            if start < first.start:  # what was before it is damaged
+                yield from parse_all(RowFormat(entry.format or "", columns, written), file.blocks(start, first.start))
+            start = max(start, first.end)
+        yield from parse_all(RowFormat(entry.format or "", columns, written), file.blocks(start, part.end))
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
-            f"input {one.name}: {one.path} ends before byte {part.end:,}, which a started batch needs; restore the file"
+            f"input {entry.name}: {entry.path} ends before byte {part.end:,}, which a started batch needs; restore the "
+            "file"
         ) from error

@@ -94,6 +94,14 @@ class SampledInput(Protocol):
         """
 
 
+@runtime_checkable
+class MarkedInput(Protocol):
+    """An input that is found again at a lower cost by a mark that the checkpoint keeps beside its offset (optional)."""
+
+    def mark(self, offset: int) -> tuple[int, int]:
+        """Return what to keep beside an offset up to which it was read; `look(listed, at, marks)` receives it again."""
+
+
 class RowOffsets:
     """The part of an input whose offsets count rows: each unit is a complete row."""
 
@@ -139,7 +147,8 @@ class InputKind(Protocol):
     """The members of a module that implements a kind.
 
     It may also have `peek(parts, columns, time)`, which yields a few rows as read() does, at least their column `time`,
-    at a lower cost. Several ranges then come from different inputs.
+    at a lower cost. Several ranges then come from different inputs. With inputs that have `mark()` (MarkedInput), look()
+    has a third argument, which maps names to the marks of the last batch.
     """
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ class Offsets:
     waiting   column of event time -> the event time in microseconds since which rows waited when the batch that ends
               here was planned, of the input that was farthest behind; {} if it is unknown, or neither this batch nor
               the one before left rows
+    marks  name -> what an input keeps beside its offset, to be found again at a lower cost (MarkedInput)
     more      whether the batch that ends here left rows, if event times of waiting rows are estimated
     """
 
@@ -32,14 +33,15 @@ class Offsets:
     logs: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     more: bool = False
+    marks: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
         """Return the offsets from an entry of Spark's offset log."""
-        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs", WAITING)}
+        more = {name: dict(offset.get(name, {})) for name in ("begun", "logs", WAITING, "marks")}
         return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more, more="more" in offset)
 
     def to_json(self) -> dict[str, Any]:
-        more = {name: dict(values) for name in ("begun", "logs", WAITING) if (values := getattr(self, name))}
+        more = {name: dict(values) for name in ("begun", "logs", WAITING, "marks") if (values := getattr(self, name))}
         left = {"more": True} if self.more else {}
         return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more, **left}

@@ -81,10 +81,11 @@ def existing(listed: Sequence[Any], at: Mapping[str, int], size: Callable[[str],
     for entry in listed:
         for one in entry.found():
             if (last := size(one.identity)) is not None:
-                yield InputExtent(one, 0, last, _loss(one, last, at.get(one.name, 0)))
+                yield InputExtent(one, 0, last, loss_of(one, last, at.get(one.name, 0)))
 
 
-def _loss(one: PathSpec, last: int, read: int) -> str:
+def loss_of(one: PathSpec, last: int, read: int) -> str:
+    """Return what is wrong if a file that ends at `last` was read further before; else an empty text."""
     if last >= read:
         return ""
     return (

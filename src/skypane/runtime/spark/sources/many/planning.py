@@ -25,7 +25,7 @@ from skypane.metrics import InputMetrics
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
-from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, OffsetRange
+from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, MarkedInput, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
@@ -110,7 +110,7 @@ class Planner:
         return self.watch.table(self.found, self.per_row, before.at, after.at, readers, waiting)
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
-        self.found = discovered(self.listing(), start.at)
+        self.found = discovered(self.listing(), start.at, start.marks)
         begins, lost = self._begins(start)
         lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))
                  for name, one in self.found.items()}  # fmt: skip
@@ -123,10 +123,16 @@ class Planner:
         if not moved:
             return start
         begun = {name: begins[name] for name in moved if begins[name] != start.at.get(name, 0)}
-        end = Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs))
+        end = Offsets({**start.at, **moved}, start.turn + (rows or 0), start.lost + lost, begun, self._logs(start.logs),
+                      marks={**start.marks, **self._marks(moved)})  # fmt: skip
         if self.times is None or rows is None:
             return end
         return replace(end, waiting=self.times.waiting_since(), more=self.times.more)
+
+    def _marks(self, moved: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return the marks of inputs that are read up to these offsets."""
+        inputs = {name: self.found[name].input for name in moved}
+        return {name: list(one.mark(moved[name])) for name, one in inputs.items() if isinstance(one, MarkedInput)}
 
     def _logs(self, before: Mapping[str, str]) -> dict[str, str]:
         """Return the folders of logs with names of their own; a renamed log is listed under its new name only."""
@@ -181,7 +187,7 @@ class Planner:
         wanted = {name: (end.begun.get(name, start.at.get(name, 0)), to) for name, to in end.at.items()}
         wanted = {name: (begin, to) for name, (begin, to) in wanted.items() if to > begin}
         if not wanted.keys() <= self.found.keys():
-            self.found = discovered(self.listing())
+            self.found = discovered(self.listing(), marks=start.marks)
         ranges = {name: part for name, (begin, to) in wanted.items() if (part := self._range(name, begin, to))}
         silent = dict.fromkeys(self.found, 0.0)
         brought = silent | {

@@ -1,0 +1,177 @@
+"""The lines of a compressed file are those of the plain file, at the same offsets; only the price is another."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runtime.compressed.packing import PACK
+from tests.runtime.compressed.test_unpacking import EACH, noise
+
+from skypane.runtime.compressed import compressed_file, text_window
+from skypane.runtime.compressed.compressed_file import CompressedFile
+from skypane.runtime.compressed.formats import FORMATS
+from skypane.runtime.compressed.text_window import KEPT
+from skypane.runtime.compressed.unpacking import Mark, Unpacking
+from skypane.runtime.growing_files import LONGEST, GrowingFile, LineBlock
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    text_window._windows.clear()
+
+
+def written(folder: Path, text: bytes, form: str, chance: random.Random) -> tuple[CompressedFile, GrowingFile]:
+    """Write a text plain, and in members of any length, each as the first file of its name."""
+    text_window._windows.clear()
+    folder.mkdir(exist_ok=True)
+    (folder / "plain").write_bytes(text)
+    cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(4)))
+    parts = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    (folder / "packed").write_bytes(b"".join(map(PACK[form], parts)))
+    return CompressedFile(str(folder / "packed"), FORMATS[form]), GrowingFile(str(folder / "plain"))
+
+
+def lines_of(blocks: list[LineBlock]) -> bytes:
+    assert all(one.end == after.start for one, after in pairwise(blocks))
+    return b"".join(one.text for one in blocks)
+
+
+@EACH
+@given(data=st.data())
+def test_lines_lie_where_they_do_in_the_plain_file(tmp_path_factory, form: str, data):
+    chance = random.Random(data.draw(st.integers(0, 1 << 20)))
+    text = noise(chance.choice((0, 10, 5_000, 900_000)), chance.randrange(9)) + chance.choice((b"", b"unfinished"))
+    packed, plain = written(Path(tmp_path_factory.getbasetemp()) / f"lines-{form}", text, form, chance)
+    size = len(text)
+    for _ in range(8):
+        start = plain.complete(0, chance.randrange(size + 1))
+        lines = chance.choice((1, 3, 1000, 10**6))
+        end = chance.choice((None, chance.randrange(start, size + 1)))
+        assert packed.after(start, lines, end) == plain.after(start, lines, end)
+        assert packed.complete(start, end) == plain.complete(start, size if end is None else end)
+        assert packed.line_length(start) == plain.line_length(start)
+        near = chance.randrange(size + 1)
+        begin, stop = packed.sample(near, 16, 0)
+        assert (begin, stop) in ((near, near), plain.sample(near, 16, size))
+        stop = plain.after(start, lines)[0]
+        assert lines_of(list(packed.blocks(start, stop))) == text[start:stop]
+        assert packed.first_line().text == plain.first_line().text
+        length, exact = packed.length(start) or (0, True)
+        assert length == size or not exact
+
+
+def test_samples_are_found_ahead_of_the_rows_of_a_batch(tmp_path: Path):
+    packed, plain = written(tmp_path, noise(3 * KEPT), "gzip", random.Random(0))
+    packed.length(0)
+    for near in (0, KEPT // 4, KEPT, 2 * KEPT, 2 * KEPT + 10):
+        assert packed.sample(near, 16, 0) == plain.sample(near, 16, 3 * KEPT)
+    assert packed.after(0, 1) == plain.after(0, 1)
+    assert packed.sample(100 << 20, 16, 0) == (100 << 20, 100 << 20)
+
+
+def test_lines_that_follow_each_other_are_unpacked_once(tmp_path: Path, monkeypatch):
+    """In batches, in the planner and in a task, with samples ahead."""
+    text = noise(4_000_000)
+    (tmp_path / "a").write_bytes(PACK["gzip"](text))
+    unpacked = dict.fromkeys(("plan", "scout", "rows"), 0)
+    count = Unpacking.piece
+
+    def counted(self, file):
+        found = count(self, file)
+        (role,) = [role for (_, role), one in text_window._windows.items() if one.unpacking is self]
+        unpacked[role] += len(found)
+        return found
+
+    monkeypatch.setattr(Unpacking, "piece", counted)
+    packed, start = CompressedFile(str(tmp_path / "a"), FORMATS["gzip"]), 0
+    for _ in range(100):
+        packed.length(start)
+        packed.line_length(start)
+        packed.sample(start + 200_000, 16, start)
+        end, lines = packed.after(start, 1000)
+        assert lines_of(list(packed.blocks(start, end))) == text[start:end]
+        start = end
+        if not lines:
+            break
+    assert start == len(text) // 60 * 60 or start > len(text) - 100
+    assert all(one <= len(text) for one in unpacked.values())
+
+
+def test_a_restart_begins_at_the_mark_and_a_file_that_was_read_is_not_opened_again(tmp_path: Path, monkeypatch):
+    texts = [noise(400_000, seed) for seed in range(5)]
+    path = tmp_path / "a"
+    path.write_bytes(b"".join(map(PACK["gzip"], texts)))
+    packed, whole = CompressedFile(str(path), FORMATS["gzip"]), b"".join(texts)
+    place = packed.complete(0, 1_500_000)
+    marked = packed.mark_at(place)
+    assert marked.text == 1_200_000
+    end = packed.complete(place, None)
+    last = packed.mark_at(len(whole))
+    assert last == Mark(path.stat().st_size, len(whole))
+    text_window._windows.clear()
+    after = CompressedFile(str(path), FORMATS["gzip"], marked)
+    assert lines_of(list(after.blocks(place, end))) == whole[place:end]
+    assert text_window._windows[str(path), "rows"].marks[0] == marked
+
+    def refused(*_):
+        raise AssertionError("unpacked again")
+
+    monkeypatch.setattr(Unpacking, "piece", refused)
+    done = CompressedFile(str(path), FORMATS["gzip"], last)
+    assert done.length(len(whole)) == (len(whole), True)
+
+
+def test_another_file_under_the_name_is_read_by_itself(tmp_path: Path):
+    """A file that is written again with more lines, as a rotation that compresses does: a mark of the old one is not used."""
+    path, first, more = tmp_path / "a", noise(200_000, 1), noise(300_000, 2)
+    path.write_bytes(PACK["gzip"](first) + PACK["gzip"](b"x\n"))
+    packed = CompressedFile(str(path), FORMATS["gzip"])
+    place = packed.complete(0, None)
+    marked = packed.mark_at(place)
+    (tmp_path / "b").write_bytes(PACK["gzip"](first + b"x\n" + more))
+    (tmp_path / "b").rename(path)
+    for one in (packed, CompressedFile(str(path), FORMATS["gzip"], marked)):
+        assert one.length(place)[0] >= place
+        end = one.complete(place, None)
+        assert lines_of(list(one.blocks(place, end))) == (first + b"x\n" + more)[place:end]
+    path.write_bytes(PACK["gzip"](first[:1000]))
+    assert packed.length(place) == (1000, True)
+
+
+@pytest.mark.parametrize("long", [5_000_000, LONGEST + 5_000_000])
+def test_a_line_that_is_too_long_is_reported_by_its_beginning(tmp_path: Path, long: int):
+    text = b"first\n" + noise(long).replace(b"\n", b"-") + b"\nlast\n"
+    (tmp_path / "a").write_bytes(PACK["zstd"](text))
+    blocks = list(CompressedFile(str(tmp_path / "a"), FORMATS["zstd"]).blocks(0, len(text)))
+    (tmp_path / "plain").write_bytes(text)
+    plain = list(GrowingFile(str(tmp_path / "plain")).blocks(0, len(text)))
+    wrong = [one for one in blocks if one.error]
+    assert wrong == [one for one in plain if one.error]
+    assert bool(wrong) == (long > LONGEST)
+    assert b"".join(one.text for one in blocks if not one.error) == b"".join(one.text for one in plain if not one.error)
+
+
+def test_damage_is_a_separate_line_with_what_it_has_cut_off(tmp_path: Path):
+    path = tmp_path / "a"
+    path.write_bytes(PACK["gzip"](b"one\ntw") + b"no gzip" + PACK["gzip"](b"three\n"))
+    packed = CompressedFile(str(path), FORMATS["gzip"])
+    end = packed.complete(0, None)
+    assert end == 13
+    first, damaged, last = packed.blocks(0, end)
+    assert (first.text, first.error, last.text, last.error) == (b"one\n", "", b"three\n", "")
+    assert (damaged.start, damaged.end, damaged.text) == (4, 7, b"tw")
+    assert "begin no member of gzip" in damaged.error
+
+
+def test_windows_that_were_not_used_for_longest_are_closed(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(text_window, "_MEMORY", 3 << 20)
+    for name in "abcd":
+        (tmp_path / name).write_bytes(PACK["gzip"](b"a\nb\n"))
+        assert CompressedFile(str(tmp_path / name), FORMATS["gzip"]).after(0, 1) == (2, 1)
+    assert [Path(path).name for path, _ in text_window._windows] == ["c", "d"]
+    assert compressed_file._PLAN == "plan"
