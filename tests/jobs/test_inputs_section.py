@@ -60,6 +60,14 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
         "a/*.csv",
         {"path": "b.json", "name": "b", "format": "json"},
         {"kafka": "localhost:9092", "topic": "prices", "format": "json"},
+        {"path": "c.csv.gz"},
+        {"path": "d", "format": "csv", "compression": "zstd"},
+        {
+            "kafka": "localhost:9092",
+            "topic": "offers",
+            "format": "avro",
+            "registry": {"url": "http://r", "basic.auth.user.info": "$LOGIN"},
+        },
     ]
     assert section(given=kinds).text == json.dumps([one.plain() for one in from_text(json.dumps(kinds))])
     assert section(given="list.json").text == os.path.abspath("list.json")  # noqa: PTH100
@@ -76,6 +84,25 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
         ({"path": "in"}, {}, "source.path: and inputs are two ways"),
         ({}, {"given": {"path": "a"}}, "source.inputs.given: must be a list of inputs, such as [a.csv], got a mapping"),
         ({}, {"given": [{"pth": "a"}]}, "an input has no 'pth'; did you mean 'path'?"),
+        (
+            {},
+            {"given": [{"path": "a.csv", "compression": "zip"}]},
+            "compression must be one of gzip, zstd, bz2, xz, none",
+        ),
+        (
+            {},
+            {"given": [{"kafka": "b:1", "topic": "t", "format": "avro"}]},
+            "messages of avro and protobuf need registry",
+        ),
+        (
+            {},
+            {
+                "given": [
+                    {"kafka": "b:1", "topic": "t", "format": "avro", "registry": {"url": "u", "bearer.auth.token": "x"}}
+                ]
+            },
+            "option bearer.auth.token of the registry would be shown",
+        ),
         ({}, {"reader": 3}, "source.inputs.reader: unknown field, did you mean 'readers'?"),
         ({}, {"readers": 3, "sizing": {"max_readers": 3}}, "source.inputs.readers: is the number of readers"),
         ({}, {"sizing": {"max_readers": 3, "latency": "0 s"}}, "source.inputs.sizing: latency"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -274,10 +275,23 @@ def finished(folder: Path) -> str:
     return json.dumps([{"parquet": f"{folder}/*.parquet"}])
 
 
-INPUTS: dict[str, Callable[[Path], str]] = {"path": grow, "parquet": finished, "segments": received}
+def compressed(folder: Path) -> str:
+    for at in range(3):
+        lines = [json.dumps({"n": at * 20 + n, "city": "Oslo"}) for n in range(13)]
+        members = [gzip.compress("".join(f"{line}\n" for line in part).encode()) for part in (lines[:5], lines[5:])]
+        (folder / f"{at}.json.gz").write_bytes(b"".join(members) + members[0][:-9])
+    return json.dumps([f"{folder}/*.json.gz"])
 
 
-@pytest.mark.parametrize("kind", slow_but(("path", "segments"), INPUTS))
+INPUTS: dict[str, Callable[[Path], str]] = {
+    "path": grow,
+    "compressed": compressed,
+    "parquet": finished,
+    "segments": received,
+}
+
+
+@pytest.mark.parametrize("kind", slow_but(("path", "compressed", "segments"), INPUTS))
 def test_inputs_of_every_kind_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kind: str):
     (tmp_path / "in").mkdir()
     options = {"inputs": INPUTS[kind](tmp_path / "in"), "rowsPerTrigger": "7"}
@@ -293,7 +307,7 @@ def test_topics_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, ka
 
 
 def test_no_kind_of_input_is_left_out():
-    assert set(KINDS) == {*INPUTS, "kafka"}
+    assert {*KINDS, "compressed"} == {*INPUTS, "kafka"}
 
 
 def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):

@@ -11,7 +11,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from tests.runtime.many.schema_messages import avro, record
 from tests.runtime.receiving.authority import authority, signed
+from tests.servers import schema_registry as registries
 from tests.servers.kafka import PASSWORD, Broker, broker
 
 from skypane.runtime.row_parser import Malformed
@@ -124,6 +126,28 @@ def test_partitions_of_unequal_size_stay_together_in_event_time(kafka: Broker, n
         newest, seen, place = max([newest, *found]), seen + len(found), end
     assert seen == sum(counts.values())
     assert latest < 200
+
+
+def test_messages_of_avro_have_the_offsets_of_the_topic_and_are_read_in_step_by_event_time(kafka: Broker, name: str):
+    """Two partitions, 1:10 messages over the same time, with tombstones between and a message that is not of Avro."""
+    kafka.create(name, 2)
+    with registries.running() as registry:
+        schema = record([("n", "long"), ("more", "string")])
+        few = avro(registry.url, schema, *({"n": n, "more": "x"} for n in range(0, 3000, 10)))
+        many = avro(registry.url, schema, *({"n": n, "more": "y"} for n in range(3000)))
+        kafka.send(name, [value for one in few for value in (one, None)], 0)
+        kafka.send(name, [*many[:100], b"no avro", *many[100:]], 1)
+        listing = listed([topic(kafka, name, format="avro", registry=registry.url)])
+        plan = Planner(lambda: listing, 2, times=EventTimes(N, "n"))
+        place, found, newest, latest = NOTHING, list[int](), 0, 0
+        while (end := plan.latest(place, 300)) != place:
+            batch = [n for _, n in rows(plan, place, end)]
+            latest = max([latest, *(newest - n for n in batch if n >= 0)])
+            newest, found, place = max([newest, *batch]), found + batch, end
+        assert sorted(found) == sorted([-100, *range(0, 3000, 10), *range(3000)])
+        assert latest < 500
+        registry.broken = 503
+        assert rows(plan, NOTHING, Offsets({f"{name}[1]": 100})) == [(f"{name}[1]", n) for n in range(100)]
 
 
 def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: str):

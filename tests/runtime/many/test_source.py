@@ -17,7 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
+from tests.runtime.compressed.packing import PACK
+from tests.runtime.many.schema_messages import avro, offer, protobuf, record
 from tests.runtime.streams import finish, parquet_rows
+from tests.servers import schema_registry as registries
 from tests.servers.kafka import PASSWORD
 
 import skypane as sp
@@ -102,6 +105,77 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
     assert kept
     assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
+
+
+def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_path):
+    """Members of gzip and frames of Zstandard are appended between starts; one is cut off, and one does not decode."""
+    path, frames = tmp_path / "a.json.gz", tmp_path / "b.json.zst"
+    found: list[list[dict[str, object]]] = []
+
+    def append(to: Path, form: str, first: int, count: int, end: int | None = None) -> None:
+        with to.open("ab") as file:
+            file.write(PACK[form](b"".join(b'{"n": %d}\n' % n for n in range(first, first + count)))[:end])
+
+    def run() -> list[dict[str, object]]:
+        rows = inputs(spark, [f"{tmp_path}/*.json.*"], "n long", rows_per_trigger=400, malformed_column="bad")
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist()))
+        found.clear()
+        writer.trigger(availableNow=True).start().awaitTermination()
+        assert all(len(batch) <= 410 for batch in found)
+        return [row for batch in found for row in batch]
+
+    def numbers(rows: list[dict[str, object]], of: Path) -> list[object]:
+        return [row["n"] for row in rows if row["input"] == str(of) and row["bad"] is None]
+
+    append(path, "gzip", 0, 1000)
+    append(path, "gzip", 1000, 1000, end=-20)
+    append(frames, "zstd", 0, 500)
+    rows = run()
+    first = numbers(rows, path)
+    assert first == list(range(len(first)))
+    assert len(first) >= 1000
+    assert numbers(rows, frames) == list(range(500))
+    append(path, "gzip", 5000, 1000)
+    append(frames, "zstd", 500, 500)
+    rows = run()
+    assert numbers(rows, frames) == list(range(500, 1000))
+    assert numbers(rows, path)[-1000:] == list(range(5000, 6000))
+    (bad,) = [str(row["bad"]) for row in rows if "member at byte" in str(row["bad"])]
+    assert bad.startswith(f"{path} at byte ")
+    assert "is damaged, its text ends here" in bad
+    assert run() == []
+
+
+def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark, tmp_path, kafka, monkeypatch):
+    monkeypatch.setenv("REGISTRY_LOGIN", registries.LOGIN)
+    kafka.create("avro-offers")
+    kafka.create("proto-offers")
+    with registries.running() as registry:
+        old = avro(registry.url, record([("n", "long"), ("gone", "string")]), {"n": 1, "gone": "x"})
+        new = avro(registry.url, record([("town", "string"), ("n", "int")]), {"town": "Bern", "n": 2})
+        kafka.send("avro-offers", [*old, *new, b'{"n": 3}', old[0][:-1], None, *old])
+        kafka.send("proto-offers", protobuf(registry.url, offer(n=4, town="Chur")))
+        registry.guarded = True
+        login = {"url": registry.url, "basic.auth.user.info": "$REGISTRY_LOGIN"}
+        listing = [{"kafka": kafka.address, "topic": f"{one[:5]}-offers", "format": one, "registry": login}
+                   for one in ("avro", "proto")]  # fmt: skip
+        listing[1]["format"] = "protobuf"
+        rows = inputs(spark, listing, "n long, town string, ts timestamp", malformed_column="bad", rows_per_trigger=4)
+        assert registries.LOGIN not in rows._jdf.queryExecution().toString()
+        found: list[dict[str, object]] = []
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        writer.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist())).start().awaitTermination()
+    assert sorted((str(row["input"]), row["n"], row["town"]) for row in found if row["bad"] is None) == [
+        ("avro-offers[0]", 1, None), ("avro-offers[0]", 1, None), ("avro-offers[0]", 2, "Bern"), ("proto-offers[0]", 4, "Chur"),
+    ]  # fmt: skip
+    wrong = sorted(str(row["bad"]) for row in found if row["bad"] is not None)
+    assert [text.partition(": ")[0] for text in wrong] == ["avro-offers[0] at offset 2", "avro-offers[0] at offset 3"]
+    assert "does not begin with a byte 0" in wrong[0]
+    assert "it is not of its schema 1" in wrong[1]
+    kept = [path.read_bytes() for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(registries.LOGIN.encode() in content for content in kept)
 
 
 @pytest.mark.slow

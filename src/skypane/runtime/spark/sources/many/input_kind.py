@@ -34,7 +34,7 @@ class InputSpec(Protocol):
 
     @property
     def format(self) -> str | None:
-        """Format of rows that are parsed: csv or json; None: the rows need no parser."""
+        """Format of the rows; text of csv and json is parsed, which not all types of columns can be. None: there is no choice."""
 
     @property
     def meta(self) -> MetaData:

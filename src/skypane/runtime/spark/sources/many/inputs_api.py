@@ -38,8 +38,9 @@ def inputs(
 ) -> DataFrame:
     """Return many inputs as one streaming DataFrame: the columns of `schema`, and `input_column`, a row's input.
 
-    given             files and patterns: paths, or mappings with path, name, format, header and meta; or the path of a
-                      JSON file that lists them, which is read again for every micro-batch
+    given             files and patterns: paths, or mappings with path, name, format, header, compression and meta, or those of
+                      topics and logs (docs/admission.md); or the path of a JSON file that lists them, which is read again
+                      for every micro-batch
     readers           the largest number of tasks in a micro-batch; Readers(max_readers=8, latency="5 seconds") uses the fewest
                       that keep the bound on how long a row waits
     rows_per_trigger  the largest number of rows in a micro-batch, shared among the inputs; None: all rows

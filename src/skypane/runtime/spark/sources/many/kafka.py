@@ -14,6 +14,7 @@ from skypane.control.admission import MetaData
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import is_plain
 from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
+from skypane.runtime.spark.sources.many import record_rows
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described, plain_meta
 from skypane.runtime.spark.sources.many.kafka_client import (
     OWN,
@@ -26,6 +27,7 @@ from skypane.runtime.spark.sources.many.kafka_client import (
 )
 from skypane.runtime.spark.sources.many.kafka_reader import CachedConsumer, cached_consumer, peeking_consumer
 from skypane.runtime.spark.sources.many.message_rows import tables
+from skypane.runtime.spark.sources.many.schema_registry import Registry
 from skypane.types import ConfigError, Duration, Length, micros
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
@@ -45,7 +47,10 @@ class TopicSpec:
     kafka    host:port of a broker; separate several with commas
     topic    the name or pattern; the topic may be created later, and a pattern matches no topic that begins with "__"
     name     the part of the inputs' names before [partition]; default: the topic's name
-    format   "json" (one object per message) or "csv" (one line per message, columns in the order of the schema)
+    format   "json" (one object per message), "csv" (one line per message, columns in the order of the schema), or "avro" or
+             "protobuf", with a registry
+    registry  URL of the schema registry of such messages, or a mapping of options of its client, such as
+             {"url": ..., "basic.auth.user.info": "$NAME"}
     options  options of Kafka's C client, such as security.protocol; "$NAME" is an environment variable
     timeout  how long the brokers may be silent
     meta     what is known of a partition's rate beforehand
@@ -58,6 +63,7 @@ class TopicSpec:
     options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     timeout: Duration = "10 seconds"
     meta: MetaData = field(default_factory=MetaData)
+    registry: Any = field(default=None, repr=False)
 
     kind: ClassVar[str] = KEY
 
@@ -70,13 +76,24 @@ class TopicSpec:
             )
         if self.is_pattern and self.name:
             raise ConfigError(f"a pattern finds many inputs, each named by its topic; leave out name={self.name!r}")
-        if self.format not in FORMATS:
-            raise ConfigError(f"topic {self.topic}: format must be csv or json, got {self.format!r}")
+        if self.format not in (*FORMATS, *record_rows.FORMATS):
+            raise ConfigError(f"topic {self.topic}: format must be csv, json, avro or protobuf, got {self.format!r}")
         object.__setattr__(self, "options", option_texts(self.options, OWN, self.topic))
         object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
         if micros(self.timeout, "timeout") <= 0:
             raise ConfigError(f"topic {self.topic}: timeout must be longer than 0, got {self.timeout!r}")
         check_client()
+        self._settle_registry()
+
+    def _settle_registry(self) -> None:
+        if (self.format in record_rows.FORMATS) != (self.registry is not None):
+            raise ConfigError(
+                f"topic {self.topic}: messages of avro and protobuf need registry, the URL of their schema registry, and "
+                f"others have none; got format={self.format!r}"
+            )
+        if self.registry is not None and not isinstance(self.registry, Registry):
+            seconds = micros(self.timeout, "timeout") / 1e6
+            object.__setattr__(self, "registry", Registry.of(self.registry, self.topic, seconds))
 
     @property
     def is_pattern(self) -> bool:
@@ -98,9 +115,10 @@ class TopicSpec:
                     f"topic {self.topic}: option {key} would be shown in Spark's plan; give the name of an environment "
                     f'variable that holds it, "$NAME", or list the inputs in a file'
                 )
+        more = {} if self.registry is None else {"registry": self.registry.plain(self.topic)}
         return {"kafka": self.kafka, "topic": self.topic, "name": self.name, "format": self.format,
                 "options": dict(self.options), "timeout": f"{micros(self.timeout, 'timeout')} us",
-                "meta": plain_meta(self.meta)}  # fmt: skip
+                "meta": plain_meta(self.meta), **more}  # fmt: skip
 
     def wants(self, topic: str) -> bool:
         if self.is_pattern:
@@ -109,7 +127,8 @@ class TopicSpec:
 
     def input(self, cluster: Cluster, place: KafkaPartition) -> TopicInput:
         name = str(place._replace(topic=self.name)) if self.name else str(place)
-        return TopicInput(cluster, place, name, self.format, self.meta)
+        registry = None if self.registry is None else self.registry.resolved()
+        return TopicInput(cluster, place, name, self.format, self.meta, registry)
 
     def lists(self, name: str) -> bool:
         """Return whether an input of this name belongs to these topics."""
@@ -126,6 +145,7 @@ class TopicInput(RowOffsets):
     name: str
     format: str
     meta: MetaData
+    registry: Registry | None = None
 
     kind: ClassVar[str] = KEY
     log: ClassVar[None] = None
@@ -228,5 +248,14 @@ def _rows(
         for place, offsets, values in consumer(cluster).messages(ranges):
             part = own[cluster, place]
             assert isinstance(part.input, TopicInput)  # noqa: S101 - as chosen above
-            for found in tables(RowFormat(part.input.format, columns, tuple(columns.names)), values, offsets):
+            for found in _tables(part.input, columns, values, offsets):
                 yield part, found
+
+
+def _tables(
+    one: TopicInput, columns: pa.Schema, values: Sequence[bytes], offsets: Sequence[int]
+) -> Iterator[pa.Table | Malformed]:
+    """Yield the rows of a partition's messages."""
+    if one.registry is not None:
+        return record_rows.tables(one.format, columns, one.registry, values, offsets)
+    return tables(RowFormat(one.format, columns, tuple(columns.names)), values, offsets)

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
-from skypane.runtime.row_parser import Malformed, check_columns, check_nullable
+from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
@@ -79,7 +79,7 @@ class ManySource(DataSource):
         columns = versions.arrow_columns(schema)
         own = pa.schema([field for field in columns if field.name not in named])
         check_nullable(own)
-        for form in sorted({one.format for one in from_text(text) if one.format is not None}):
+        for form in sorted({one.format or "" for one in from_text(text) if one.format in FORMATS}):
             check_columns(form, own)
         time = time_column(own, self.options.get("timeColumn"))
         times = EventTimes(own, time) if time is not None and self._flag("align", default=True) else None

@@ -1,0 +1,143 @@
+"""Rows of messages that are records (Avro, Protobuf): fields become columns by name; what does not fit is malformed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+import pyarrow as pa
+
+from skypane.runtime.row_parser import Malformed, sentence
+from skypane.runtime.spark.sources.many import avro_messages, protobuf_messages
+from skypane.runtime.spark.sources.many.schema_registry import (
+    Framed,
+    Registry,
+    UnreadableMessageError,
+    UnreadableSchemaError,
+)
+
+FORMATS = ("avro", "protobuf")
+
+_SHOWN = 48
+"""Bytes of a message that are shown if it cannot be decoded."""
+
+Converter: TypeAlias = Callable[[Any], Any]
+
+
+class _Record(NamedTuple):
+    offset: int
+    fields: dict[str, Any]
+
+
+def tables(
+    form: str, columns: pa.Schema, registry: Registry, values: Sequence[bytes], offsets: Sequence[int]
+) -> Iterator[pa.Table | Malformed]:
+    """Yield tables of the messages, in order; malformed messages are yielded between or before the tables.
+
+    A column that the schema of a message's writer lacks is null, and fields that are not columns are left out. Raises
+    ConfigError and TimeoutError if the registry refuses or does not answer.
+    """
+    records, unreadable = [], dict[int, str]()
+    for value, offset in zip(values, offsets, strict=True):
+        try:
+            records.append(_Record(offset, _fields(form, columns, registry, Framed.of(value), unreadable)))
+        except UnreadableMessageError as error:
+            shown = value[:_SHOWN].hex(" ") + (" ..." if len(value) > _SHOWN else "")
+            yield Malformed.of(offset, shown.encode(), str(error))
+    if records:
+        yield from _rows(columns, records, {one.name: _converter(one.type) for one in columns})
+
+
+def _fields(
+    form: str, columns: pa.Schema, registry: Registry, framed: Framed, unreadable: dict[int, str]
+) -> dict[str, Any]:
+    """Return the fields of a message; `unreadable` keeps the errors of schemas, which are requested once."""
+    if framed.schema in unreadable:
+        raise UnreadableMessageError(unreadable[framed.schema])
+    try:
+        if form == "avro":
+            return avro_messages.record_of(framed, registry)
+        return protobuf_messages.record_of(framed, registry, columns)
+    except UnreadableSchemaError as error:
+        unreadable[framed.schema] = str(error)
+        raise
+
+
+def _rows(
+    columns: pa.Schema, records: Sequence[_Record], converters: dict[str, Converter | None]
+) -> Iterator[pa.Table | Malformed]:
+    """Yield records as columns; where that fails, records are halved until the malformed ones are alone."""
+    try:
+        yield pa.Table.from_arrays([_column(one, records, converters[one.name]) for one in columns], schema=columns)
+    except _MisfitError as error:
+        if len(records) == 1:
+            yield Malformed.of(records[0].offset, str(records[0].fields).encode(errors="replace"), str(error))
+            return
+        middle = len(records) // 2
+        yield from _rows(columns, records[:middle], converters)
+        yield from _rows(columns, records[middle:], converters)
+
+
+class _MisfitError(Exception):
+    """Why values do not fit a column."""
+
+
+def _column(one: pa.Field, records: Sequence[_Record], converter: Converter | None) -> pa.Array:
+    values = [record.fields.get(one.name) for record in records]
+    try:
+        if converter is not None:
+            values = [None if value is None else converter(value) for value in values]
+        return pa.array(values, one.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise _MisfitError(f"column {one.name}, {one.type}: {sentence(error)}") from None
+
+
+def _converter(kind: pa.DataType) -> Converter | None:
+    """Return what makes a decoded value one that Arrow takes for the type; None if that takes them all."""
+    for is_kind, converter in _SIMPLE:
+        if is_kind(kind):
+            return converter
+    if pa.types.is_list(kind):
+        return _each(_converter(kind.value_type))
+    if pa.types.is_map(kind):
+        return _items(_converter(kind.key_type), _converter(kind.item_type))
+    if pa.types.is_struct(kind):
+        return _struct({kind.field(at).name: _converter(kind.field(at).type) for at in range(kind.num_fields)})
+    return None
+
+
+def _time(value: Any) -> Any:
+    if isinstance(value, int):
+        raise ValueError(f"{value} is a number; its field needs a logical type that states the unit")  # noqa: TRY004
+    return value
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+_SIMPLE: Final[tuple[tuple[Callable[[pa.DataType], bool], Converter], ...]] = (
+    (pa.types.is_timestamp, _time), (pa.types.is_string, _text), (pa.types.is_floating, _number),
+)  # fmt: skip
+
+
+def _converted(value: Any, converter: Converter | None) -> Any:
+    return value if value is None or converter is None else converter(value)
+
+
+def _each(converter: Converter | None) -> Converter | None:
+    return None if converter is None else lambda values: [_converted(value, converter) for value in values]
+
+
+def _items(of_key: Converter | None, of_value: Converter | None) -> Converter:
+    return lambda value: [(_converted(key, of_key), _converted(one, of_value)) for key, one in value.items()]
+
+
+def _struct(converters: dict[str, Converter | None]) -> Converter:
+    return lambda value: {name: _converted(value.get(name), converter) for name, converter in converters.items()}

@@ -1,0 +1,306 @@
+"""Messages of Avro and Protobuf with schemas of a registry, written by Confluent's own client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaReference
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from google.protobuf import text_format
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runtime.many.schema_messages import VALUE, avro, client, protobuf, record, types
+from tests.servers import schema_registry as servers
+
+from skypane.runtime.row_parser import Malformed
+from skypane.runtime.spark.sources.many import schema_registry
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
+from skypane.runtime.spark.sources.many.record_rows import tables
+from skypane.runtime.spark.sources.many.schema_registry import Registry
+from skypane.types import ConfigError
+
+T = pa.timestamp("us", "UTC")
+COLUMNS = pa.schema([("at", T), ("price", pa.float64()), ("pieces", pa.int64()), ("town", pa.string())])
+AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+FILE = text_format.Parse(
+    """
+    name: "offers.proto" package: "shop" syntax: "proto3" dependency: "google/protobuf/timestamp.proto"
+    dependency: "google/protobuf/wrappers.proto"
+    message_type { name: "Other" field { name: "x" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL } }
+    message_type {
+      name: "Offer"
+      field { name: "at" number: 1 type: TYPE_MESSAGE type_name: ".google.protobuf.Timestamp" label: LABEL_OPTIONAL }
+      field { name: "price" number: 2 type: TYPE_DOUBLE label: LABEL_OPTIONAL }
+      field { name: "pieces" number: 3 type: TYPE_INT64 label: LABEL_OPTIONAL oneof_index: 0 proto3_optional: true }
+      field { name: "town" number: 4 type: TYPE_ENUM type_name: ".shop.Offer.Town" label: LABEL_OPTIONAL }
+      field { name: "tags" number: 5 type: TYPE_STRING label: LABEL_REPEATED }
+      field { name: "limits" number: 6 type: TYPE_MESSAGE type_name: ".shop.Offer.LimitsEntry" label: LABEL_REPEATED }
+      field { name: "size" number: 7 type: TYPE_MESSAGE type_name: ".shop.Offer.Size" label: LABEL_OPTIONAL }
+      field { name: "tax" number: 8 type: TYPE_MESSAGE type_name: ".google.protobuf.DoubleValue" label: LABEL_OPTIONAL }
+      nested_type {
+        name: "LimitsEntry" options { map_entry: true }
+        field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL }
+        field { name: "value" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL }
+      }
+      nested_type {
+        name: "Size"
+        field { name: "width" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL }
+        field { name: "height" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL }
+      }
+      enum_type { name: "Town" value { name: "BERN" number: 0 } value { name: "CHUR" number: 1 } }
+      oneof_decl { name: "_pieces" }
+    }
+    """,
+    FileDescriptorProto(),
+)
+OFFER, OTHER = types(FILE)["Offer"], types(FILE)["Other"]
+
+
+@pytest.fixture
+def server() -> Iterator[servers.RegistryServer]:
+    with servers.running() as one:
+        yield one
+    schema_registry.cached_client.cache_clear()
+
+
+def read(form: str, columns: pa.Schema, url: str, values: list[bytes]) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    """Return the rows of messages, and what is wrong with the malformed ones, by offset."""
+    rows, wrong = [], {}
+    for found in tables(form, columns, Registry.of(url, "prices", 2.0), values, [10 * at for at in range(len(values))]):
+        if isinstance(found, Malformed):
+            wrong[found.offset] = found.error
+        else:
+            assert found.schema == columns
+            found.validate(full=True)
+            rows += found.to_pylist()
+    return rows, wrong
+
+
+def test_records_of_avro_become_columns_by_name(server):
+    schema = record(
+        [("town", "string"), ("price", "double"), ("at", MILLIS), ("more", "int"), ("pieces", ["null", "long"])]
+    )
+    rows = [{"town": "Bern", "price": 1.5, "at": AT, "more": 7, "pieces": None},
+            {"town": "Chur", "price": 2.0, "at": AT, "more": 8, "pieces": 3}]  # fmt: skip
+    found, wrong = read("avro", COLUMNS, server.url, avro(server.url, schema, *rows))
+    assert wrong == {}
+    assert found == [{"at": AT, "price": 1.5, "pieces": None, "town": "Bern"},
+                     {"at": AT, "price": 2.0, "pieces": 3, "town": "Chur"}]  # fmt: skip
+
+
+def test_each_message_is_read_with_its_writers_schema_and_missing_columns_are_null(server):
+    old = record([("price", "double"), ("gone", "string")])
+    new = record([("at", MILLIS), ("price", "float"), ("town", "string", "Basel")])
+    (first,) = avro(server.url, old, {"price": 1.0, "gone": "x"})
+    second, third = avro(
+        server.url, new, {"at": AT, "price": 2.0, "town": "Bern"}, {"at": AT, "price": 3.0, "town": "Chur"}
+    )
+    found, wrong = read("avro", COLUMNS, server.url, [second, first, third, first])
+    assert wrong == {}
+    assert [(row["at"], row["price"], row["town"]) for row in found] == [
+        (AT, 2.0, "Bern"), (None, 1.0, None), (AT, 3.0, "Chur"), (None, 1.0, None),
+    ]  # fmt: skip
+    server.requests.clear()
+    read("avro", COLUMNS, server.url, [first, second] * 50)
+    assert server.requests == []
+
+
+NESTED = record([
+    ("id", {"type": "string", "logicalType": "uuid"}), ("sum", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}),
+    ("tags", {"type": "array", "items": "string"}), ("limits", {"type": "map", "values": "int"}),
+    ("size", ["null", {"type": "record", "name": "Size", "fields": [{"name": "width", "type": "int"}, {"name": "more", "type": "int"}]}]),
+    ("kind", {"type": "enum", "name": "Kind", "symbols": ["NEW", "USED"]}), ("raw", "bytes"), ("day", {"type": "int", "logicalType": "date"}),
+])  # fmt: skip
+
+
+def test_nested_values_of_avro(server):
+    columns = pa.schema([
+        ("id", pa.string()), ("sum", pa.decimal128(9, 2)), ("tags", pa.list_(pa.string())), ("limits", pa.map_(pa.string(), pa.int64())),
+        ("size", pa.struct([("width", pa.int32()), ("height", pa.int32())])), ("kind", pa.string()), ("raw", pa.binary()), ("day", pa.date32()),
+    ])  # fmt: skip
+    id_ = "6f1c8b44-0000-4000-8000-000000000001"
+    row = {"id": id_, "sum": Decimal("1.25"), "tags": ["a"], "limits": {"x": 1}, "size": {"width": 3, "more": 4},
+           "kind": "USED", "raw": b"\x00\xff", "day": AT.date()}  # fmt: skip
+    ((found,), wrong) = read("avro", columns, server.url, avro(server.url, NESTED, row))
+    assert wrong == {}
+    assert found == row | {"limits": [("x", 1)], "size": {"width": 3, "height": None}}
+
+
+@given(prices=st.lists(st.tuples(st.floats(allow_nan=False), st.integers(-(2**63), 2**63 - 1), st.text()), max_size=20))
+def test_values_are_those_of_confluents_own_reader(prices):
+    with servers.running() as server:
+        schema = record([("price", "double"), ("pieces", "long"), ("town", "string")])
+        rows = [{"price": price, "pieces": pieces, "town": town} for price, pieces, town in prices]
+        values = avro(server.url, schema, *rows)
+        deserializer = AvroDeserializer(client(server.url))
+        found, wrong = read("avro", COLUMNS, server.url, values)
+        assert wrong == {}
+        assert [{name: row[name] for name in ("price", "pieces", "town")} for row in found] == [
+            deserializer(value, VALUE) for value in values
+        ]
+
+
+def test_what_cannot_be_decoded_is_malformed_with_its_reason_and_the_others_are_rows(server):
+    good, other = avro(server.url, record([("price", "double")]), {"price": 1.0}), b'{"price": 1}'
+    (text,) = avro(server.url, record([("price", "string")]), {"price": "dear"})
+    (number,) = avro(server.url, record([("at", "long")]), {"at": 1_767_254_400_000})
+    (list_,) = avro(server.url, '{"type": "array", "items": "int"}', [1])  # type: ignore[arg-type]
+    (proto,) = protobuf(server.url, OFFER(price=1.0))
+    unknown = b"\x00\x00\x00\x03\xe7x"
+    values = [good[0], other, good[0][:-1], good[0] + b"x", text, number, list_, proto, unknown, unknown, b"", good[0]]
+    server.requests.clear()
+    found, wrong = read("avro", COLUMNS, server.url, values)
+    assert [row["price"] for row in found] == [1.0, 1.0]
+    assert wrong[10] == wrong[100]
+    assert "does not begin with a byte 0 and the identifier of a schema" in wrong[10]
+    assert "it is not of its schema 1" in wrong[20]
+    assert "1 bytes follow the record of its schema 1" in wrong[30]
+    assert wrong[40].startswith("column price, double: ")
+    assert "its field needs a logical type that states the unit" in wrong[50]
+    assert "its schema 4 is not of a record" in wrong[60]
+    assert "is of PROTOBUF, and not of AVRO" in wrong[70]
+    assert wrong[80] == wrong[90] == f"the registry {server.url} has no schema 999"
+    assert server.requests.count("GET /schemas/ids/999") == 1
+
+
+def test_a_schema_of_avro_that_refers_to_another(server):
+    town = record([("name", "string")], "Town")
+    registry = client(server.url)
+    registry.register_schema("town", Schema(town, "AVRO"))
+    offer = Schema(record([("town", "Town"), ("price", "double")]), "AVRO", [SchemaReference("Town", "town", 1)])
+    columns = pa.schema([("town", pa.struct([("name", pa.string())])), ("price", pa.float64())])
+    values = avro(server.url, offer, {"town": {"name": "Bern"}, "price": 1.0})  # type: ignore[arg-type]
+    assert read("avro", columns, server.url, values) == ([{"town": {"name": "Bern"}, "price": 1.0}], {})
+
+
+def test_messages_of_protobuf_become_columns_by_name(server):
+    whole = OFFER(at=AT, price=1.5, pieces=0, town=1, tags=["a", "b"], limits={"x": 1},
+                  size={"width": 3}, tax={"value": 0.1})  # fmt: skip
+    columns = pa.schema([*COLUMNS, ("tags", pa.list_(pa.string())), ("limits", pa.map_(pa.string(), pa.int64())),
+                         ("size", pa.struct([("width", pa.int32()), ("depth", pa.int32())])), ("tax", pa.float64())])  # fmt: skip
+    found, wrong = read("protobuf", columns, server.url, protobuf(server.url, whole, OFFER()))
+    assert wrong == {}
+    assert found == [
+        {"at": AT, "price": 1.5, "pieces": 0, "town": "CHUR", "tags": ["a", "b"], "limits": [("x", 1)],
+         "size": {"width": 3, "depth": None}, "tax": 0.1},
+        {"at": None, "price": 0.0, "pieces": None, "town": "BERN", "tags": [], "limits": [], "size": None, "tax": None},
+    ]  # fmt: skip
+    numbers = pa.schema([("town", pa.int32())])
+    assert read("protobuf", numbers, server.url, protobuf(server.url, OFFER(town=1))) == ([{"town": 1}], {})
+
+
+def test_a_message_of_any_type_of_a_file_is_of_that_type(server):
+    columns = pa.schema([("x", pa.int32()), ("price", pa.float64())])
+    found, wrong = read("protobuf", columns, server.url, protobuf(server.url, OFFER(price=1.0), OTHER(x=3)))
+    assert (found, wrong) == ([{"x": None, "price": 1.0}, {"x": 3, "price": None}], {})
+
+
+def test_what_is_not_protobuf_is_malformed_with_its_reason(server):
+    (good,) = protobuf(server.url, OFFER(price=1.0))
+    no_type = good[:5] + b"\x02\x12"
+    (late,) = protobuf(server.url, OFFER(at={"seconds": 10**12}))
+    values = [
+        good,
+        good[:-1],
+        good[:5],
+        no_type,
+        b"\x00\x00",
+        avro(server.url, record([("x", "int")]), {"x": 1})[0],
+        late,
+    ]
+    found, wrong = read("protobuf", COLUMNS, server.url, values)
+    assert [row["price"] for row in found] == [1.0]
+    assert "it is not of its schema 1" in wrong[10]
+    assert wrong[20] == "its frame ends within the path of its type"
+    assert wrong[30] == "its schema 1 has no type at [9]"
+    assert "does not begin with a byte 0" in wrong[40]
+    assert "is of AVRO, and not of PROTOBUF" in wrong[50]
+    assert "1000000000000" in wrong[60]
+
+
+@given(value=st.binary(max_size=40), cut=st.integers(0, 30))
+def test_no_bytes_end_the_reader(value: bytes, cut: int):
+    with servers.running() as server:
+        heads = {"avro": avro(server.url, NESTED.replace("uuid", "x"), {
+            "id": "a", "sum": Decimal("1.25"), "tags": ["a"], "limits": {"x": 1}, "size": None, "kind": "NEW", "raw": b"", "day": AT.date()})[0],
+            "protobuf": protobuf(server.url, OFFER(price=1.0, tags=["a"]))[0]}  # fmt: skip
+        for form, good in heads.items():
+            for one in (value, good[:5] + value, good[:cut] + value, good[:cut] + value + good[cut:]):
+                rows, wrong = read(form, pa.schema([("tags", pa.list_(pa.string()))]), server.url, [one, good])
+                assert len(rows) + len(wrong) == 2
+                assert rows[-1] == {"tags": ["a"]}
+
+
+def test_a_registry_that_refuses_or_is_silent_stops_the_batch_and_loses_nothing(server):
+    values = avro(server.url, record([("price", "double")]), {"price": 1.0})
+    server.guarded = True
+    with pytest.raises(ConfigError, match=r"registry http.* refuses schema 1 \(401: Unauthorized\); check the login"):
+        read("avro", COLUMNS, server.url, values)
+    server.guarded, server.broken = False, 500
+    with pytest.raises(TimeoutError, match=r"does not give schema 1, which a started batch needs.*restart the query"):
+        read("avro", COLUMNS, server.url, values)
+    server.broken = None
+    assert read("avro", COLUMNS, server.url, values)[1] == {}
+
+
+def test_the_login_of_a_registry_is_a_variable_and_is_not_shown(server, monkeypatch):
+    values = avro(server.url, record([("price", "double")]), {"price": 1.0})
+    server.guarded = True
+    entry = {"kafka": "b:9092", "topic": "prices", "format": "avro",
+             "registry": {"url": server.url, "basic.auth.user.info": "$REGISTRY_LOGIN"}}  # fmt: skip
+    (one,) = listed([entry])
+    assert servers.LOGIN not in to_text([one]) + repr(one)
+    assert from_text(to_text([one])) == (one,)
+    with pytest.raises(
+        ConfigError, match=r"option basic.auth.user.info of the registry is in the environment variable REGISTRY_LOGIN"
+    ):
+        one.registry.resolved()  # type: ignore[attr-defined]
+    monkeypatch.setenv("REGISTRY_LOGIN", servers.LOGIN)
+    registry = one.registry.resolved()  # type: ignore[attr-defined]
+    assert servers.LOGIN not in repr(registry)
+    ((found,),) = [list(tables("avro", COLUMNS, registry, values, [0]))]
+    assert found["price"].to_pylist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"format": "avro"}, "messages of avro and protobuf need registry"),
+        ({"format": "json", "registry": "http://r"}, "others have none; got format='json'"),
+        ({"format": "xml"}, "format must be csv, json, avro or protobuf, got 'xml'"),
+        ({"format": "avro", "registry": {"user": "x"}}, "must be the URL of a schema registry, or a mapping with url"),
+        ({"format": "avro", "registry": {"url": "http://r", "basic.auth.user.inf": "x"}}, "has no option 'basic.auth.user.inf'.*basic.auth.user.info"),
+        ({"format": "avro", "registry": "http://me:secret@r"}, r'has a password; give it as basic.auth.user.info: "\$NAME"'),
+    ],
+)  # fmt: skip
+def test_a_registry_that_is_not_described_is_refused(more: dict[str, object], message: str):
+    with pytest.raises(ConfigError, match=message) as error:
+        listed([{"kafka": "b:9092", "topic": "prices", **more}])
+    assert "secret" not in str(error.value)
+
+
+def test_a_secret_of_a_registry_in_the_list_itself_is_refused():
+    entry = {
+        "kafka": "b:9092",
+        "topic": "prices",
+        "format": "avro",
+        "registry": {"url": "http://r", "bearer.auth.token": "secret"},
+    }
+    with pytest.raises(ConfigError, match=r"option bearer.auth.token of the registry would be shown.*\$NAME") as error:
+        to_text(listed([entry]))
+    assert "secret" not in str(error.value)
+
+
+def test_a_registry_without_its_packages_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr("skypane.runtime.spark.sources.many.schema_registry.find_spec", lambda _name: None)
+    with pytest.raises(
+        ConfigError, match=r"needs the package httpx2, which is not installed: pip install 'skypane\[schema-registry\]'"
+    ):
+        listed([{"kafka": "b:9092", "topic": "prices", "format": "avro", "registry": "http://r"}])
