@@ -100,7 +100,7 @@ def test_rows_are_read_once_in_order_over_growth_batches_and_restarts(tmp_path_f
     """In batches of some rows or of all; each batch is read again by a driver that knows only Spark's log."""
     path = Path(tmp_path_factory.getbasetemp()) / f"grows.json{FORMATS[form].ending}"
     path.unlink(missing_ok=True)
-    written, seen, place, held = 0, list[int](), NOTHING, b""
+    written, seen, place, held = 0, list[int | str](), NOTHING, b""
     plan = planner(str(path))
     for _ in range(data.draw(st.integers(1, 6))):
         count = data.draw(st.integers(0, 300))

@@ -176,7 +176,7 @@ def test_a_schema_of_avro_that_refers_to_another(server):
     registry.register_schema("town", Schema(town, "AVRO"))
     offer = Schema(record([("town", "Town"), ("price", "double")]), "AVRO", [SchemaReference("Town", "town", 1)])
     columns = pa.schema([("town", pa.struct([("name", pa.string())])), ("price", pa.float64())])
-    values = avro(server.url, offer, {"town": {"name": "Bern"}, "price": 1.0})  # type: ignore[arg-type]
+    values = avro(server.url, offer, {"town": {"name": "Bern"}, "price": 1.0})
     assert read("avro", columns, server.url, values) == ([{"town": {"name": "Bern"}, "price": 1.0}], {})
 
 
@@ -265,7 +265,8 @@ def test_the_login_of_a_registry_is_a_variable_and_is_not_shown(server, monkeypa
     monkeypatch.setenv("REGISTRY_LOGIN", servers.LOGIN)
     registry = one.registry.resolved()  # type: ignore[attr-defined]
     assert servers.LOGIN not in repr(registry)
-    ((found,),) = [list(tables("avro", COLUMNS, registry, values, [0]))]
+    (found,) = tables("avro", COLUMNS, registry, values, [0])
+    assert isinstance(found, pa.Table)
     assert found["price"].to_pylist() == [1.0]
 
 

@@ -7,7 +7,7 @@ frame also has the path of the message's type in its file, because a file may de
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from functools import cache
 from typing import Any, Final
@@ -31,7 +31,7 @@ _LONGEST_PATH: Final = 100
 _VARINT: Final = 10
 """Bytes of a number, at most."""
 
-_OWN: Final = {
+_OWN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "google.protobuf.Timestamp": lambda message: message.ToDatetime(UTC),
     **dict.fromkeys(
         (f"google.protobuf.{name}Value" for name in "Double Float Int64 UInt64 Int32 UInt32 Bool String Bytes".split()),
