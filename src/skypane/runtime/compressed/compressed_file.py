@@ -7,6 +7,7 @@ only when all of it was unpacked. Until then its length is an estimate.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,17 +48,20 @@ class CompressedFile:
     def length(self, read: int) -> tuple[int, bool] | None:
         """Return the length of the text, and whether it is exact or an estimate; None if the file does not exist.
 
-        The file is unpacked up to `read`, the bytes that were read before. A text that ends before has lost bytes.
+        The file is unpacked up to `read`, the bytes that were read before, unless these are known to be all. A text that
+        ends before `read` has lost bytes.
         """
         try:
+            size = os.stat(self.path).st_size  # noqa: PTH116
+            if self.mark == (size, read):
+                return read, True
             with self._open() as file:
-                if self.mark.text == read and self.mark.packed == _size(file):
-                    return read, True
                 known = opened(self.path, file, _PLAN)
+                if known is None and not read:
+                    return max(int(size * _RATIO), 1), False
                 if known is None or known.end < read:
                     known = self._window(file, read, _PLAN)
                     known.read(file, read, read)
-                size = _size(file)
                 if known.end < read + _LOOKED and known.seen != size:
                     known.read(file, known.end, read + _LOOKED)  # after which a short text is known
         except FileNotFoundError:

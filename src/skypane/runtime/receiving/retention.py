@@ -26,6 +26,11 @@ def committed(checkpoint: Path) -> dict[str, int]:
     return dict(_offset(checkpoint)["at"])
 
 
+def committed_marks(checkpoint: Path) -> dict[str, list[int]]:
+    """Return what some inputs keep beside their committed offsets, by name; errors are those of committed()."""
+    return dict(_offset(checkpoint).get("marks", {}))
+
+
 def _offset(checkpoint: Path) -> Mapping[str, Any]:
     """Return the end offset of the last committed batch of the one source with many inputs."""
     done = [int(path.name) for path in (checkpoint / "commits").glob("*") if path.name.isdecimal()]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from skypane.metrics import BatchMetrics, InputMetrics
-from skypane.runtime.receiving.retention import committed
+from skypane.runtime.receiving.retention import committed, committed_marks
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.sources.many.discovery import discovered, from_text
@@ -20,7 +20,7 @@ def lag_of_inputs(text: str, checkpoint: Path) -> list[InputMetrics]:
     Raises CheckpointError if the folder is not a checkpoint, and ConfigError if the list cannot be read.
     """
     at = committed(checkpoint)
-    found = discovered(from_text(text), at)
+    found = discovered(from_text(text), at, committed_marks(checkpoint))
     per_row = {
         name: one.input.per_row(at.get(name, one.first)) for name, one in found.items() if one.last > at.get(name, 0)
     }
