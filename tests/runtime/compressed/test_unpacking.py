@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import random
 import zlib
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.compressed.packing import PACK, unpacked
 
+from skypane.runtime.compressed import formats
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.compressed.unpacking import BLOCK, MOST, Mark, Unpacking
 
@@ -143,6 +145,20 @@ def test_a_bomb_ends_where_a_block_has_more_text_than_rows_ever_have(tmp_path: P
     assert list(damages) == [len(text) - 6]
     assert "decompression bomb" in damages[len(text) - 6]
     assert len(text) - 6 <= 2 * MOST
+
+
+def test_a_member_that_needs_too_much_memory_is_damaged(tmp_path: Path, monkeypatch):
+    """Zstandard: a frame of one byte that declares a window of 256 MiB; xz: a dictionary of 8 MiB where 1 may be."""
+    path = tmp_path / "a"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x90\x09\x00\x00\n" + PACK["zstd"](b"good\n"))
+    text, damages = unpacked(path, "zstd")
+    assert text == b"\ngood\n"
+    assert "memory" in damages[0]
+    monkeypatch.setattr(formats, "_LARGEST_DICTIONARY", 1 << 20)
+    path.write_bytes(PACK["xz"](b"large\n") + lzma.compress(b"good\n", preset=0))
+    text, damages = unpacked(path, "xz")
+    assert text == b"\ngood\n"
+    assert "emory" in damages[0]
 
 
 def test_text_that_repeats_itself_is_not_a_bomb(tmp_path: Path):

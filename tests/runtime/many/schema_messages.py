@@ -33,13 +33,16 @@ def avro(url: str, schema: str, *rows: dict[str, Any]) -> list[bytes]:
     return [serializer(row, VALUE) or b"" for row in rows]
 
 
-def types(file: FileDescriptorProto) -> dict[str, Any]:
-    """Return the classes of the messages of a file, by name."""
+def types(*files: FileDescriptorProto) -> dict[str, Any]:
+    """Return the classes of the messages of the last file, by name; those before it are imported."""
     pool = DescriptorPool()
     for known in (TIMESTAMP, WRAPPERS):
         pool.AddSerializedFile(known.serialized_pb)
-    pool.Add(file)
-    return {name: GetMessageClass(one) for name, one in pool.FindFileByName(file.name).message_types_by_name.items()}
+    for file in files:
+        pool.Add(file)
+    return {
+        name: GetMessageClass(one) for name, one in pool.FindFileByName(files[-1].name).message_types_by_name.items()
+    }
 
 
 def offer(**fields: Any) -> Any:

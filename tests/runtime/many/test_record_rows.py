@@ -202,6 +202,20 @@ def test_a_message_of_any_type_of_a_file_is_of_that_type(server):
     assert (found, wrong) == ([{"x": None, "price": 1.0}, {"x": 3, "price": None}], {})
 
 
+def test_a_schema_of_protobuf_that_imports_others(server):
+    town = FileDescriptorProto(name="towns/town.proto", package="geo", syntax="proto3")
+    town.message_type.add(name="Town").field.add(name="name", number=1, type="TYPE_STRING", label="LABEL_OPTIONAL")
+    file = FileDescriptorProto(name="sale.proto", syntax="proto3", dependency=[town.name])
+    file.message_type.add(name="Sale").field.add(
+        name="town", number=1, type="TYPE_MESSAGE", type_name=".geo.Town", label="LABEL_OPTIONAL"
+    )
+    sale = types(town, file)["Sale"]
+    columns = pa.schema([("town", pa.struct([("name", pa.string())]))])
+    values = protobuf(server.url, sale(town={"name": "Bern"}), sale())
+    assert read("protobuf", columns, server.url, values) == ([{"town": {"name": "Bern"}}, {"town": None}], {})
+    assert list(server.versions) == ["towns/town.proto", "prices-value"]
+
+
 def test_what_is_not_protobuf_is_malformed_with_its_reason(server):
     (good,) = protobuf(server.url, OFFER(price=1.0))
     no_type = good[:5] + b"\x02\x12"
