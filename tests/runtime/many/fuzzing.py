@@ -147,7 +147,7 @@ def damaged_members(chance: random.Random) -> None:
         path = Path(folder, "a.json")
         lines = [b'{"n":%d}\n' % n for n in range(chance.randrange(1, 400))]
         good = PACK[form](b"".join(lines))
-        more = PACK[form](mutated("json", chance) * chance.choice((1, 1, 500)))
+        more = PACK[form](mutated("json", chance) * chance.choice((1, 1, 20)))
         path.write_bytes(good + flipped(more, chance) + chance.choice((b"", good)))
         one = FileInput(path=str(path), compression=form)
         (found,) = growing_inputs.look([one], {})
