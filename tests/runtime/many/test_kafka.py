@@ -392,7 +392,7 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_trusted(kafka: Broker, n
     ({"kafka": "h:1"}, "kafka h:1 needs topic"),
     ({"kafka": "h:1", "topic": "a b"}, "the name or pattern of what to read, got 'a b'"),
     ({"kafka": "h:1", "topic": "a*", "name": "a"}, "a pattern finds many inputs, each named by its topic"),
-    ({"kafka": "h:1", "topic": "a", "format": "avro"}, "topic a: format must be csv or json, got 'avro'"),
+    ({"kafka": "h:1", "topic": "a", "format": "xml"}, "topic a: format must be csv, json, avro or protobuf, got 'xml'"),
     ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is set by skypane"),
     ({"kafka": "h:1", "topic": "a", "timeout": "0 s"}, "timeout"),
     ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),

@@ -117,7 +117,8 @@ def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_p
             file.write(PACK[form](b"".join(b'{"n": %d}\n' % n for n in range(first, first + count)))[:end])
 
     def run() -> list[dict[str, object]]:
-        rows = inputs(spark, [f"{tmp_path}/*.json.*"], "n long", rows_per_trigger=400, malformed_column="bad")
+        listed = [{"path": f"{tmp_path}/*.json.*", "format": "json"}]
+        rows = inputs(spark, listed, "n long", rows_per_trigger=400, malformed_column="bad")
         writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist()))
         found.clear()
@@ -147,8 +148,7 @@ def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_p
     assert run() == []
 
 
-def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark, tmp_path, kafka, monkeypatch):
-    monkeypatch.setenv("REGISTRY_LOGIN", registries.LOGIN)
+def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark, tmp_path, kafka):
     kafka.create("avro-offers")
     kafka.create("proto-offers")
     with registries.running() as registry:
@@ -157,11 +157,18 @@ def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark
         kafka.send("avro-offers", [*old, *new, b'{"n": 3}', old[0][:-1], None, *old])
         kafka.send("proto-offers", protobuf(registry.url, offer(n=4, town="Chur")))
         registry.guarded = True
-        login = {"url": registry.url, "basic.auth.user.info": "$REGISTRY_LOGIN"}
+        login = {"url": registry.url, "basic.auth.user.info": registries.LOGIN}
         listing = [{"kafka": kafka.address, "topic": f"{one[:5]}-offers", "format": one, "registry": login}
                    for one in ("avro", "proto")]  # fmt: skip
         listing[1]["format"] = "protobuf"
-        rows = inputs(spark, listing, "n long, town string, ts timestamp", malformed_column="bad", rows_per_trigger=4)
+        (tmp_path / "inputs.json").write_text(json.dumps(listing))
+        rows = inputs(
+            spark,
+            tmp_path / "inputs.json",
+            "n long, town string, ts timestamp",
+            malformed_column="bad",
+            rows_per_trigger=4,
+        )
         assert registries.LOGIN not in rows._jdf.queryExecution().toString()
         found: list[dict[str, object]] = []
         writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
