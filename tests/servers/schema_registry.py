@@ -56,7 +56,9 @@ class RegistryServer:
                 return 200, self.schemas[int(identifier) - 1]
             case "GET", "subjects", subject, "versions", version if unquote(subject) in self.versions:
                 return self._version(unquote(subject), self.versions[unquote(subject)][int(version) - 1])
-        return 404, {"error_code": 40403, "message": "not found"}
+            case _, "subjects" | "schemas", *_:
+                return 404, {"error_code": 40403, "message": "not found"}
+        return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
 
     def _version(self, subject: str, identifier: int) -> tuple[int, Any]:
         version = self.versions[subject].index(identifier) + 1

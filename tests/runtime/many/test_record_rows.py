@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import math
+import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -216,6 +220,29 @@ def test_a_schema_of_protobuf_that_imports_others(server):
     assert list(server.versions) == ["towns/town.proto", "prices-value"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("google/type/datetime.proto", "google.type.DateTime"), ("google/protobuf/api.proto", "google.protobuf.Api"),
+     ("confluent/meta.proto", "confluent.Meta")],
+)  # fmt: skip
+def test_a_schema_of_protobuf_that_imports_what_no_writer_registers(server, name: str, kind: str):
+    file = FileDescriptorProto(name="sale.proto", syntax="proto3", dependency=[name])
+    sale = file.message_type.add(name="Sale")
+    sale.field.add(name="price", number=1, type="TYPE_DOUBLE", label="LABEL_OPTIONAL")
+    sale.field.add(name="more", number=2, type="TYPE_MESSAGE", type_name=f".{kind}", label="LABEL_OPTIONAL")
+    schema = base64.b64encode(file.SerializeToString()).decode()
+    server.schemas.append({"schema": schema, "schemaType": "PROTOBUF"})
+    found, wrong = read("protobuf", COLUMNS, server.url, [b"\x00\x00\x00\x00\x01\x00\x09" + struct.pack("<d", 2.0)])
+    assert ([row["price"] for row in found], wrong) == ([2.0], {})
+
+
+def test_an_import_that_is_in_no_registry_is_malformed_with_its_name(server):
+    file = FileDescriptorProto(name="sale.proto", syntax="proto3", dependency=["towns/town.proto"])
+    server.schemas.append({"schema": base64.b64encode(file.SerializeToString()).decode(), "schemaType": "PROTOBUF"})
+    _, wrong = read("protobuf", COLUMNS, server.url, [b"\x00\x00\x00\x00\x01\x00"])
+    assert wrong == {0: "its schema imports towns/town.proto, to which it does not refer in the registry"}
+
+
 def test_what_is_not_protobuf_is_malformed_with_its_reason(server):
     (good,) = protobuf(server.url, OFFER(price=1.0))
     no_type = good[:5] + b"\x02\x12"
@@ -250,6 +277,129 @@ def test_no_bytes_end_the_reader(value: bytes, cut: int):
                 rows, wrong = read(form, pa.schema([("tags", pa.list_(pa.string()))]), server.url, [one, good])
                 assert len(rows) + len(wrong) == 2
                 assert rows[-1] == {"tags": ["a"]}
+
+
+TREE = record([("price", "double"), ("inner", ["null", "Offer"])])
+
+
+def test_a_message_of_a_schema_that_contains_itself_is_a_row_or_is_malformed_however_deep_it_is(server):
+    """fastavro's reader in C has no limit of its depth: it would end the process, at each start of the query again."""
+    (good,) = avro(server.url, TREE, {"price": 1.0, "inner": {"price": 2.0, "inner": None}})
+    (endless,) = avro(server.url, record([("next", ["null", "Endless"])], "Endless"), {"next": None})
+    deep = endless[:5] + b"\x02" * 1_000_000 + b"\x00"
+    found, wrong = read("avro", COLUMNS, server.url, [good, deep, good])
+    assert [row["price"] for row in found] == [1.0, 1.0]
+    assert list(wrong) == [10]
+    assert "recursion" in wrong[10]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "null", "x": 1},
+        {"type": "fixed", "name": "F", "size": 0},
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "null"}]},
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "R"}]},
+    ],
+)
+def test_a_schema_by_which_a_short_message_declares_any_number_of_values_is_malformed(server, items: object):
+    schema = record([("price", "double"), ("lists", {"type": "map", "values": {"type": "array", "items": items}})])
+    (message,) = avro(server.url, schema, {"price": 1.0, "lists": {}})
+    found, wrong = read("avro", COLUMNS, server.url, [message])
+    assert (found, list(wrong)) == ([], [0])
+    assert "an array whose items take no bytes" in wrong[0]
+
+
+def test_schemas_that_cannot_be_read_are_malformed_with_the_reason(server):
+    for schema in ({"type": "record", "name": "A", "fields": 3}, {"type": "x"}, {"type": "array"}):
+        server.schemas.append({"schema": json.dumps(schema), "schemaType": "AVRO"})
+    server.schemas.append(
+        {"schema": '{"type":"array","items":' * 100_000 + '"int"' + "}" * 100_000, "schemaType": "AVRO"}
+    )
+    server.schemas.append({"schema": 'syntax = "proto3"; message A { int64 n = 1; }', "schemaType": "PROTOBUF"})
+    heads = [struct.pack(">bI", 0, at + 1) for at in range(5)]
+    _, wrong = read("avro", COLUMNS, server.url, heads[:4])
+    assert list(wrong) == [0, 10, 20, 30]
+    assert all("its schema cannot be read" in one for one in wrong.values())
+    _, wrong = read("protobuf", COLUMNS, server.url, [heads[4] + b"\x00"])
+    assert "its schema 5 cannot be read" in wrong[0]
+
+
+def test_schemas_that_refer_to_the_same_one_are_read(server):
+    registry = client(server.url)
+    registry.register_schema("town", Schema(record([("name", "string")], "Town"), "AVRO"))
+    town = SchemaReference("Town", "town", 1)
+    for name in ("From", "To"):
+        registry.register_schema(name, Schema(record([("town", "Town")], name), "AVRO", [town]))
+    trip = Schema(
+        record([("a", "From"), ("b", "To")]), "AVRO", [SchemaReference(one, one, 1) for one in ("From", "To")]
+    )
+    columns = pa.schema([("b", pa.struct([("town", pa.struct([("name", pa.string())]))]))])
+    values = avro(server.url, trip, {"a": {"town": {"name": "Bern"}}, "b": {"town": {"name": "Chur"}}})
+    assert read("avro", columns, server.url, values) == ([{"b": {"town": {"name": "Chur"}}}], {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "column", "message"),
+    [
+        ("double", 1.5, pa.int64(), "1.5 is not a whole number"),
+        ("double", math.nan, pa.int64(), "NaN"),
+        ("boolean", True, pa.float64(), "True is not a number"),
+        ("double", 1.5, T, "1.5 is a number; its field needs a logical type"),
+        ("int", 19_000, pa.date32(), "19000 is not a date"),
+        (MILLIS, AT, pa.date32(), "is not a date"),
+        ("string", "abc", pa.list_(pa.string()), "'abc' is not a list"),
+        ("bytes", b"abc", pa.list_(pa.int64()), "b'abc' is not a list"),
+        ("string", "abc", pa.map_(pa.string(), pa.string()), "'abc' is neither a record nor a map"),
+        ("string", "abc", pa.struct([("a", pa.string())]), "'abc' is neither a record nor a map"),
+        ("bytes", b"\xff", pa.string(), "utf8"),
+    ],
+)
+def test_a_value_that_a_column_would_change_is_malformed(
+    server, kind: Any, value: object, column: pa.DataType, message: str
+):
+    """Arrow would cut numbers off, take a text for the list of its letters, and a number for a day."""
+    found, wrong = read(
+        "avro", pa.schema([("x", column)]), server.url, avro(server.url, record([("x", kind)]), {"x": value})
+    )
+    assert found == []
+    assert wrong[0].startswith(f"column x, {column}: ")
+    assert message in wrong[0]
+
+
+def test_whole_numbers_fit_a_column_of_whole_numbers_whatever_their_type_is(server):
+    values = avro(server.url, record([("x", "double")]), {"x": 2.0})
+    assert read("avro", pa.schema([("x", pa.int64())]), server.url, values) == ([{"x": 2}], {})
+
+
+def test_an_identifier_that_no_registry_gives_is_malformed_without_a_request(server):
+    found, wrong = read("avro", COLUMNS, server.url, [b"\x00\xff\xff\xff\xffx"])
+    assert (found, server.requests) == ([], [])
+    assert "it names the schema 4294967295, but a registry gives none above" in wrong[0]
+
+
+def test_a_url_that_is_not_a_registrys_stops_the_batch_instead_of_leaving_all_messages_out(server):
+    values = avro(server.url, record([("price", "double")]), {"price": 1.0})
+    with pytest.raises(ConfigError, match=r"registry http.*/wrong refuses schema 1 \(404: .*check the url"):
+        read("avro", COLUMNS, f"{server.url}/wrong", values)
+
+
+def test_no_error_shows_a_password_that_a_variable_brings_into_the_url(monkeypatch):
+    monkeypatch.setenv("REGISTRY", "http://me:secret@localhost:1")
+    with pytest.raises(ConfigError, match=r"registry \$REGISTRY: the url of the registry has a password") as error:
+        Registry.of("$REGISTRY", "prices", 1.0).resolved()
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"ssl.ca.location": "/no/such/file"}, {"basic.auth.user.info": "secret"}, {"bearer.auth.token": "secret"}],
+)
+def test_options_that_the_client_refuses_are_named_without_the_secret(options: dict[str, str]):
+    with pytest.raises(ConfigError, match=r"options of the registry http://r: ") as error:
+        schema_registry.RegistryClient(Registry.of({"url": "http://r", **options}, "prices", 1.0))
+    assert "secret" not in str(error.value)
 
 
 def test_a_registry_that_refuses_or_is_silent_stops_the_batch_and_loses_nothing(server):

@@ -9,6 +9,7 @@ path_patterns.py   paths and patterns
 message_rows.py    messages of a topic as Arrow columns, as runtime/line_rows.py parses lines
 kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads
 schema_registry.py  schemas of messages; avro_messages.py, protobuf_messages.py: records; record_rows.py: their columns
+avro_bounds.py     whether a message of a schema of Avro can be larger than its bytes
 event_times.py     estimates of the event times of waiting rows
 planning.py        in the driver: how far each input is read in a micro-batch, and by which task
 input_metrics.py   metrics of inputs; input_lag.py: the same from outside the query

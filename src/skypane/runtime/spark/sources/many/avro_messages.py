@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from skypane.naming import shortened
+from skypane.runtime.spark.sources.many.avro_bounds import contains_itself, has_free_items
 from skypane.runtime.spark.sources.many.schema_registry import (
     Framed,
     Registry,
@@ -27,15 +28,14 @@ def record_of(framed: Framed, registry: Registry) -> dict[str, Any]:
 @cache
 def _decoder(registry: Registry, identifier: int) -> Callable[[bytes], dict[str, Any]]:
     """Return what decodes the messages of one writer's schema."""
-    from fastavro import schemaless_reader  # noqa: PLC0415 - an extra
-
-    client = cached_client(registry)
-    writer = _parsed(client, client.schema(identifier, "AVRO"), {})
+    client, named = cached_client(registry), dict[str, Any]()
+    writer = _parsed(client, client.schema(identifier, "AVRO"), named)
+    read = _reader(writer, named)
 
     def decoded(content: bytes) -> dict[str, Any]:
         file = io.BytesIO(content)
         try:
-            record = schemaless_reader(file, writer, None)
+            record = read(file, writer, None)
         except Exception as error:  # noqa: BLE001 - of many kinds, one for each way to be wrong
             raise UnreadableMessageError(
                 f"it is not of its schema {identifier}: {shortened(str(error) or type(error).__name__)}"
@@ -49,13 +49,32 @@ def _decoder(registry: Registry, identifier: int) -> Callable[[bytes], dict[str,
     return decoded
 
 
+def _reader(schema: Any, named: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return fastavro's reader for a schema whose values are bounded; raise UnreadableSchemaError for another."""
+    import fastavro._read_py  # noqa: PLC0415 - an extra
+
+    try:
+        deep = contains_itself(schema, named)
+        endless = has_free_items(schema, named)
+    except RecursionError:
+        raise UnreadableSchemaError("its schema has too many types within types") from None
+    if endless:
+        raise UnreadableSchemaError(
+            "its schema has an array whose items take no bytes: a message could declare any number"
+        )
+    # The reader in C does not check the depth of its stack: a short message would end the process, at each attempt again.
+    return fastavro._read_py.schemaless_reader if deep else fastavro.schemaless_reader  # noqa: SLF001
+
+
 def _parsed(client: RegistryClient, schema: Any, named: dict[str, Any]) -> Any:
     """Return a schema for the decoder, with the schemas to which it refers."""
-    from fastavro.schema import SchemaParseException, UnknownType, parse_schema  # noqa: PLC0415
+    from fastavro.schema import parse_schema  # noqa: PLC0415
 
     for reference in schema.references or []:
         _parsed(client, client.referred(reference), named)
     try:
         return parse_schema(json.loads(schema.schema_str), named_schemas=named)
-    except (ValueError, SchemaParseException, UnknownType) as error:
-        raise UnreadableSchemaError(f"its schema cannot be read: {shortened(str(error))}") from None
+    except Exception as error:  # noqa: BLE001 - of many kinds, one for each way to be wrong
+        raise UnreadableSchemaError(
+            f"its schema cannot be read: {shortened(str(error) or type(error).__name__)}"
+        ) from None

@@ -7,9 +7,11 @@ frame also has the path of the message's type in its file, because a file may de
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from functools import cache
+from importlib import import_module
 from typing import Any, Final
 
 import pyarrow as pa
@@ -30,6 +32,9 @@ _LONGEST_PATH: Final = 100
 """Types within types, at most."""
 _VARINT: Final = 10
 """Bytes of a number, at most."""
+
+_BUILT_IN: Final = re.compile(r"(?:google/protobuf|google/type|confluent|confluent/types?)/[a-z_]+\.proto")
+"""Files that registries need not have."""
 
 _OWN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "google.protobuf.Timestamp": lambda message: message.ToDatetime(UTC),
@@ -102,6 +107,7 @@ def _decoder(registry: Registry, identifier: int, path: tuple[int, ...]) -> Call
 def _file(registry: Registry, identifier: int) -> Any:
     """Return the descriptor of the file of a schema."""
     from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
+    from google.protobuf.message import DecodeError  # noqa: PLC0415
 
     client, pool = cached_client(registry), DescriptorPool()
     name = f"schema-{identifier}.proto"
@@ -109,7 +115,7 @@ def _file(registry: Registry, identifier: int) -> Any:
         for file in _files(client, client.schema(identifier, "PROTOBUF", _SERIALIZED), name, set()):
             pool.Add(file)
         return pool.FindFileByName(name)
-    except (TypeError, KeyError, ValueError) as error:
+    except (DecodeError, TypeError, KeyError, ValueError) as error:
         raise UnreadableSchemaError(f"its schema {identifier} cannot be read: {shortened(str(error))}") from None
 
 
@@ -126,31 +132,32 @@ def _files(client: RegistryClient, schema: Any, name: str, done: set[str]) -> It
         if imported in referred:
             yield from _files(client, client.referred(referred[imported], _SERIALIZED), imported, done)
         else:
-            yield _known(imported)
+            yield from _known(imported, done)
     file.name = name
     yield file
 
 
-def _known(name: str) -> Any:
-    """Return a file that comes with Protobuf: google/protobuf/timestamp.proto and the like."""
-    from google.protobuf import (  # noqa: PLC0415
-        any_pb2,
-        descriptor_pb2,
-        duration_pb2,
-        empty_pb2,
-        field_mask_pb2,
-        struct_pb2,
-        timestamp_pb2,
-        wrappers_pb2,
-    )
+def _known(name: str, done: set[str]) -> Iterator[Any]:
+    """Yield a file that comes with Protobuf or with the registry's client, after those that it imports.
 
-    known = (any_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2, descriptor_pb2)
-    for module in known:
-        if module.DESCRIPTOR.name == name:
-            file = descriptor_pb2.FileDescriptorProto()
-            module.DESCRIPTOR.CopyToProto(file)
-            return file
-    raise UnreadableSchemaError(f"its schema imports {name}, to which it does not refer in the registry")
+    Writers do not register these: google/protobuf/timestamp.proto, google/type/date.proto, confluent/meta.proto.
+    """
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto  # noqa: PLC0415
+
+    if _BUILT_IN.fullmatch(name) is None:
+        raise UnreadableSchemaError(f"its schema imports {name}, to which it does not refer in the registry")
+    package = "confluent_kafka.schema_registry." if name.startswith("confluent/") else ""
+    try:
+        module = import_module(f"{package}{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    except ImportError:
+        raise UnreadableSchemaError(f"its schema imports {name}, which is not installed") from None
+    for imported in module.DESCRIPTOR.dependencies:
+        if imported.name not in done:
+            done.add(imported.name)
+            yield from _known(imported.name, done)
+    file = FileDescriptorProto()
+    module.DESCRIPTOR.CopyToProto(file)
+    yield file
 
 
 def _fields(message: Any, columns: Any) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.runtime.row_parser import Malformed, sentence
 from skypane.runtime.spark.sources.many import avro_messages, protobuf_messages
 from skypane.runtime.spark.sources.many.schema_registry import (
@@ -90,7 +92,7 @@ def _column(one: pa.Field, records: Sequence[_Record], converter: Converter | No
         if converter is not None:
             values = [None if value is None else converter(value) for value in values]
         return pa.array(values, one.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _MisfitError(f"column {one.name}, {one.type}: {sentence(error)}") from None
 
 
@@ -109,8 +111,14 @@ def _converter(kind: pa.DataType) -> Converter | None:
 
 
 def _time(value: Any) -> Any:
-    if isinstance(value, int):
+    if isinstance(value, int | float | Decimal):
         raise ValueError(f"{value} is a number; its field needs a logical type that states the unit")  # noqa: TRY004
+    return value
+
+
+def _date(value: Any) -> Any:
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise TypeError(f"{_shown(value)} is not a date")
     return value
 
 
@@ -118,26 +126,55 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
+def _whole(value: Any) -> Any:
+    """Return a whole number: Arrow would cut off what is behind the point."""
+    if isinstance(value, float | Decimal) and value != int(value):
+        raise ValueError(f"{value} is not a whole number")
+    return int(value) if isinstance(value, float | Decimal) else value
+
+
 def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise TypeError(f"{value} is not a number")
     return float(value) if isinstance(value, Decimal) else value
 
 
 _SIMPLE: Final[tuple[tuple[Callable[[pa.DataType], bool], Converter], ...]] = (
-    (pa.types.is_timestamp, _time), (pa.types.is_string, _text), (pa.types.is_floating, _number),
+    (pa.types.is_timestamp, _time), (pa.types.is_date, _date), (pa.types.is_string, _text),
+    (pa.types.is_integer, _whole), (pa.types.is_floating, _number),
 )  # fmt: skip
+
+
+def _shown(value: Any) -> str:
+    return shortened(repr(value))
 
 
 def _converted(value: Any, converter: Converter | None) -> Any:
     return value if value is None or converter is None else converter(value)
 
 
-def _each(converter: Converter | None) -> Converter | None:
-    return None if converter is None else lambda values: [_converted(value, converter) for value in values]
+def _each(converter: Converter | None) -> Converter:
+    def values_of(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple):  # Arrow would take the letters of a text, and the numbers of bytes
+            raise TypeError(f"{_shown(value)} is not a list")
+        return [_converted(one, converter) for one in value]
+
+    return values_of
 
 
 def _items(of_key: Converter | None, of_value: Converter | None) -> Converter:
-    return lambda value: [(_converted(key, of_key), _converted(one, of_value)) for key, one in value.items()]
+    return lambda value: [(_converted(key, of_key), _converted(one, of_value)) for key, one in _named(value).items()]
 
 
 def _struct(converters: dict[str, Converter | None]) -> Converter:
-    return lambda value: {name: _converted(value.get(name), converter) for name, converter in converters.items()}
+    def fields_of(value: Any) -> dict[str, Any]:
+        fields = _named(value)
+        return {name: _converted(fields.get(name), converter) for name, converter in converters.items()}
+
+    return fields_of
+
+
+def _named(value: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{_shown(value)} is neither a record nor a map")
+    return value

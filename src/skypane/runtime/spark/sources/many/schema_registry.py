@@ -11,6 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from http import HTTPStatus
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Self
 
@@ -29,7 +30,11 @@ _SECRET: Final = (
     "basic.auth.user.info", "bearer.auth.token", "bearer.auth.client.secret", "ssl.key.password", "proxy",
 )  # fmt: skip
 _FRAME: Final = struct.Struct(">bI")
-_NOT_FOUND: Final = 404
+_LARGEST: Final = (1 << 31) - 1
+"""The largest identifier that registries give."""
+_UNKNOWN: Final = frozenset({40401, 40402, 40403})
+"""The registry's own codes for a subject, a version and a schema that it does not have; a wrong URL has none."""
+_REFUSED: Final = frozenset({401, 403, 404})
 _REMEDY: Final = "set it before the Spark session is started"
 
 
@@ -54,7 +59,12 @@ class Framed(NamedTuple):
             raise UnreadableMessageError(
                 "it does not begin with a byte 0 and the identifier of a schema, as clients of a registry write it"
             )
-        return cls(_FRAME.unpack_from(value)[1], value[_FRAME.size :])
+        identifier = _FRAME.unpack_from(value)[1]
+        if identifier > _LARGEST:
+            raise UnreadableMessageError(
+                f"it names the schema {identifier}, but a registry gives none above {_LARGEST:,}"
+            )
+        return cls(identifier, value[_FRAME.size :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +86,7 @@ class Registry:
                     f"topic {topic}: registry has no option {key!r}; {instead(str(key), [*_PLAIN, *_SECRET])}"
                 )
         texts = {key: str(value) for key, value in options.items()}
-        if without_login(texts["url"]) != texts["url"]:
-            raise ConfigError(
-                f'topic {topic}: the url of the registry has a password; give it as basic.auth.user.info: "$NAME"'
-            )
+        _check_url(texts["url"], f"topic {topic}")
         for package in ("httpx2", "fastavro", "google.protobuf"):
             _check(package, topic)
         return cls(tuple(sorted(texts.items())), timeout)
@@ -100,12 +107,17 @@ class Registry:
 
     def resolved(self) -> Registry:
         """Return the registry with environment variables replaced; raise ConfigError for variables that are not set."""
-        return Registry(
-            tuple(
-                (key, held(text, f"option {key} of the registry", os.environ, _REMEDY)) for key, text in self.options
-            ),
-            self.timeout,
+        options = tuple(
+            (key, held(text, f"option {key} of the registry", os.environ, _REMEDY)) for key, text in self.options
         )
+        _check_url(dict(options)["url"], f"registry {self.url}")
+        return Registry(options, self.timeout)
+
+
+def _check_url(url: str, where: str) -> None:
+    """Raise ConfigError if a URL has a password, which errors and logs would repeat."""
+    if without_login(url) != url:
+        raise ConfigError(f'{where}: the url of the registry has a password; give it as basic.auth.user.info: "$NAME"')
 
 
 def _check(package: str, topic: str) -> None:
@@ -125,7 +137,7 @@ class RegistryClient:
         self.registry = registry
         try:
             self.client = SchemaRegistryClient({**dict(registry.options), "timeout": registry.timeout})
-        except (ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError) as error:  # a file of a certificate, an option, its value
             raise ConfigError(f"options of the registry {registry.url}: {shortened(str(error))}") from None
 
     def schema(self, identifier: int, kind: str, form: str | None = None) -> Any:
@@ -152,12 +164,13 @@ class RegistryClient:
         try:
             return ask()
         except SchemaRegistryError as error:
-            if error.http_status_code == _NOT_FOUND:
+            if error.error_code in _UNKNOWN:
                 raise UnreadableSchemaError(f"the registry {self.registry.url} has no {what}") from None
-            if error.http_status_code in {401, 403}:
+            if error.http_status_code in _REFUSED:
+                wrong = "url" if error.http_status_code == HTTPStatus.NOT_FOUND else "login"
                 raise ConfigError(
                     f"the registry {self.registry.url} refuses {what} ({error.http_status_code}: "
-                    f"{shortened(str(error.error_message))}); check the login in the options of registry"
+                    f"{shortened(str(error.error_message))}); check the {wrong} in the options of registry"
                 ) from None
             raise self._silent(what, str(error)) from error
         except Exception as error:
