@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import lzma
 import random
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.compressed.packing import PACK
 from tests.runtime.compressed.test_unpacking import EACH, noise
 
-from skypane.runtime.compressed import compressed_file, text_window
+from skypane.runtime.compressed import text_window
 from skypane.runtime.compressed.compressed_file import CompressedFile
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.compressed.text_window import KEPT
@@ -144,6 +148,42 @@ def test_another_file_under_the_name_is_read_by_itself(tmp_path: Path):
     assert packed.length(place) == (1000, True)
 
 
+@EACH
+@pytest.mark.parametrize("read", [100_000, 300_000])
+def test_a_file_that_is_written_again_in_its_place_with_more_text_is_continued_at_its_offset(
+    tmp_path: Path, form: str, read: int
+):
+    """By `gzip -c log > log.gz`, which keeps the inode; the process that has read it goes on as another one does."""
+    path, text = tmp_path / "a", noise(800_000)
+    path.write_bytes(PACK[form](text[:300_000]))
+    packed = CompressedFile(str(path), FORMATS[form])
+    place = packed.complete(0, read)
+    assert lines_of(list(packed.blocks(0, place))) == text[:place]
+    path.write_bytes(PACK[form](text))
+    end = packed.complete(place, None)
+    assert end == text.rfind(b"\n") + 1
+    assert lines_of(list(packed.blocks(place, end))) == text[place:end]
+
+
+def test_a_file_whose_format_is_corrected_is_read_in_that_one(tmp_path: Path):
+    path = tmp_path / "a"
+    path.write_bytes(PACK["gzip"](b"one\n"))
+    assert CompressedFile(str(path), FORMATS["xz"]).after(0, 1) == (1, 1)
+    assert CompressedFile(str(path), FORMATS["gzip"]).after(0, 1) == (4, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_the_longest_line_is_the_same_as_in_a_plain_file(tmp_path: Path, beyond: int):
+    text = b"a" * (LONGEST - 1 + beyond) + b"\nb\n"
+    (tmp_path / "a").write_bytes(PACK["zstd"](text[: LONGEST // 2]) + PACK["zstd"](text[LONGEST // 2 :]))
+    (tmp_path / "plain").write_bytes(text)
+    blocks = list(CompressedFile(str(tmp_path / "a"), FORMATS["zstd"]).blocks(0, len(text)))
+    plain = GrowingFile(str(tmp_path / "plain")).blocks(0, len(text))
+    assert [one for one in blocks if one.error] == [one for one in plain if one.error]
+    assert bool(blocks[0].error) == (beyond > 0)
+
+
 @pytest.mark.parametrize("long", [5_000_000, LONGEST + 5_000_000])
 def test_a_line_that_is_too_long_is_reported_by_its_beginning(tmp_path: Path, long: int):
     text = b"first\n" + noise(long).replace(b"\n", b"-") + b"\nlast\n"
@@ -169,10 +209,38 @@ def test_damage_is_a_separate_line_with_what_it_has_cut_off(tmp_path: Path):
     assert "begin no member of gzip" in damaged.error
 
 
+@pytest.mark.long
+def test_the_first_line_after_damage_is_reported_by_its_beginning_if_it_is_too_long(tmp_path: Path):
+    path, text = tmp_path / "a", b"a" * (LONGEST + 70_000) + b"\n"
+    path.write_bytes(b"not gzip" + PACK["gzip"](text[: LONGEST // 2]) + PACK["gzip"](text[LONGEST // 2 :]))
+    first = CompressedFile(str(path), FORMATS["gzip"]).first_line()
+    assert (first.start, first.end) == (1, 1 + len(text))
+    assert first.text
+
+
+def _long(text: bytes) -> bytes:
+    """Return a frame with a window of 64 MiB, as of `zstd --long=26`."""
+    packer = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=26)
+    ).compressobj()
+    return packer.compress(text) + packer.flush()
+
+
+@pytest.mark.parametrize(("form", "pack"), [("zstd", _long), ("xz", partial(lzma.compress, preset=9))])
+def test_windows_are_counted_with_the_memory_of_their_decoders(
+    tmp_path: Path, form: str, pack: Callable[[bytes], bytes]
+):
+    """A dictionary of 64 MiB, as `xz -9` has: three of them fit."""
+    for name in "abcdef":
+        (tmp_path / name).write_bytes(pack(b"a\nb\n"))
+        assert CompressedFile(str(tmp_path / name), FORMATS[form]).after(0, 1) == (2, 1)
+    text_window._close_unused()
+    assert [Path(path).name for path, _ in text_window._windows] == ["d", "e", "f"]
+
+
 def test_windows_that_were_not_used_for_longest_are_closed(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(text_window, "_MEMORY", 3 << 20)
     for name in "abcd":
         (tmp_path / name).write_bytes(PACK["gzip"](b"a\nb\n"))
         assert CompressedFile(str(tmp_path / name), FORMATS["gzip"]).after(0, 1) == (2, 1)
     assert [Path(path).name for path, _ in text_window._windows] == ["c", "d"]
-    assert compressed_file._PLAN == "plan"

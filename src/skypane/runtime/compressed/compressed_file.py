@@ -56,7 +56,7 @@ class CompressedFile:
             if self.mark == (size, read):
                 return read, True
             with self._open() as file:
-                known = opened(self.path, file, _PLAN)
+                known = opened(self.path, self.form, file, _PLAN)
                 if known is None and not read:
                     return max(int(size * _RATIO), 1), False
                 if known is None or known.end < read:
@@ -74,7 +74,7 @@ class CompressedFile:
         """Return the last mark up to a place of the text that is known."""
         try:
             with self._open() as file:
-                known = opened(self.path, file, _PLAN)
+                known = opened(self.path, self.form, file, _PLAN)
         except FileNotFoundError:
             known = None
         return self.mark if known is None or known.end < text else known.mark(text)
@@ -82,7 +82,7 @@ class CompressedFile:
     def complete(self, start: int, end: int | None) -> int:
         """Return where the last complete line of [start, end) ends, at least `start`; None: of all of the file."""
         with self._open() as file:
-            known = opened(self.path, file, _PLAN)
+            known = opened(self.path, self.form, file, _PLAN)
             if known is None or known.end < start or end is not None:
                 known = self._window(file, start, _PLAN)
             if end is None:
@@ -128,10 +128,10 @@ class CompressedFile:
 
     def _sampled(self, file: BinaryIO, before: int, read: int) -> TextWindow | None:
         """Return a window that has text from `before` on soon, and keeps the next rows of the batch if it is the plan's."""
-        known = opened(self.path, file, _PLAN)
+        known = opened(self.path, self.form, file, _PLAN)
         if known is not None and known.start <= before and before + 2 * LOOK <= known.start + KEPT:
             return known
-        scout = opened(self.path, file, _SCOUT)
+        scout = opened(self.path, self.form, file, _SCOUT)
         if before - read > _AHEAD or (scout is not None and scout.start > before):
             return None
         return self._window(file, before, _SCOUT)
@@ -142,11 +142,11 @@ class CompressedFile:
         with self._open() as file:
             while piece := unpacking.piece(file):
                 text += piece
-                end = text.find(b"\n", begin, LONGEST + 1) + 1
+                end = text.find(b"\n", begin, begin + LONGEST) + 1
                 if end and end - 1 in unpacking.damages:
                     begin = end
-                elif end or len(text) > LONGEST:
-                    end = end or self.after(0, 1)[0]
+                elif end or len(text) - begin > LONGEST:
+                    end = end or self.after(begin, 1)[0]
                     return LineBlock(begin, end, bytes(text[begin:end]))
         return LineBlock(0, 0, b"")
 
@@ -169,10 +169,6 @@ class CompressedFile:
 
     def _open(self) -> BinaryIO:
         return open(self.path, "rb")  # noqa: PTH123 - closed by callers
-
-
-def _size(file: BinaryIO) -> int:
-    return file.seek(0, 2)
 
 
 def _ratio(known: TextWindow) -> float:
@@ -225,6 +221,10 @@ class _Lines:
             yield LineBlock(self.start, self.end, bytes(self.text))
 
     def _appended(self, text: bytes, begin: int) -> Iterator[LineBlock]:
+        # A kept text of so many bytes has no line end.
+        if len(self.text) >= CHUNK and len(self.text) + (text.find(b"\n") + 1 or len(text)) > LONGEST:
+            self.long = True
+            del self.text[BEGINNING:]
         if self.long:
             if (at := text.find(b"\n")) < 0:
                 return
@@ -234,9 +234,6 @@ class _Lines:
         self.text += text
         if len(self.text) >= CHUNK and (whole := self.text.rfind(b"\n") + 1):
             yield self._taken(whole)
-        if len(self.text) > LONGEST:
-            self.long = True
-            del self.text[BEGINNING:]
 
     def _cut(self, end: int, why: str) -> Iterator[LineBlock]:
         """Yield the whole lines, and the line that damage has cut off, up to `end`."""

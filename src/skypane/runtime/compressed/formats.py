@@ -110,7 +110,7 @@ class Compression:
     starts   the first bytes of a member
     head     how many bytes `starts` matches
     member   what a member is called
-    cost     about how many bytes of memory a decoder takes
+    memory   returns about how many bytes of memory a decoder takes, by the first bytes of its member
     decoder  returns a decoder for one member
     errors   returns the errors of decoders
     """
@@ -120,9 +120,27 @@ class Compression:
     starts: re.Pattern[bytes]
     head: int
     member: str
-    cost: int
+    memory: Callable[[bytes], int]
     decoder: Callable[[], Decoder]
     errors: Callable[[], tuple[type[Exception], ...]]
+
+
+def _zstd_memory(head: bytes) -> int:
+    import zstandard  # noqa: PLC0415 - an extra
+
+    try:
+        window = zstandard.get_frame_parameters(head).window_size
+    except zstandard.ZstdError:
+        window = 0
+    return (1 << 20) + min(window, _LARGEST_DICTIONARY)
+
+
+def _xz_memory(head: bytes) -> int:
+    """Return the memory of the first block's dictionary, whose size is a byte of the block's last filter, LZMA2."""
+    block = head[12 : 12 + 4 * (head[12] + 1)] if len(head) > 12 else b""
+    at = block.rfind(b"\x21\x01") + 2
+    size = block[at] & 63 if 2 <= at < len(block) else 0
+    return (1 << 20) + min((2 | size & 1) << (size // 2 + 11), _LARGEST_DICTIONARY)
 
 
 def _bzip2() -> Decoder:
@@ -136,13 +154,13 @@ def _xz() -> Decoder:
 FORMATS: Final[Mapping[str, Compression]] = {
     one.name: one
     for one in (
-        Compression("gzip", ".gz", re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL), 4, "member", 64 << 10,
+        Compression("gzip", ".gz", re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL), 4, "member", lambda _: 64 << 10,
                     GzipDecoder, lambda: (zlib.error,)),
         Compression("zstd", ".zst", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", re.DOTALL), 4, "frame",
-                    4 << 20, ZstdDecoder, _zstd_errors),
+                    _zstd_memory, ZstdDecoder, _zstd_errors),
         Compression("bz2", ".bz2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17\x72\x45\x38\x50\x90)", re.DOTALL), 10, "stream",
-                    4 << 20, _bzip2, lambda: (OSError, ValueError)),
-        Compression("xz", ".xz", re.compile(rb"\xfd7zXZ\x00", re.DOTALL), 6, "stream", 16 << 20, _xz,
+                    lambda _: 4 << 20, _bzip2, lambda: (OSError, ValueError)),
+        Compression("xz", ".xz", re.compile(rb"\xfd7zXZ\x00", re.DOTALL), 6, "stream", _xz_memory, _xz,
                     lambda: (lzma.LZMAError,)),
     )
 }  # fmt: skip

@@ -17,6 +17,8 @@ from skypane.runtime.compressed.unpacking import START, Mark, Unpacking
 
 KEPT: Final = 1 << 19
 """Bytes of text that are kept behind the place that was read last."""
+_TAIL: Final = 64
+"""Bytes of the file that are compared to notice a file that was written again in its place."""
 _MEMORY: Final = 256 << 20
 """Bytes that all windows of a process take, about; the one that was not used for longest is closed first."""
 
@@ -29,6 +31,7 @@ class TextWindow:
     marks      marks of members that begin in the window, and the last one before it, ascending
     line_end   where the last line ends that was read
     seen       size of the file when all of it had been unpacked
+    tail       the last bytes of the file that were unpacked
     """
 
     unpacking: Unpacking
@@ -38,10 +41,11 @@ class TextWindow:
     marks: list[Mark] = field(default_factory=list)
     line_end: int = 0
     seen: int | None = None
+    tail: bytes = b""
 
     @classmethod
-    def at(cls, form: Compression, mark: Mark, identity: tuple[int, int]) -> TextWindow:
-        return cls(Unpacking(form, mark), identity, mark.text, marks=[mark])
+    def at(cls, form: Compression, mark: Mark, file: BinaryIO) -> TextWindow:
+        return cls(Unpacking(form, mark), _identity(file), mark.text, marks=[mark], tail=_tail(file, mark.packed))
 
     @property
     def end(self) -> int:
@@ -53,6 +57,7 @@ class TextWindow:
             self._trim(min(start, self.end))
         found = bytes(self.text[max(start - self.start, 0) : max(end - self.start, 0)])
         self._trim(self.end)
+        self.tail = _tail(file, self.unpacking.packed)
         return found
 
     def _extended(self, file: BinaryIO) -> bool:
@@ -87,22 +92,31 @@ class TextWindow:
     def _mark(self, text: int) -> int:
         return bisect_right(self.marks, text, key=lambda mark: mark.text)
 
+    def is_of(self, form: Compression, file: BinaryIO) -> bool:
+        """Return whether the window is of the file as it is now: not of one that was under its name, or in its place."""
+        packed = self.unpacking.packed
+        return (
+            self.identity == _identity(file)
+            and self.unpacking.form.name == form.name
+            and packed <= os.fstat(file.fileno()).st_size
+            and self.tail == _tail(file, packed)
+        )
+
     @property
     def cost(self) -> int:
-        return self.unpacking.form.cost + 2 * KEPT
+        return self.unpacking.memory + 2 * KEPT
 
 
 _windows: OrderedDict[tuple[str, str], TextWindow] = OrderedDict()
 
 
-def opened(path: str, file: BinaryIO, role: str) -> TextWindow | None:
+def opened(path: str, form: Compression, file: BinaryIO, role: str) -> TextWindow | None:
     """Return this process's window of a file, if it has one of the file as it is now.
 
     role   windows of different roles are read independently of each other
     """
     last = _windows.pop((path, role), None)
-    stat = os.fstat(file.fileno())
-    if last is None or last.identity != (stat.st_dev, stat.st_ino) or last.unpacking.packed > stat.st_size:
+    if last is None or not last.is_of(form, file):
         return None
     _windows[path, role] = last
     return last
@@ -111,16 +125,25 @@ def opened(path: str, file: BinaryIO, role: str) -> TextWindow | None:
 def window(path: str, form: Compression, file: BinaryIO, start: int, mark: Mark, role: str) -> TextWindow:
     """Return a window of a file that can read text from `start` on: the last one, or another from a mark."""
     best = _usable(mark, form, file, start)
-    last = opened(path, file, role)
+    last = opened(path, form, file, role)
     if last is not None and last.start > start:
         best = max(best, _usable(last.mark(start), form, file, start))
         last = None
     if last is None or last.end < best.text:
-        stat = os.fstat(file.fileno())
-        last = TextWindow.at(form, best, (stat.st_dev, stat.st_ino))
+        last = TextWindow.at(form, best, file)
     _windows[path, role] = last
     _close_unused()
     return last
+
+
+def _identity(file: BinaryIO) -> tuple[int, int]:
+    stat = os.fstat(file.fileno())
+    return stat.st_dev, stat.st_ino
+
+
+def _tail(file: BinaryIO, packed: int) -> bytes:
+    begin = max(packed - _TAIL, 0)
+    return os.pread(file.fileno(), packed - begin, begin)
 
 
 def _usable(mark: Mark, form: Compression, file: BinaryIO, start: int) -> Mark:

@@ -49,6 +49,7 @@ class Unpacking:
     text     bytes of the text up to there
     mark     where the present member begins, or the next one
     damages  byte of the text of each line end that is not in the file -> what is wrong there
+    memory   bytes of memory that the decoder takes, about
     """
 
     form: Compression
@@ -56,6 +57,7 @@ class Unpacking:
     packed: int = field(init=False)
     text: int = field(init=False)
     damages: dict[int, str] = field(default_factory=dict)
+    memory: int = 0
     _decoder: Decoder | None = None
     #: the byte from which on the next member is sought, after a damaged one
     _search: int | None = None
@@ -98,6 +100,7 @@ class Unpacking:
             return b""
         if not begins(self.form, head):
             return self._damaged(f"these bytes begin no {self.form.member} of {self.form.name}")
+        self.memory = self.form.memory(head)
         self._open()
         return None
 
@@ -166,12 +169,13 @@ class Unpacking:
             self._search = at + max(len(data) - self.form.head + 1, 0)
             return None if len(data) == PIECE else b""
         self._search = at + found.start()
-        good = self._tried(_read(file, self._search, _TRIAL))
+        head = _read(file, self._search, _TRIAL)
+        good = self._tried(head)
         if good is None:
             return b""
         if good:
             self.packed, self._search = self._search, None
-            self.mark = Mark(self.packed, self.text)
+            self.mark, self.memory = Mark(self.packed, self.text), self.form.memory(head)
             self._open()
         else:
             self._search += 1
