@@ -195,6 +195,21 @@ def test_a_damaged_member_is_one_malformed_row_with_its_reason_and_the_others_ar
     assert plan.latest(end, None) == end
 
 
+def test_lines_whose_header_is_damaged_are_malformed_unless_the_next_line_is_one(tmp_path: Path):
+    """A line of values is not taken for the names of columns, by which all rows would be nulls."""
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(PACK["gzip"](b"n\n1\n2\n")[1:])
+    append(path, b"5\n6\n", b"7\n")
+    plan = planner({"path": str(path), "header": True})
+    end = plan.latest(NOTHING, None)
+    damaged, *others = [n for _, n in rows(plan, NOTHING, end)]
+    assert "begin no member of gzip" in str(damaged)
+    assert len(others) == 3
+    assert all("the line that names the columns is damaged" in str(one) for one in others)
+    append(path, b"8\n")
+    assert len(rows(plan, end, plan.latest(end, None))) == 1
+
+
 def test_a_file_of_another_format_is_reported_once_and_does_not_stop_the_others(tmp_path: Path):
     (tmp_path / "a.csv.gz").write_bytes(b"n\n1\n2\n")
     append(tmp_path / "b.csv.gz", b"n\n3\n")
@@ -235,6 +250,12 @@ def test_files_of_unequal_size_stay_together_in_event_time(tmp_path: Path):
         newest, seen, place = max([newest, *found]), seen + len(found), end
     assert seen == 22_000
     assert latest < 5_000
+
+
+def test_the_text_of_an_entry_without_compression_is_that_of_earlier_versions():
+    """It is a part of a job's summary, which must not change when the job is resumed by a newer version."""
+    (entry,) = json.loads(to_text(listed(["/in/a.csv"])))
+    assert list(entry) == ["path", "name", "format", "header", "meta", "exact"]
 
 
 def test_the_list_keeps_the_compression(tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.runtime.compressed.formats import Compression, check_compression, compression_of, without_ending
-from skypane.runtime.growing_files import LOOK, GrowingFile
+from skypane.runtime.growing_files import LOOK, GrowingFile, LineBlock
 from skypane.runtime.line_rows import header, parse_all
 from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
 from skypane.runtime.spark.sources.many import parquet
@@ -67,6 +67,12 @@ class FileInput(PathSpec):
     def packed(self) -> Compression | None:
         """The format of a compressed file."""
         return compression_of(self.path, self.compression)
+
+    def plain(self) -> dict[str, Any]:
+        values = PathSpec.plain(self)
+        if self.compression is None:  # earlier versions had no such field, and a resumed job must have the same text
+            del values["compression"]
+        return values
 
     # A file may be removed at any moment: from then on no more rows of it are complete.
 
@@ -126,6 +132,9 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
     try:
         if entry.header and (first := file.first_line()).end:
             written = header(first.text)
+            if first.start and columns.names and not set(written) & set(columns.names):
+                yield from _unnamed(file.blocks(start, part.end))
+                return
             if start < first.start:  # what was before it is damaged
                 yield from parse_all(RowFormat(entry.format or "", columns, written), file.blocks(start, first.start))
             start = max(start, first.end)
@@ -135,3 +144,17 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
             f"input {entry.name}: {entry.path} ends before byte {part.end:,}, which a started batch needs; restore the "
             "file"
         ) from error
+
+
+def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
+    """Yield the lines of a file whose first line is damaged: it is not known which of their values is of which column."""
+    for block in blocks:
+        if block.error:
+            yield Malformed.of(block.start, block.text, block.error)
+            continue
+        at = block.start
+        for line in block.text.removesuffix(b"\n").split(b"\n"):
+            yield Malformed.of(
+                at, line, "the line that names the columns is damaged, and the next one names none of them"
+            )
+            at += len(line) + 1
