@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.many.schema_messages import VALUE, avro, client, protobuf, record, types
 from tests.servers import schema_registry as servers
+from tests.servers.ports import free_ports
 
 from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import schema_registry
@@ -410,6 +411,9 @@ def test_a_registry_that_refuses_or_is_silent_stops_the_batch_and_loses_nothing(
     server.guarded, server.broken = False, 500
     with pytest.raises(TimeoutError, match=r"does not give schema 1, which a started batch needs.*restart the query"):
         read("avro", COLUMNS, server.url, values)
+    (port,) = free_ports(1)
+    with pytest.raises(TimeoutError, match=rf"127.0.0.1:{port} does not give schema 1.*refused"):
+        read("avro", COLUMNS, f"http://127.0.0.1:{port}", values)
     server.broken = None
     assert read("avro", COLUMNS, server.url, values)[1] == {}
 
