@@ -165,9 +165,13 @@ def test_the_status_from_outside_begins_at_the_marks(tmp_path: Path, monkeypatch
         (tmp_path / "state" / folder / "0").write_text(text)
     text_window._windows.clear()
     begun: list[int] = []
-    monkeypatch.setattr(
-        Unpacking, "__post_init__", lambda self, begin=Unpacking.__post_init__: (begin(self), begun.append(self.packed))
-    )
+    begin = Unpacking.__post_init__
+
+    def recorded(self: Unpacking) -> None:
+        begin(self)
+        begun.append(self.packed)
+
+    monkeypatch.setattr(Unpacking, "__post_init__", recorded)
     lags = {
         Path(one.input).name: one.lag
         for one in lag_of_inputs(to_text(listed([f"{tmp_path}/*.json.gz"])), tmp_path / "state")
