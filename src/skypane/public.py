@@ -52,6 +52,7 @@ from skypane.runtime.spark.machine.session import session as session
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink
 from skypane.runtime.spark.sources.many.inputs_api import inputs as inputs
+from skypane.runtime.spark.sql.register import register as register
 from skypane.runtime.spark.streams_api import streams as streams
 from skypane.types import BadInputError as BadInputError
 from skypane.types import CheckpointError as CheckpointError

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
@@ -35,6 +36,15 @@ STATIC: Final[dict[str, Callable[[Any], Any]]] = {
     "k-dominant": lambda rows: sp.k_dominant(rows, 2, "price MIN, rating MAX, weight MIN"),
     "top delta": lambda rows: sp.top_delta(rows, 4, "price MIN, rating MAX, weight MIN"),
 }
+
+IN_SQL: Final = {
+    "skyline": "SELECT * FROM skypane_skyline(TABLE(offers), 'price MIN, rating MAX')",
+    "top k": "SELECT * FROM skypane_top_k(TABLE(offers), 5, 'rating - price')",
+    "k-dominant": "SELECT * FROM skypane_k_dominant(TABLE(offers), 2, 'price MIN, rating MAX, weight MIN')",
+    "top delta": "SELECT * FROM skypane_top_delta(TABLE(offers), 4, 'price MIN, rating MAX, weight MIN')",
+}
+"""The same queries by table functions."""
+LENGTHS: Final = f"window => '{WINDOWS.length} us', slide => '{WINDOWS.slide} us'"
 
 
 def several(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -112,6 +122,20 @@ def static(spark: SparkSession, folder: Path) -> dict[str, Any]:
     answers = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
     pq.write_table(sp.ask(rows, SKYLINE, time="ts", window=WINDOWS).toArrow(), folder / "asked.parquet")
     return answers
+
+
+def in_sql(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Answer the queries over a table, and windows over it, by table functions; and a call with a wrong column."""
+    spark.createDataFrame(ALL).createOrReplaceTempView("offers")
+    sp.register(spark)
+    answers = {name: sorted(spark.sql(text).toArrow()["id"].to_pylist()) for name, text in IN_SQL.items()}
+    call = f"skypane_skyline(TABLE(offers), 'price MIN, rating MAX', by => 'sensor', time => 'ts', {LENGTHS})"
+    pq.write_table(spark.sql(f"SELECT * FROM {call}").toArrow(), folder / "asked.parquet")  # noqa: S608 - of constants
+    try:
+        error = str(spark.sql("SELECT * FROM skypane_skyline(TABLE(offers), 'prise MIN')").columns)
+    except PySparkException as refused:
+        error = str(refused)
+    return {"answers": answers, "error": error}
 
 
 def replayed(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -200,6 +224,7 @@ SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
     "monitored": monitored,
     "elastic": elastic,
     "static": static,
+    "in_sql": in_sql,
     "replayed": replayed,
     "inputs": inputs,
     "rate": rate,

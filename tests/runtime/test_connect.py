@@ -195,6 +195,16 @@ def test_queries_over_a_table_answer_as_without_spark(found: Found, tmp_path: Pa
     assert by_start(pq.read_table(tmp_path / "asked.parquet")) == wanted
 
 
+def test_table_functions_answer_as_without_spark(found: Found, tmp_path: Path):
+    answer = found("in_sql")
+    for name, query in OF_A_TABLE.items():
+        assert answer["answers"][name] == sorted(query.lower(query.lift(ALL))["id"].to_pylist()), name
+    asked = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
+    assert by_start(pq.read_table(tmp_path / "asked.parquet")) == dict(expected(asked, [ALL, local.Drain()]))
+    assert "skypane_skyline: column 'prise' does not exist; did you mean 'price'?" in answer["error"]
+    assert "Traceback" not in answer["error"]
+
+
 def test_a_recording_is_read_once_over_a_restart(found: Found, tmp_path: Path):
     assert found("replayed") == {"rows": ALL.num_rows}
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(PATIENT_PLAN, [ALL, local.Drain()])

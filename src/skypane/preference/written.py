@@ -91,6 +91,15 @@ def as_alias(sql: str, called: str) -> str | None:
     return f"{before} AS {alias}"
 
 
+def unaliased(sql: str) -> str:
+    """Return a text in SQL without its alias.
+
+    >>> unaliased("upper(shop) AS who"), unaliased("CAST(price AS INT)")
+    ('upper(shop)', 'CAST(price AS INT)')
+    """
+    return _ALIAS.sub("", sql).strip()
+
+
 def expressions(value: object) -> Iterator[Written]:
     """Yield each expression in a query, or in the tuples and dataclasses that it is made of."""
     if isinstance(value, Written):

@@ -58,7 +58,7 @@ def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) ->
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
     # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
     return lifted.repartition(1).mapInArrow(
-        _CombineAll(query), answer_schema(query.output_schema(schema), rows, schema)
+        _CombineAll(query), answer_schema(query.output_schema(schema), rows.schema, schema)
     )
 
 
@@ -76,7 +76,7 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -
     runs = sf.explode(sf.sequence("first", "last")).alias("run")
     placed = lifted.select("pane", "partial", runs)
     routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
-    return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows, schema))
+    return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows.schema, schema))
 
 
 def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
@@ -91,11 +91,15 @@ def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
 
 def _gapless(rows: DataFrame, name: str) -> Column:
     column = rows[name]
-    gap, what = column.isNull(), "null"
-    if isinstance(rows.schema[name].dataType, FloatType | DoubleType):
-        gap, what = gap | sf.isnan(column), "null or NaN"
-    message = f"cannot rank rows whose {name} is {what}: clean them first, or drop them with invalid='drop'"
-    return sf.when(gap, sf.raise_error(sf.lit(message))).otherwise(column)
+    floating = isinstance(rows.schema[name].dataType, FloatType | DoubleType)
+    gap = column.isNull() | sf.isnan(column) if floating else column.isNull()
+    return sf.when(gap, sf.raise_error(sf.lit(gap_message(name, floating)))).otherwise(column)
+
+
+def gap_message(name: str, floating: bool) -> str:
+    """Return the error for a row without a value in a column, which has floating-point numbers, or others."""
+    what = "null or NaN" if floating else "null"
+    return f"cannot rank rows whose {name} is {what}: clean them first, or drop them with invalid='drop'"
 
 
 def check_invalid(invalid: str) -> None:

@@ -43,7 +43,7 @@ def of(rows: DataFrame, schema: pa.Schema, plan: ContinuousPlan, invalid: Invali
     lifted = rows.mapInArrow(_LiftAll(plan, schema, invalid), rows.schema)
     groups = plan.query.groups
     gathered_rows = lifted.repartition(*(lifted[name] for name in groups)) if groups else lifted.repartition(1)
-    return gathered_rows.mapInArrow(_Intervals(plan, schema, stamped), answer_schema(stamped, rows, schema))
+    return gathered_rows.mapInArrow(_Intervals(plan, schema, stamped), answer_schema(stamped, rows.schema, schema))
 
 
 def _stamped(schema: pa.Schema, plan: ContinuousPlan) -> pa.Schema:

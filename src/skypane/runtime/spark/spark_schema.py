@@ -114,11 +114,11 @@ def _spark_field(field: pa.Field) -> StructField:
         ) from error
 
 
-def answer_schema(answers: pa.Schema, rows: DataFrame, schema: pa.Schema) -> StructType:
+def answer_schema(answers: pa.Schema, rows: StructType, schema: pa.Schema) -> StructType:
     """Return the Spark schema of `answers`; columns of `rows`, of Arrow schema `schema`, keep their Spark type."""
     kept = {field.name for field in answers if field in list(schema)}
     return StructType([
-        rows.schema[field.name] if field.name in kept else field for field in spark_schema(answers)
+        rows[field.name] if field.name in kept else field for field in spark_schema(answers)
     ])  # fmt: skip
 
 

@@ -1,0 +1,80 @@
+"""The functions of skypane_aggregate as a text: 'count() AS n, sum(amount) FILTER (WHERE paid) AS total'.
+
+Each function is written as in a job file; AS names its column, which is called as the text else, as in Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from skypane.naming import shortened
+from skypane.operators.aggregates.condition import condition_of
+from skypane.operators.aggregates.function_text import function_of
+from skypane.operators.aggregates.functions import Function
+from skypane.preference.written import name_in, unaliased
+from skypane.types import ConfigError
+
+_FILTER: Final = re.compile(r"^(?P<function>.*\))\s*FILTER\s*\(\s*WHERE\s+(?P<where>.*)\)$", re.IGNORECASE | re.DOTALL)
+
+
+def functions_of(text: str, taken: Collection[str] = ()) -> dict[str, Function]:
+    """Return the functions of a list by the names of their columns; raise ConfigError, naming the function.
+
+    taken   names of arguments, which no column can have here
+    """
+    functions: dict[str, Function] = {}
+    for item in _items(text):
+        name = name_in(item)
+        if name in functions or name in taken:
+            other = "an argument of the call" if name in taken else "twice the name of a column"
+            raise ConfigError(f"functions: {name!r} is {other}: rename one with AS")
+        functions[name] = _function(unaliased(item))
+    return functions
+
+
+def _function(text: str) -> Function:
+    filtered = _FILTER.match(text)
+    if filtered is None:
+        return _plain(text)
+    function = _plain(filtered["function"])
+    if function.where is not None:
+        raise ConfigError(f"functions: {shortened(text)!r} has where and FILTER: write one condition")
+    return replace(function, where=condition_of(filtered["where"].strip(), "where"))
+
+
+def _plain(text: str) -> Function:
+    try:
+        return function_of(text, _refused)
+    except ConfigError as error:
+        raise ConfigError(f"functions: {error}") from error
+
+
+def _refused(name: str) -> NoReturn:
+    raise ConfigError(f"{name} names code of a module, which a call in SQL does not run: use sp.aggregate() for it")
+
+
+def _items(text: str) -> Iterator[str]:
+    """Yield the parts of a list between commas that are in no parentheses and no quotes."""
+    depth, begin, quote = 0, 0, ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"`":
+            quote = letter
+        elif letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            yield _some(text[begin:at], text)
+            begin = at + 1
+    yield _some(text[begin:], text)
+
+
+def _some(item: str, text: str) -> str:
+    if not item.strip():
+        raise ConfigError(f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'")
+    return item.strip()

@@ -1,0 +1,334 @@
+"""The analysis of a call when Spark plans it, and how the rows of a partition are answered, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+from pyspark.sql.udtf import AnalyzeArgument
+from tests.rows import LENGTHS, multiset, split, tables, windows
+
+import skypane as sp
+from skypane.operators.query import Query
+from skypane.plan import Plan
+from skypane.runtime import local
+from skypane.runtime.spark.sql import row_transfer
+from skypane.runtime.spark.sql.analysis import Analyzed
+from skypane.runtime.spark.sql.answering import Answering
+from skypane.runtime.spark.sql.called_query import QUERIES, parameters_of
+from skypane.runtime.spark.sql.table_function import handler
+from skypane.types import BadInputError, ConfigError
+from skypane.windows import Windows
+
+COLUMNS = StructType([
+    StructField("ts", TimestampType()),
+    StructField("city", StringType()),
+    StructField("price", DoubleType()),
+    StructField("rating", IntegerType(), nullable=False),
+    StructField("local", TimestampNTZType()),
+    StructField("cost", DecimalType(10, 2)),
+    StructField("day", DateType()),
+])  # fmt: skip
+ARRAY = ArrayType(StringType())
+
+
+def offers(columns: StructType = COLUMNS) -> AnalyzeArgument:
+    return AnalyzeArgument(columns, None, isTable=True, isConstantExpression=False)
+
+
+def constant(value: object, kind: DataType | None = None) -> AnalyzeArgument:
+    kinds: dict[type, DataType] = {str: StringType(), int: IntegerType(), bool: BooleanType(), list: ARRAY}
+    return AnalyzeArgument(
+        kind or kinds.get(type(value), StringType()), value, isTable=False, isConstantExpression=True
+    )
+
+
+def planned(kind: str, *arguments: object, table: AnalyzeArgument | None = None, **named: object) -> Analyzed:
+    call: Any = handler(kind)
+    found: Analyzed = call.analyze(
+        table or offers(), *map(constant, arguments), **{name: constant(value) for name, value in named.items()}
+    )
+    return found
+
+
+def sent(analysis: Analyzed) -> dict[str, str]:
+    """The SQL of each column that is sent, by its name."""
+    return {one.alias or one.name.strip("`"): one.name for one in analysis.select}
+
+
+def test_rows_keep_their_columns_and_come_to_one_partition():
+    analysis = planned("skyline", "price MIN, rating MAX")
+    assert analysis.schema == COLUMNS
+    assert (analysis.withSinglePartition, analysis.partitionBy) == (True, [])
+    assert list(sent(analysis)) == COLUMNS.names
+
+
+def test_windows_are_the_first_columns_of_the_answers():
+    analysis = planned("skyline", "price MIN", time="ts", window="1 hour", slide="10 minutes")
+    assert analysis.schema.names == ["window_start", "window_end", *COLUMNS.names]
+    assert [field.dataType for field in analysis.schema[:2]] == [TimestampType()] * 2
+    local_time = planned("skyline", "price MIN", time="local", window="1 hour")
+    assert [field.dataType for field in local_time.schema[:2]] == [TimestampNTZType()] * 2
+
+
+def test_an_aggregate_reads_its_columns_only():
+    analysis = planned("aggregate", "count(*) AS n, sum(price) FILTER (WHERE rating > 3) AS total", by="city")
+    assert analysis.schema.simpleString() == "struct<city:string,n:bigint,total:double>"
+    assert list(sent(analysis)) == ["city", "price", "rating"]
+    assert list(sent(planned("aggregate", "count(*)"))) == ["row"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "named", "keys"),
+    [
+        ("skyline", ("price MIN",), {"by": "city"}, "`city`"),
+        ("skyline", ("price MIN, day DIFF",), {"by": "city"}, None),
+        ("skyline", ("price MIN",), {"by": "upper(city)"}, "upper(city)"),
+        ("k_dominant", (1, "price MIN"), {"by": ["city", "day"]}, "`city`, `day`"),
+        ("top_delta", (1, "price MIN"), {"by": "city"}, "`city`"),
+        ("top_k", (3, "price"), {"by": "city"}, "`city`"),
+        ("aggregate", ("count(*) AS n",), {"by": "city"}, "`city`"),
+    ],
+)
+def test_groups_are_answered_in_separate_partitions(
+    kind: str, arguments: Sequence[object], named: Mapping[str, object], keys: str | None
+):
+    analysis = planned(kind, *arguments, **named)
+    assert not analysis.withSinglePartition
+    (column,) = analysis.partitionBy
+    if keys is None:  # of by and DIFF, in an order of their own
+        assert {"`city`", "`day`"} <= set(column.name[len("pmod(hash(") :].split("), ")[0].split(", "))
+    else:
+        assert column.name == f"pmod(hash({keys}), 32)"
+
+
+def test_the_largest_of_all_keys_are_found_in_one_partition():
+    analysis = planned("aggregate", "count(*) AS n", by="city", top=2, rank_by="n")
+    assert (analysis.withSinglePartition, analysis.partitionBy) == (True, [])
+
+
+def test_tumbling_windows_are_divided_and_overlapping_ones_are_not():
+    assert "unix_micros(`ts`)" in planned("skyline", "price MIN", time="ts", window="1 hour").partitionBy[0].name
+    for named in ({"time": "ts", "slide": "10 minutes"}, {"time": "local"}):
+        assert planned("skyline", "price MIN", window="1 hour", **named).withSinglePartition
+
+
+def test_rows_are_reduced_where_they_are_and_combined_by_a_second_call():
+    analysis = planned("skyline", "price * 2 MIN", by="city", time="ts", window="1 hour", local=True)
+    assert (analysis.withSinglePartition, analysis.partitionBy) == (False, [])
+    assert analysis.schema == COLUMNS
+
+
+def test_an_expression_is_a_column_that_is_sent_and_not_answered():
+    analysis = planned("skyline", "price * 2 MIN, -cost MAX", invalid="drop")
+    assert analysis.schema == COLUMNS
+    assert sent(analysis)["price * 2"] == "price * 2"
+    assert sent(analysis)["-cost"] == "-cost"
+
+
+def test_an_interval_is_a_length_of_time():
+    interval = constant(timedelta(hours=1))
+    call: Any = handler("skyline")
+    analysis: Analyzed = call.analyze(offers(), constant("price MIN"), time=constant("ts"), window=interval)
+    assert analysis.answering is not None
+    assert analysis.answering.plan is not None
+    assert analysis.answering.plan.windows == Windows.of("1 hour")
+
+
+def test_null_stands_for_the_default():
+    assert planned("skyline", "price MIN", by=None).withSinglePartition
+
+
+def test_each_query_is_a_function_with_the_arguments_of_its_constructor():
+    assert list(QUERIES) == ["aggregate", "k_dominant", "top_delta", "skyline", "top_k"]
+    assert parameters_of("top_k") == (
+        "k",
+        "score",
+        "by",
+        "largest",
+        "time",
+        "window",
+        "slide",
+        "offset",
+        "invalid",
+        "local",
+    )
+    assert parameters_of("aggregate")[:4] == ("functions", "by", "time", "required")
+
+
+WRONG: Mapping[str, tuple[str, Sequence[object], Mapping[str, object], str]] = {
+    "column": ("skyline", ("prise MIN",), {}, "skypane_skyline: column 'prise' does not exist; did you mean 'price'?"),
+    "by": ("skyline", ("price MIN",), {"by": "town"}, "skypane_skyline: column 'town' does not exist; "),
+    "time": ("skyline", ("price MIN",), {"time": "tz", "window": "1 hour"}, "skypane_skyline: column 'tz' does not exist"),
+    "kind of time": ("skyline", ("price MIN",), {"time": "day", "window": "1 hour"}, "time column 'day' is of type date32"),
+    "type": ("skyline", ("city MIN",), {}, "column 'city' of type string is text"),
+    "argument": ("skyline", ("price MIN",), {"bye": "city"}, "there is no argument 'bye'; did you mean 'by'?"),
+    "missing": ("top_k", (3,), {}, "skypane_top_k: score is missing"),
+    "twice": ("skyline", ("price MIN",), {"preference": "price MIN"}, "preference is given twice"),
+    "too many": ("skyline", ("price MIN", *["city"] * 9), {}, "got 11 arguments; there are table, preference, by"),
+    "k": ("top_k", ("3", "price"), {}, "k must be a whole number, got '3'"),
+    "k of false": ("top_k", (True, "price"), {}, "k must be a whole number, got True"),
+    "decimal k": ("top_k", (Decimal("2.5"), "price"), {}, "k must be a whole number"),
+    "by of numbers": ("skyline", ("price MIN",), {"by": [1]}, "by must be a text or an array of texts, got [1]"),
+    "slide alone": ("skyline", ("price MIN",), {"slide": "1 hour"}, "slide needs window"),
+    "time alone": ("skyline", ("price MIN",), {"time": "ts"}, "time needs window"),
+    "window alone": ("skyline", ("price MIN",), {"window": "1 hour"}, "window needs time"),
+    "length": ("skyline", ("price MIN",), {"time": "ts", "window": "1 hoor"}, "window: unknown unit 'hoor'"),
+    "invalid": ("skyline", ("price MIN",), {"invalid": "skip"}, "invalid must be 'error' or 'drop', got 'skip'"),
+    "preference": ("skyline", ("price",), {}, "expected MIN, MAX, DIFF or AROUND after column 'price'"),
+    "function": ("aggregate", ("summ(price)",), {}, "functions: unknown aggregate function 'summ'"),
+    "expression": ("aggregate", ("sum(price * 2)",), {}, "'price * 2' is not a column, and the type of an expression"),
+    "key": ("aggregate", ("count(*)",), {"by": "upper(city)"}, "by: 'upper(city)' is not a column"),
+    "computed time": ("skyline", ("price MIN",), {"time": "ts + 1", "window": "1 hour"}, "time: 'ts + 1' is not a column"),
+    "code": ("aggregate", ("accumulate(os.path())",), {}, "os.path names code of a module"),
+    "name": ("aggregate", ("count(*) AS top",), {}, "functions: 'top' is an argument of the call"),
+    "two names": ("aggregate", ("count(*), count(*)",), {}, "'count(*)' is twice the name of a column"),
+    "empty": ("aggregate", ("count(*),",), {}, "functions: 'count(*),' has a place without a function"),
+    "two conditions": ("aggregate", ("sum(price, where=rating > 1) FILTER (WHERE rating > 2)",), {}, "where and FILTER"),
+    "local": ("aggregate", ("count(*)",), {"local": True}, "local is for queries whose answers are rows"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_an_error_is_one_line_that_names_function_argument_and_column(case: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    kind, arguments, named, message = WRONG[case]
+    with pytest.raises(ConfigError) as refused:
+        planned(kind, *arguments, **named)
+    said = str(refused.value)
+    assert said.startswith(f"skypane_{kind}: ")
+    assert message in said
+    assert "\n" not in said
+
+
+def test_an_argument_that_depends_on_rows_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    call: Any = handler("skyline")
+    rating = AnalyzeArgument(IntegerType(), None, isTable=False, isConstantExpression=False)
+    with pytest.raises(ConfigError, match="preference must be a constant, got an expression of type int"):
+        call.analyze(offers(), rating)
+    with pytest.raises(ConfigError, match="by must be a constant, got a table"):
+        call.analyze(offers(), constant("price MIN"), offers())
+    with pytest.raises(ConfigError, match=r"the first argument must be a table: write TABLE\(offers\)"):
+        call.analyze(constant("offers"), constant("price MIN"))
+
+
+def test_columns_that_spark_cannot_distinguish_or_send_are_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    twice = StructType([StructField("price", DoubleType()), StructField("Price", DoubleType())])
+    with pytest.raises(ConfigError, match="columns 'price' and 'Price' of the table are the same"):
+        planned("skyline", "price MIN", table=offers(twice))
+
+
+def answers_of(answering: Answering, rows: Sequence[pa.Table]) -> list[pa.Table]:
+    """The answers of a partition that receives these rows."""
+    instance = answering.begin(rows[0].schema)
+    for part in rows:
+        for batch in part.to_batches():
+            instance.absorb(batch)
+    return [pa.Table.from_batches([batch]) for batch in instance.answers()]
+
+
+def answering(query: Query, rows: pa.Table, plan: Plan | None = None, **other: Any) -> Answering:
+    given = Answering(query, plan, "drop", local=False, hidden=(), unchecked=False, schema=rows.schema)
+    return replace(given, **other)
+
+
+QUERIES_OF_XY = [
+    sp.Skyline("x MIN, y MAX"),
+    sp.Skyline("x MIN, y MAX", "label"),
+    sp.TopK(3, "x - y"),
+    sp.KDominant(1, "x MIN, y MAX"),
+    sp.TopDelta(2, "x MIN, y MAX"),
+    sp.Aggregate("y", n=sp.count(), total=sp.sum("x"), median=sp.median("x")),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES_OF_XY, ids=str)
+@given(rows=tables(clean=False), cuts=st.lists(st.integers(0, 25), max_size=4))
+def test_a_partition_is_answered_as_the_query_answers_its_rows(query: Query, rows: pa.Table, cuts: list[int]):
+    parts = split(rows, [cut for cut in cuts if cut <= rows.num_rows])
+    usable, _ = local_rows(rows, query)
+    wanted = multiset(query.lower(query.lift(usable)))
+    found = answers_of(answering(query, rows), parts)
+    assert multiset([row for answer in found for row in answer.to_pylist()]) == (
+        wanted if rows.num_rows else multiset([])
+    )
+
+
+@pytest.mark.parametrize("query", QUERIES_OF_XY, ids=str)
+@given(rows=tables(clean=False), shape=windows(LENGTHS), cuts=st.lists(st.integers(0, 25), max_size=4))
+def test_windows_of_a_partition_are_answered_as_defined(query: Query, rows: pa.Table, shape: Windows, cuts: list[int]):
+    plan = Plan(query, shape, "time", sp.KSlack())
+    parts = split(rows, [cut for cut in cuts if cut <= rows.num_rows])
+    found = answers_of(answering(query, rows, plan), parts)
+    wanted = [
+        row for step in local.run(plan, [rows, local.Drain()]) for one in step.answers for row in one.rows.to_pylist()
+    ]
+    assert multiset([row for answer in found for row in answer.to_pylist()]) == multiset(wanted)
+
+
+@pytest.mark.parametrize("query", QUERIES_OF_XY[:-1], ids=str)
+@given(rows=tables(), cuts=st.lists(st.integers(0, 25), max_size=4))
+def test_what_tasks_keep_alone_has_the_same_answer(query: Query, rows: pa.Table, cuts: list[int]):
+    parts = split(rows, [cut for cut in cuts if cut <= rows.num_rows])
+    kept = [one for part in parts for one in answers_of(answering(query, rows, local=True), [part])]
+    once = answers_of(answering(query, rows), kept or [rows])
+    whole = answers_of(answering(query, rows), [rows])
+    assert sum(one.num_rows for one in kept) <= rows.num_rows
+    assert multiset([row for one in once for row in one.to_pylist()]) == multiset(
+        [r for o in whole for r in o.to_pylist()]
+    )
+
+
+def local_rows(rows: pa.Table, query: Query) -> tuple[pa.Table, int]:
+    """The rows without a null or NaN where the query needs a value."""
+    needed = list(query.required)
+    kept = [all(row[name] is not None and row[name] == row[name] for name in needed) for row in rows.to_pylist()]
+    return rows.filter(pa.array(kept, pa.bool_())), len(kept)
+
+
+def test_rows_that_cannot_be_ranked_fail_the_query_unless_they_may_be_dropped():
+    rows = pa.table({"x": [1.0, None], "y": [1.0, 1.0]})
+    strict = answering(sp.Skyline("x MIN, y MAX"), rows, invalid="error")
+    with pytest.raises(BadInputError, match="cannot rank 1 rows with null x"):
+        answers_of(strict, [rows])
+
+
+def test_the_type_of_an_expression_is_checked_with_the_first_rows():
+    analysis = planned("skyline", "upper(city) MIN")
+    assert analysis.answering is not None
+    rows = pa.table({**{name: [] for name in COLUMNS.names}, "upper(city)": pa.array([], pa.string())})
+    with pytest.raises(ConfigError, match=r"column 'upper\(city\)' of type string is text"):
+        analysis.answering.begin(rows.schema)
+
+
+def test_where_spark_sends_single_rows_times_are_sent_as_numbers(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("skypane.runtime.spark.sql.analysis.BY_COLUMNS", False)
+    analysis = planned("top_k", 1, "price", invalid="drop")
+    assert sent(analysis)["ts"] == "unix_micros(`ts`)"
+    nested = StructType([StructField("price", DoubleType()), StructField("seen", ArrayType(TimestampType()))])
+    with pytest.raises(ConfigError, match="column 'seen' holds times with zone inside of"):
+        planned("top_k", 1, "price", table=offers(nested))
+    assert not row_transfer.as_integer("x", DoubleType()).startswith("unix")

@@ -1,0 +1,246 @@
+"""Table functions in SQL, with Spark, against the DataFrame API, whose answers test_batch.py compares with definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC as UTC_ZONE
+from datetime import datetime, timedelta
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from tests.rows import NAN, UTC, multiset, tables, windows
+
+import skypane as sp
+from skypane.windows import Windows
+
+pytestmark = pytest.mark.core
+
+START = datetime(2026, 3, 29, tzinfo=UTC_ZONE)  # of the day on which summer time begins
+TYPES = "ts timestamp, local timestamp_ntz, city string, grade double, price double, rating int, cost decimal(10,2), day date, seen boolean, code binary, tags array<string>, place struct<x: int, name: string>, counts map<string, int>, span interval day to second"
+
+
+def offers(n: int = 600, seed: int = 3) -> list[tuple[Any, ...]]:
+    """Rows with nulls and NaN in groups, ties in criteria, and a value of each type."""
+    random = Random(seed)
+    return [
+        (
+            START + timedelta(minutes=random.randrange(240)),
+            START.replace(hour=1, tzinfo=None) + timedelta(minutes=random.randrange(240)),
+            random.choice(["Basel", "Bern", None]),
+            random.choice([0.0, -0.0, 1.5, NAN, None]),
+            float(random.randrange(40)),
+            random.randrange(20),
+            Decimal(random.randrange(900)) / 100,
+            START.date() + timedelta(days=random.randrange(5)),
+            random.choice([True, False, None]),
+            random.choice([b"\x00", b"ab", None]),
+            random.choice([["a", None], [], None]),
+            random.choice([(1, "x"), None]),
+            random.choice([{"a": 1}, {}, None]),
+            random.choice([timedelta(hours=1, microseconds=5), None]),
+        )
+        for _ in range(n)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
+    """The offers, as a DataFrame and as the view offers; the functions are registered."""
+    sp.register(spark)
+    frame = spark.createDataFrame(offers(), TYPES).repartition(3).cache()
+    frame.createOrReplaceTempView("offers")
+    yield frame
+    spark.catalog.dropTempView("offers")
+    frame.unpersist()
+
+
+def bag(frame: DataFrame) -> Counter[str]:
+    return multiset(frame.toArrow())
+
+
+def answer(spark: SparkSession, call: str) -> DataFrame:
+    return spark.sql(f"SELECT * FROM {call}")  # noqa: S608 - the calls of this file
+
+
+PREFERENCE = "price MIN, rating MAX"
+THREE = "price MIN, rating MAX, cost MIN"
+SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
+    "skyline": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}')", lambda r: sp.skyline(r, PREFERENCE)),
+    "named": (f"skypane_skyline(preference => '{PREFERENCE}', table => TABLE(offers))", lambda r: sp.skyline(r, PREFERENCE)),
+    "around": ("skypane_skyline(TABLE(offers), 'day AROUND ''2026-03-30'', price MIN')",
+               lambda r: sp.skyline(r, "day AROUND '2026-03-30', price MIN")),
+    "decimal, date, truth": ("skypane_skyline(TABLE(offers), 'cost MIN, day MAX, seen MAX', invalid => 'drop')",
+                             lambda r: sp.skyline(r, "cost MIN, day MAX, seen MAX", invalid="drop")),
+    "times": ("skypane_skyline(TABLE(offers), 'ts MAX, local MIN, span MIN', invalid => 'drop')",
+              lambda r: sp.skyline(r, "ts MAX, local MIN, span MIN", invalid="drop")),
+    "null groups": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', by => 'city')", lambda r: sp.skyline(r, PREFERENCE, by="city")),
+    "NaN and -0.0 groups": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', array('grade', 'seen'))",
+                            lambda r: sp.skyline(r, PREFERENCE, by=["grade", "seen"])),
+    "binary and time groups": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}, code DIFF', by => 'span')",
+                               lambda r: sp.skyline(r, f"{PREFERENCE}, code DIFF", by="span")),
+    "expressions": ("skypane_skyline(TABLE(offers), 'price * 2 + rating MIN, upper(city) DIFF', by => 'day + 1')",
+                    lambda r: sp.skyline(r, "price * 2 + rating MIN, upper(city) DIFF", by="day + 1")),
+    "top k": ("skypane_top_k(TABLE(offers), 7, '2 * rating - price')", lambda r: sp.top_k(r, 7, "2 * rating - price")),
+    "least k": ("skypane_top_k(TABLE(offers), 2, 'price', 'city', false)",
+                lambda r: sp.top_k(r, 2, "price", by="city", largest=False)),
+    "k-dominant": (f"skypane_k_dominant(TABLE(offers), 2, '{THREE}')", lambda r: sp.k_dominant(r, 2, THREE)),
+    "k-dominant groups": (f"skypane_k_dominant(TABLE(offers), 2, '{THREE}', by => 'city')", lambda r: sp.k_dominant(r, 2, THREE, by="city")),
+    "top delta": (f"skypane_top_delta(TABLE(offers), 4, '{THREE}')", lambda r: sp.top_delta(r, 4, THREE)),
+    "aggregate": ("skypane_aggregate(TABLE(offers), 'count(*) AS n, sum(price) AS total')",
+                  lambda r: sp.aggregate(r, n=sp.count(), total=sp.sum("price"))),
+    "aggregate groups": ("skypane_aggregate(TABLE(offers), 'count(grade) AS n, stddev(price), collect_set(rating) AS all', by => array('city', 'grade'))",
+                         lambda r: sp.aggregate(r, by=["city", "grade"], n=sp.count("grade"), **{"stddev(price)": sp.stddev("price")}, all=sp.collect_set("rating"))),
+    "aggregate in order": ("skypane_aggregate(TABLE(offers), 'last(rating) AS it, max_by(day, price) AS day', by => 'seen', time => 'ts')",
+                           lambda r: sp.aggregate(r, by="seen", time="ts", it=sp.last("rating"), day=sp.max_by("day", "price"))),
+    "aggregate conditions": ("skypane_aggregate(TABLE(offers), 'count(*) FILTER (WHERE city LIKE ''B%'') AS b, sum(rating, where=price > 9) AS r', by => 'day', having => 'b > 30', top => 2, rank_by => 'r')",
+                             lambda r: sp.aggregate(r, by="day", b=sp.count(where="city LIKE 'B%'"), r=sp.sum("rating", where="price > 9"), having="b > 30", top=2, rank_by="r")),
+    "windows": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', time => 'ts', window => '1 hour')",
+                lambda r: sp.skyline(r, PREFERENCE, time="ts", window="1 hour")),
+    "sliding windows": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', time => 'ts', window => INTERVAL 1 HOUR, slide => '7 minutes', offset => '90 seconds')",
+                        lambda r: sp.skyline(r, PREFERENCE, time="ts", window=Windows.of("1 hour", "7 minutes", "90 seconds"))),
+    "windows of local time": ("skypane_top_k(TABLE(offers), 2, 'price', time => 'local', window => '1 hour')",
+                              lambda r: sp.top_k(r, 2, "price", time="local", window="1 hour")),
+    "windows of groups": ("skypane_aggregate(TABLE(offers), 'count(*) AS n, max(local) AS newest', by => 'city', time => 'ts', window => '1 hour', slide => '10 minutes')",
+                          lambda r: sp.aggregate(r, by="city", time="ts", window="1 hour", slide="10 minutes", n=sp.count(), newest=sp.max("local"))),
+    "largest of each window": ("skypane_aggregate(TABLE(offers), 'count(*) AS n', by => 'rating', time => 'ts', window => '1 hour', top => 2, rank_by => 'n')",
+                               lambda r: sp.aggregate(r, by="rating", time="ts", window="1 hour", top=2, rank_by="n", n=sp.count())),
+    "a query as the table": ("skypane_skyline(TABLE(SELECT *, price * rating AS worth FROM offers WHERE city IS NOT NULL), 'worth MIN')",
+                             lambda r: sp.skyline(r.where("city IS NOT NULL").selectExpr("*", "price * rating AS worth"), "worth MIN")),
+    "no rows": ("skypane_skyline(TABLE(SELECT * FROM offers WHERE price < 0), 'price MIN, rating MAX')", lambda r: sp.skyline(r.where("price < 0"), PREFERENCE)),
+    "no rows to count": ("skypane_aggregate(TABLE(SELECT * FROM offers WHERE price < 0), 'count(*) AS n')", lambda r: sp.aggregate(r.where("price < 0"), n=sp.count())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_a_function_answers_as_the_call_in_python(spark: SparkSession, rows: DataFrame, case: str):
+    call, in_python = SAME[case]
+    found, wanted = answer(spark, call), in_python(rows)
+    assert [(field.name, field.dataType) for field in found.schema] == [(f.name, f.dataType) for f in wanted.schema]
+    assert bag(found) == bag(wanted)
+    assert bag(wanted) or case.startswith("no rows")
+
+
+@pytest.mark.usefixtures("rows")
+@settings(max_examples=8)
+@given(table=tables(clean=False), shape=st.one_of(st.none(), windows()))
+def test_random_rows_are_answered_as_in_python(spark: SparkSession, table: pa.Table, shape: Windows | None):
+    frame = spark.createDataFrame(table).repartition(2)
+    frame.createOrReplaceTempView("drawn")
+    named, given_ = "", {}
+    if shape is not None:
+        length, slide, offset = (f"{number} us" for number in (shape.length, shape.slide, shape.offset))
+        named, given_ = (
+            f", time => 'time', window => '{length}', slide => '{slide}', offset => '{offset}'",
+            {"time": "time", "window": shape},
+        )
+    for by in (None, "y"):
+        grouped = "" if by is None else f", by => '{by}'"
+        found = answer(spark, f"skypane_skyline(TABLE(drawn), 'x MIN, y MAX', invalid => 'drop'{grouped}{named})")
+        assert bag(found) == bag(sp.skyline(frame, "x MIN, y MAX", by=by or (), invalid="drop", **given_))
+    found = answer(
+        spark, f"skypane_aggregate(TABLE(drawn), 'count(*) AS n, sum(x) AS s', by => 'y', invalid => 'drop'{named})"
+    )
+    assert bag(found) == bag(sp.aggregate(frame, by="y", n=sp.count(), s=sp.sum("x"), invalid="drop", **given_))
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', local => true)", f"skypane_skyline(TABLE(kept), '{PREFERENCE}')"),
+        (f"skypane_skyline(TABLE(offers), '{THREE}', local => true)", f"skypane_k_dominant(TABLE(kept), 2, '{THREE}')"),
+        ("skypane_top_k(TABLE(offers), 3, 'price', local => true)", "skypane_top_k(TABLE(kept), 3, 'price')"),
+        (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', time => 'ts', window => '1 hour', slide => '9 minutes', local => true)",
+         f"skypane_skyline(TABLE(kept), '{PREFERENCE}', time => 'ts', window => '1 hour', slide => '9 minutes')"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_reduced_where_they_are_have_the_same_answer(
+    spark: SparkSession, rows: DataFrame, inner: str, outer: str
+):
+    answer(spark, inner).createOrReplaceTempView("kept")
+    kept, whole = spark.table("kept"), answer(spark, outer.replace("kept", "offers"))
+    assert bag(answer(spark, outer)) == bag(whole)
+    assert 0 < kept.count() < rows.count()
+    assert kept.columns == rows.columns
+    spark.catalog.dropTempView("kept")
+
+
+def test_answers_are_tables_of_sql(spark: SparkSession, rows: DataFrame):
+    call = f"skypane_skyline(TABLE(offers), '{PREFERENCE}', by => 'city')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW best AS SELECT * FROM {call}")  # noqa: S608 - as above
+    cities = "(SELECT DISTINCT city AS c FROM offers)"
+    joined = spark.sql(f"SELECT city, count(*) AS n FROM best JOIN {cities} ON city = c GROUP BY city")  # noqa: S608
+    wanted = sp.skyline(rows, PREFERENCE, by="city").where("city IS NOT NULL").groupBy("city").count()
+    assert {tuple(row) for row in joined.collect()} == {tuple(row) for row in wanted.collect()}
+    spark.catalog.dropTempView("best")
+
+
+@pytest.mark.usefixtures("rows")
+def test_the_names_of_the_functions_are_returned(spark: SparkSession):
+    names = ("skypane_aggregate", "skypane_k_dominant", "skypane_top_delta", "skypane_skyline", "skypane_top_k")
+    assert sp.register(spark) == names
+    assert set(names) <= {one.name for one in spark.catalog.listFunctions()}
+
+
+WRONG = {
+    "skypane_skyline(TABLE(offers), 'prise MIN')": "skypane_skyline: column 'prise' does not exist; did you mean 'price'?",
+    "skypane_skyline(TABLE(offers), 'price MIN', bye => 'city')": "skypane_skyline: there is no argument 'bye'; did you mean 'by'?",
+    "skypane_top_k(TABLE(offers), 'three', 'price')": "skypane_top_k: k must be a whole number, got 'three'",
+    "skypane_aggregate(TABLE(offers), 'summ(price)')": "skypane_aggregate: functions: unknown aggregate function 'summ'",
+    "skypane_skyline('offers', 'price MIN')": "skypane_skyline: the first argument must be a table",
+}
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("call", WRONG)
+def test_a_wrong_call_is_refused_when_it_is_planned_in_one_line(spark: SparkSession, call: str):
+    with pytest.raises(AnalysisException) as refused:
+        answer(spark, call)
+    (line,) = [line for line in str(refused.value).splitlines() if "skypane_" in line and "SELECT" not in line]
+    assert WRONG[call] in line
+    assert "Traceback" not in str(refused.value)
+
+
+@pytest.mark.usefixtures("rows")
+def test_a_missing_column_in_an_expression_is_spark_s_error(spark: SparkSession):
+    with pytest.raises(AnalysisException, match="prise"):
+        answer(spark, "skypane_skyline(TABLE(offers), 'prise * 2 MIN')").collect()
+
+
+@pytest.mark.usefixtures("rows")
+@pytest.mark.parametrize("criterion", ["grade MIN", "1 - grade MIN", "seen MAX"])
+def test_a_null_or_nan_criterion_fails_the_query_with_its_name(spark: SparkSession, criterion: str):
+    with pytest.raises(PySparkException) as failed:
+        answer(spark, f"skypane_skyline(TABLE(offers), '{criterion}')").collect()
+    assert f"cannot rank rows whose {criterion.removesuffix(' MIN').removesuffix(' MAX')} is null" in str(failed.value)
+
+
+@pytest.mark.usefixtures("rows")
+def test_a_nan_that_an_expression_computes_is_named(spark: SparkSession):
+    with pytest.raises(PySparkException, match=r"skypane_skyline: cannot rank .* rows with NaN 1 - grade"):
+        answer(spark, "skypane_skyline(TABLE(SELECT * FROM offers WHERE grade IS NOT NULL), '1 - grade MIN')").collect()
+
+
+@pytest.mark.usefixtures("rows")
+def test_an_expression_of_the_wrong_type_is_named(spark: SparkSession):
+    with pytest.raises(PySparkException, match=r"skypane_skyline: column 'upper\(city\)' of type string is text"):
+        answer(
+            spark, "skypane_skyline(TABLE(SELECT * FROM offers WHERE city IS NOT NULL), 'upper(city) MIN')"
+        ).collect()
+
+
+@pytest.mark.usefixtures("rows")
+def test_times_before_and_after_the_years_of_python_are_refused_or_dropped(spark: SparkSession):
+    frame = spark.createDataFrame(pa.table({"time": pa.array([0, 2**62], UTC), "x": [1.0, 2.0]}))
+    frame.createOrReplaceTempView("absurd")
+    call = "skypane_skyline(TABLE(absurd), 'x MIN', time => 'time', window => '1 hour', invalid => "
+    assert answer(spark, call + "'drop')").select("x").collect() == [(1.0,)]
+    with pytest.raises(PySparkException, match="absurd time"):
+        answer(spark, call + "'error')").select("x").collect()
