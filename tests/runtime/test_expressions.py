@@ -315,6 +315,44 @@ def test_having_is_of_an_answer_with_expressions(df: DataFrame):
     assert rows_of(answer) == rows_of(wanted)
 
 
+HAVING: dict[str, Any] = {
+    "text": "total > 100 AND upper(sensor) LIKE 'A%'",
+    "null": "nullif(total, 0) > 100",
+    "column": lambda: sf.col("total") * 2 > sf.lit(200),
+    "function": lambda: sf.col("sensor").endswith("a"),
+}
+
+
+@pytest.mark.parametrize("case", HAVING)
+@pytest.mark.parametrize("windowed", [False, True])
+def test_spark_evaluates_a_condition_on_the_answers_that_workers_cannot(df: DataFrame, case: str, windowed: bool):
+    having = HAVING[case]() if callable(HAVING[case]) else HAVING[case]
+    windows: dict[str, Any] = {"time": "ts", "window": "20 seconds", "slide": "10 seconds"} if windowed else {}
+    answer = sp.aggregate(df, by="sensor", total=sp.sum("price"), having=having, **windows)
+    wanted = sp.aggregate(df, by="sensor", total=sp.sum("price"), **windows)
+    assert rows_of(answer) == rows_of(wanted.where(having))
+    assert answer.count() > 0
+
+
+def test_a_condition_that_spark_cannot_evaluate_is_named(df: DataFrame):
+    for having in ("totl LIKE 'a'", "upper(sensor", sf.col("totl") > 1):
+        with pytest.raises(ConfigError, match=r"having=.*: Spark cannot evaluate it on the answers: "):
+            sp.aggregate(df, by="sensor", total=sp.sum("price"), having=having)
+    with pytest.raises(
+        ConfigError, match=r"having=.* is evaluated by Spark, after the workers have chosen the rows of top"
+    ):
+        sp.aggregate(df, by="sensor", n=sp.count(), having="sensor LIKE 'a'", top=1, rank_by="n")
+
+
+def test_a_stream_refuses_a_condition_that_workers_cannot_evaluate(spark: SparkSession, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"having=.* is not allowed|cannot read having="):
+        job_of(spark, tmp_path, sp.Aggregate("sensor", n=sp.count(), having="sensor LIKE 'a%'"))
+    with pytest.raises(
+        ConfigError, match=r"having= is a Spark Column, .*, which Spark evaluates on a static DataFrame alone"
+    ):
+        job_of(spark, tmp_path, sp.Aggregate("sensor", n=sp.count(), having=sf.col("n") > 1))
+
+
 def with_product(batches: list[pa.Table]) -> list[pa.Table]:
     return [
         batch.append_column(PRODUCT, pc.multiply(batch["price"], pc.cast(batch["weight"], pa.float64())))

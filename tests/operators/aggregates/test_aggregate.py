@@ -331,12 +331,13 @@ def test_a_function_with_an_order_needs_one(function: Any):
     ],
 )
 def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: str, complaint: str):
-    """What is not read so is SQL in `where`; of the rows of an answer there is no SQL."""
+    """What is not read so is SQL in `where`, and in `having` of a static DataFrame; workers have no SQL."""
     with pytest.raises(ConfigError, match=complaint):
         Condition(where)
     assert [written.sql for written in expressions(sp.count(where=where))] == [where]
     with pytest.raises(ConfigError, match=complaint.replace("where=", "having=")):
-        sp.Aggregate(n=sp.count(), having=where)
+        sp.Aggregate(n=sp.count(), having=where).validate(SCHEMA)
+    assert sp.Aggregate(n=sp.count(), having=where).choice.by_spark == where
 
 
 @pytest.mark.parametrize(
@@ -344,7 +345,7 @@ def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: st
     [
         ("n > 'x'", r"^having=\"n > 'x'\" cannot be evaluated \(n is int64\)"),
         ("n + 1", "^having='n \\+ 1' is of type int64, not boolean"),
-        (3, "^having= must be a text such as 'total > 100', got 3"),
+        (3, "^having= must be a text such as 'total > 100', or a Spark Column, got 3"),
     ],
 )
 def test_an_error_of_having_names_it(having: Any, complaint: str):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pyarrow as pa
 import pytest
 
 import skypane as sp
@@ -19,8 +22,15 @@ def test_an_aggregate_of_spark_is_refused_with_what_to_use_instead():
         sp.Aggregate(n=kurtosis("f"))  # type: ignore[arg-type]
 
 
-def test_a_column_as_having_is_refused_with_the_reason():
-    with pytest.raises(
-        ConfigError, match=r"^having= must be a text such as 'total > 100', got Column.*: workers evaluate it"
-    ):
-        sp.Aggregate(n=sp.count(), having=col("n") > 1)  # type: ignore[arg-type]
+def test_workers_refuse_a_column_as_having_with_the_reason():
+    query = sp.Aggregate(n=sp.count(), having=col("n") > 1)
+    assert query.choice.by_spark == ">(n, 1)"
+    with pytest.raises(ConfigError, match=r"^having= is a Spark Column, >\(n, 1\), which Spark evaluates on a static"):
+        query.validate(pa.schema([("f", pa.float64())]))
+
+
+def test_a_query_with_a_column_is_a_value_that_can_be_pickled():
+    query = sp.Aggregate(n=sp.count(), having=col("n") > 1)
+    assert query == sp.Aggregate(n=sp.count(), having=col("n") > 1)
+    assert query.describe()["having"] == ">(n, 1)"
+    assert pickle.loads(pickle.dumps(query)).describe() == query.describe()  # noqa: S301 - its own

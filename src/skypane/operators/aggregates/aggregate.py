@@ -44,7 +44,8 @@ class Aggregate(Query):
 
     time       column that is the default order of first, last and collect_list
     required   columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
-    having     a condition on rows of the answer: only rows for which it is true are returned
+    having     a condition on rows of the answer: only rows for which it is true are returned. Workers evaluate
+               comparisons of columns, numbers and texts; over a static DataFrame, Spark evaluates any other SQL, and Columns
     top        number of these rows to return, with the largest `rank_by`; ties are broken by content, the least first
     rank_by    a column of the answer
     functions  the functions, by the names of their columns in the answer
@@ -66,7 +67,7 @@ class Aggregate(Query):
         *,
         time: ColumnLike | None = None,
         required: Columns = (),
-        having: str | None = None,
+        having: ColumnLike | None = None,
         top: int | None = None,
         rank_by: str | None = None,
         **functions: Function,
@@ -74,7 +75,7 @@ class Aggregate(Query):
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
         object.__setattr__(self, "needs", column_names(required, "required"))
-        object.__setattr__(self, "choice", AnswerFilter(having, top, rank_by))
+        object.__setattr__(self, "choice", AnswerFilter(having, top, rank_by))  # type: ignore[arg-type] # a Column becomes a text
         if not functions:
             raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
         for name, function in functions.items():

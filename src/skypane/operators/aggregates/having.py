@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.operators.aggregates.condition import Condition
+from skypane.preference.column import is_spark_column
 from skypane.preference.column_checks import field_of, is_orderable
 from skypane.preference.content_order import content_keys
 from skypane.preference.dense_ranks import column_ranks
+from skypane.preference.written import SparkColumn
 from skypane.types import ConfigError
+
+
+class SparkCondition(str):
+    """A condition that is a Spark Column, as a text: how the Column shows itself."""
+
+    __slots__ = ("column",)
+
+    column: SparkColumn | None
+
+    @classmethod
+    def of(cls, column: SparkColumn) -> Self:
+        condition = cls(str(column).removeprefix("Column<'").removesuffix("'>"))
+        condition.column = column
+        return condition
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """Return what is pickled: a Spark Column belongs to its session, and is left out."""
+        return str, (str(self),)
 
 
 @dataclass(frozen=True)
@@ -24,20 +44,30 @@ class AnswerFilter:
     rank_by: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.having, str | None):
-            raise ConfigError(
-                f"having= must be a text such as 'total > 100', got {self.having!r}: workers evaluate it on the rows of "
-                f"an answer, before Spark has them"
-            )
-        _ = self._condition  # raises ConfigError if the text is not one
+        having: object = self.having
+        if is_spark_column(having):
+            object.__setattr__(self, "having", SparkCondition.of(having))
+        elif not isinstance(having, str | None):
+            raise ConfigError(f"having= must be a text such as 'total > 100', or a Spark Column, got {having!r}")
         if (self.top is None) != (self.rank_by is None):
             raise ConfigError(f"top and rank_by go together, got top={self.top!r}, rank_by={self.rank_by!r}")
         if self.top is not None and self.top < 1:
             raise ConfigError(f"top must be at least 1, got {self.top}")
 
     @property
+    def by_spark(self) -> str | None:
+        """The condition if only Spark can evaluate it, on a DataFrame of answers; else None."""
+        if self.having is None or isinstance(self.having, SparkCondition):
+            return self.having
+        try:
+            Condition(self.having, "having")
+        except ConfigError:
+            return self.having
+        return None
+
+    @property
     def columns(self) -> frozenset[str]:
-        """The columns of the answer that the filter uses."""
+        """The columns of the answer that the filter uses; raises ConfigError if workers cannot evaluate the condition."""
         read = () if (condition := self._condition) is None else condition.columns
         return frozenset(read if self.rank_by is None else (*read, self.rank_by))
 
@@ -65,4 +95,9 @@ class AnswerFilter:
 
     @property
     def _condition(self) -> Condition | None:
+        if isinstance(self.having, SparkCondition):
+            raise ConfigError(
+                f"having= is a Spark Column, {self.having}, which Spark evaluates on a static DataFrame alone: the answers of "
+                f"windows of a stream are filtered by workers before Spark has them; write a text such as 'total > 100'"
+            )
         return None if self.having is None else Condition(self.having, "having")

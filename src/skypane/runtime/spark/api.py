@@ -32,6 +32,7 @@ from skypane.runtime.spark.arguments import (
     windows_of,
     workers_of,
 )
+from skypane.runtime.spark.having_by_spark import apart, met
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.pandas_frames import Static, as_spark
 from skypane.runtime.spark.projection import projected
@@ -138,7 +139,7 @@ def aggregate(
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
     required: Columns = (),
-    having: str | None = None,
+    having: ColumnLike | None = None,
     top: int | None = None,
     rank_by: str | None = None,
     **functions: Function,
@@ -147,7 +148,7 @@ def aggregate(
 
     by         one key for each combination of values of these columns; null is a value
     required   columns in which a null or NaN is invalid instead of skipped
-    having     a condition on rows of the answer
+    having     a condition on rows of the answer: a text, or a Spark Column; Spark evaluates what workers cannot
     top        returns only the `top` rows that meet `having` with the largest `rank_by`; see Aggregate
     functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
 
@@ -187,16 +188,17 @@ def ask(
     schema = rows_schema(frame, streaming=False, other=_STREAM)
     written, at = query_of(query), None if time is None else column_name(time, "time")
     projection = projected(frame, schema, written, at)
-    frame, schema, asked = projection.rows, projection.schema, projection.of(written)
+    frame, schema = projection.rows, projection.schema
+    asked, condition = apart(projection.of(written))
     asked.validate(schema)
     batch.check_invalid(invalid)
     if time is None and window is None and slide is None:
         answers, unseen = batch.whole(frame, schema, asked, invalid), hidden(asked, projection.computed)
-        return answers.drop(*unseen) if unseen else answers
+        return met(answers.drop(*unseen) if unseen else answers, condition)
     check_needed({"time": time, "window": window})
     plan = Plan(asked, windows_of(window or "", slide), projection.of(at or ""), computed=projection.computed)
     plan.validate(schema)
-    return batch.windowed(frame, schema, plan, invalid)
+    return met(batch.windowed(frame, schema, plan, invalid), condition)
 
 
 def stream(
