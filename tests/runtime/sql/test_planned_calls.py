@@ -64,7 +64,7 @@ def constant(value: object, kind: DataType | None = None) -> AnalyzeArgument:
     )
 
 
-def planned(kind: str, *arguments: object, table: AnalyzeArgument | None = None, **named: object) -> Analyzed:
+def planned(kind: str, *arguments: object, table: AnalyzeArgument | None = None, **named: Any) -> Analyzed:
     call: Any = handler(kind)
     found: Analyzed = call.analyze(
         table or offers(), *map(constant, arguments), **{name: constant(value) for name, value in named.items()}
@@ -87,9 +87,9 @@ def test_rows_keep_their_columns_and_come_to_one_partition():
 def test_windows_are_the_first_columns_of_the_answers():
     analysis = planned("skyline", "price MIN", time="ts", window="1 hour", slide="10 minutes")
     assert analysis.schema.names == ["window_start", "window_end", *COLUMNS.names]
-    assert [field.dataType for field in analysis.schema[:2]] == [TimestampType()] * 2
+    assert [field.dataType for field in analysis.schema.fields[:2]] == [TimestampType()] * 2
     local_time = planned("skyline", "price MIN", time="local", window="1 hour")
-    assert [field.dataType for field in local_time.schema[:2]] == [TimestampNTZType()] * 2
+    assert [field.dataType for field in local_time.schema.fields[:2]] == [TimestampNTZType()] * 2
 
 
 def test_an_aggregate_reads_its_columns_only():
@@ -112,7 +112,7 @@ def test_an_aggregate_reads_its_columns_only():
     ],
 )
 def test_groups_are_answered_in_separate_partitions(
-    kind: str, arguments: Sequence[object], named: Mapping[str, object], keys: str | None
+    kind: str, arguments: Sequence[object], named: Mapping[str, Any], keys: str | None
 ):
     analysis = planned(kind, *arguments, **named)
     assert not analysis.withSinglePartition
@@ -130,7 +130,8 @@ def test_the_largest_of_all_keys_are_found_in_one_partition():
 
 def test_tumbling_windows_are_divided_and_overlapping_ones_are_not():
     assert "unix_micros(`ts`)" in planned("skyline", "price MIN", time="ts", window="1 hour").partitionBy[0].name
-    for named in ({"time": "ts", "slide": "10 minutes"}, {"time": "local"}):
+    others: list[dict[str, Any]] = [{"time": "ts", "slide": "10 minutes"}, {"time": "local"}]
+    for named in others:
         assert planned("skyline", "price MIN", window="1 hour", **named).withSinglePartition
 
 
@@ -177,7 +178,7 @@ def test_each_query_is_a_function_with_the_arguments_of_its_constructor():
     assert parameters_of("aggregate")[:4] == ("functions", "by", "time", "required")
 
 
-WRONG: Mapping[str, tuple[str, Sequence[object], Mapping[str, object], str]] = {
+WRONG: Mapping[str, tuple[str, Sequence[object], Mapping[str, Any], str]] = {
     "column": ("skyline", ("prise MIN",), {}, "skypane_skyline: column 'prise' does not exist; did you mean 'price'?"),
     "by": ("skyline", ("price MIN",), {"by": "town"}, "skypane_skyline: column 'town' does not exist; "),
     "time": ("skyline", ("price MIN",), {"time": "tz", "window": "1 hour"}, "skypane_skyline: column 'tz' does not exist"),

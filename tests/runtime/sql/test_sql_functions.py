@@ -97,7 +97,7 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
     "aggregate": ("skypane_aggregate(TABLE(offers), 'count(*) AS n, sum(price) AS total')",
                   lambda r: sp.aggregate(r, n=sp.count(), total=sp.sum("price"))),
     "aggregate groups": ("skypane_aggregate(TABLE(offers), 'count(grade) AS n, stddev(price), collect_set(rating) AS all', by => array('city', 'grade'))",
-                         lambda r: sp.aggregate(r, by=["city", "grade"], n=sp.count("grade"), **{"stddev(price)": sp.stddev("price")}, all=sp.collect_set("rating"))),
+                         lambda r: sp.aggregate(r, by=["city", "grade"], n=sp.count("grade"), **dict[str, Any]({"stddev(price)": sp.stddev("price")}), all=sp.collect_set("rating"))),
     "aggregate in order": ("skypane_aggregate(TABLE(offers), 'last(rating) AS it, max_by(day, price) AS day', by => 'seen', time => 'ts')",
                            lambda r: sp.aggregate(r, by="seen", time="ts", it=sp.last("rating"), day=sp.max_by("day", "price"))),
     "aggregate conditions": ("skypane_aggregate(TABLE(offers), 'count(*) FILTER (WHERE city LIKE ''B%'') AS b, sum(rating, where=price > 9) AS r', by => 'day', having => 'b > 30', top => 2, rank_by => 'r')",
@@ -134,13 +134,12 @@ def test_a_function_answers_as_the_call_in_python(spark: SparkSession, rows: Dat
 def test_random_rows_are_answered_as_in_python(spark: SparkSession, table: pa.Table, shape: Windows | None):
     frame = spark.createDataFrame(table).repartition(2)
     frame.createOrReplaceTempView("drawn")
-    named, given_ = "", {}
+    named = ""
+    given_: dict[str, Any] = {}
     if shape is not None:
         length, slide, offset = (f"{number} us" for number in (shape.length, shape.slide, shape.offset))
-        named, given_ = (
-            f", time => 'time', window => '{length}', slide => '{slide}', offset => '{offset}'",
-            {"time": "time", "window": shape},
-        )
+        named = f", time => 'time', window => '{length}', slide => '{slide}', offset => '{offset}'"
+        given_ = {"time": "time", "window": shape}
     for by in (None, "y"):
         grouped = "" if by is None else f", by => '{by}'"
         found = answer(spark, f"skypane_skyline(TABLE(drawn), 'x MIN, y MAX', invalid => 'drop'{grouped}{named})")

@@ -36,7 +36,8 @@ def _function(kind: str) -> Any:
     function: Any = sf.udtf(handler(kind), useArrow=False)
     if BY_COLUMNS:
         # PySpark's own decorator refuses these if their columns depend on the call (SPARK-53286); its planner and workers do not.
-        function.evalType = sf.arrow_udtf(_Columns, returnType=_Columns.TYPE).evalType
+        like: Any = sf.arrow_udtf(_Columns, returnType=_Columns.TYPE)
+        function.evalType = like.evalType
     return function.asDeterministic()
 
 
