@@ -31,6 +31,7 @@ CALLED_BY_OTHERS = {
     "_can_be_built": "Pydantic calls validators",
     "_is_of_a_stream": "Pydantic calls validators",
     "_repr_svg_": "Jupyter calls it",
+    "analyze": "PySpark calls it",
     "do_handshake": "the ssl module calls it",
     "on_broken_pipe": "rich calls it",
     "http_open": "urllib calls it",
@@ -44,6 +45,7 @@ CALLED_BY_OTHERS = {
     "route": "paper 3, figure 15: the nodes of keys; of a splitting policy: its first routing",
     "run_continuous": "the definition of a continuous skyline",
     "tuple_grain": "the papers' K-slack, with which ours is compared",
+    "terminate": "PySpark calls it",
     "PaneDirectory": "paper 5, Algorithms 3 and 4 in messages, with which the simulator is compared",
 }
 

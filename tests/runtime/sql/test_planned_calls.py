@@ -35,8 +35,8 @@ from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.sql import row_transfer
 from skypane.runtime.spark.sql.analysis import Analyzed
-from skypane.runtime.spark.sql.answering import Answering
 from skypane.runtime.spark.sql.called_query import QUERIES, parameters_of
+from skypane.runtime.spark.sql.partition_answers import Answering
 from skypane.runtime.spark.sql.table_function import handler
 from skypane.types import BadInputError, ConfigError
 from skypane.windows import Windows

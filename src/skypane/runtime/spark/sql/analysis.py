@@ -23,11 +23,11 @@ from skypane.preference.column_checks import field_of
 from skypane.preference.written import Key, Written, expressions, name_in, named, unaliased
 from skypane.runtime.spark.batch import gap_message
 from skypane.runtime.spark.spark_schema import answer_schema
-from skypane.runtime.spark.sql.answering import Answering
-from skypane.runtime.spark.sql.arguments import call_of
+from skypane.runtime.spark.sql.call_arguments import call_of
 from skypane.runtime.spark.sql.called_query import CalledQuery, called_query, needed_of, parameters_of
-from skypane.runtime.spark.sql.partitions import bucket
+from skypane.runtime.spark.sql.partition_answers import Answering
 from skypane.runtime.spark.sql.row_transfer import BY_COLUMNS, as_integer, check_rows
+from skypane.runtime.spark.sql.table_partitions import bucket
 from skypane.runtime.spark.versions import arrow_columns
 from skypane.types import ConfigError
 

@@ -13,8 +13,8 @@ from pyspark.sql.udtf import AnalyzeArgument
 
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.sql.analysis import Analyzed, analyzed
-from skypane.runtime.spark.sql.answering import Answering, Answers
 from skypane.runtime.spark.sql.called_query import sql_name
+from skypane.runtime.spark.sql.partition_answers import Answering, Answers
 from skypane.runtime.spark.sql.row_transfer import ROWS, columns_of, rows_of
 from skypane.types import SkypaneError
 

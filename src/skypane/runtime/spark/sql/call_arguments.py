@@ -16,7 +16,7 @@ TABLE = "table"
 
 
 @dataclass(frozen=True)
-class Call:
+class CallArguments:
     """The columns of the table, and the values of the arguments that are given and not NULL."""
 
     columns: StructType
@@ -28,7 +28,7 @@ def call_of(
     needed: Sequence[str],
     arguments: Sequence[AnalyzeArgument],
     named: Mapping[str, AnalyzeArgument],
-) -> Call:
+) -> CallArguments:
     """Return the arguments of a call by name; raise ConfigError, naming the argument, if they do not fit.
 
     parameters   the names of those after the table, in order
@@ -44,7 +44,7 @@ def call_of(
         if name in placed:
             raise ConfigError(f"{name} is given twice, in its place and by name")
     placed |= named
-    return Call(_columns(placed.pop(TABLE, None)), _values(placed, needed))
+    return CallArguments(_columns(placed.pop(TABLE, None)), _values(placed, needed))
 
 
 def _columns(table: AnalyzeArgument | None) -> StructType:
