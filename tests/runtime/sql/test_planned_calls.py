@@ -73,8 +73,10 @@ def planned(kind: str, *arguments: object, table: AnalyzeArgument | None = None,
 
 
 def sent(analysis: Analyzed) -> dict[str, str]:
-    """The SQL of each column that is sent, by its name."""
-    return {one.alias or one.name.strip("`"): one.name for one in analysis.select}
+    """The SQL of each column that is sent and read, by its name."""
+    assert analysis.answering is not None
+    every = {one.alias or one.name.strip("`"): one.name for one in analysis.select}
+    return {name: every[name] for name in every if name in analysis.answering.schema.names}
 
 
 def test_rows_keep_their_columns_and_come_to_one_partition():
@@ -97,6 +99,24 @@ def test_an_aggregate_reads_its_columns_only():
     assert analysis.schema.simpleString() == "struct<city:string,n:bigint,total:double>"
     assert list(sent(analysis)) == ["city", "price", "rating"]
     assert list(sent(planned("aggregate", "count(*)"))) == ["row"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("skyline", ("price MIN",)),
+        ("skyline", ("price * 2 MIN, -rating MAX, cost + 1 MIN",)),
+        ("aggregate", ("count(*) AS n",)),
+        ("aggregate", ("sum(price) AS n",)),
+    ],
+)
+def test_spark_finds_the_value_of_the_partition_where_it_looks_for_it(kind: str, arguments: Sequence[object]):
+    """It looks at the place behind as many columns as the table has; its own value comes after those that are selected."""
+    analysis = planned(kind, *arguments, by="city")
+    names = [one.alias or one.name.strip("`") for one in analysis.select]
+    received = [*[one.name for one in analysis.select], analysis.partitionBy[0].name]
+    assert received[len(COLUMNS)] == analysis.partitionBy[0].name
+    assert len({name.lower() for name in names}) == len(names)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_the_type_of_an_expression_is_that_of_its_values():
     batch = columns_of([Row(x=Decimal("1.5")), Row(x=None)], pa.schema([("x", pa.null())]))
     assert pa.types.is_decimal(batch.schema.field("x").type)
     with pytest.raises(ConfigError, match="'ts - 1' is a time, which Spark sends exactly from"):
-        columns_of([Row(x=NAIVE)], pa.schema([("ts - 1", pa.null())]))
+        columns_of([Row(**{"ts - 1": NAIVE})], pa.schema([("ts - 1", pa.null())]))
 
 
 def test_answers_are_rows_with_dicts_for_structs_and_maps():

@@ -85,7 +85,7 @@ class _Analysis:
             schema=answers,
             withSinglePartition=partition is None and not self._called.local,
             partitionBy=[] if partition is None else [PartitioningColumn(partition)],
-            select=[self._selected(name) for name in read] or [SelectedColumn("true", _ROW)],
+            select=self._select(read, partition),
             answering=answering,
         )
 
@@ -133,6 +133,21 @@ class _Analysis:
     def _sql(self, name: str) -> str:
         """Return the SQL of a column."""
         return self._computed.get(name) or backticked(name)
+
+    def _select(self, read: Sequence[str], partition: str | None) -> list[SelectedColumn]:
+        """Return the columns that Spark sends, with others, which are left out when they arrive, if there are partitions.
+
+        Spark puts the value of the partition behind these columns, but looks for it where it would be if all columns of
+        the table were sent, and only these (FunctionTableSubqueryArgumentExpression.partitioningExpressionIndexes).
+        """
+        columns = [self._selected(name) for name in read] or [SelectedColumn("true", _ROW)]
+        looked_for, spare = len(self._columns), max(self._schema.names, key=len)  # no name is as long as the spare ones
+        if partition is not None and len(columns) > looked_for:
+            columns.insert(looked_for, SelectedColumn(partition, f"{spare}_"))
+        elif partition is not None:
+            nothing = range(looked_for - len(columns))
+            columns += [SelectedColumn("CAST(NULL AS BOOLEAN)", f"{spare}_{number}") for number in nothing]
+        return columns
 
     def _selected(self, name: str) -> SelectedColumn:
         """Return what Spark sends as a column: a gap in it fails the query in Java, whose error is one line."""

@@ -45,11 +45,12 @@ def _holds_instants(kind: pa.DataType) -> bool:
 
 
 def columns_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as columns; in `schema` an expression, whose type is not known, is of the type null.
+    """Return the columns of `schema` of some rows; in it an expression, whose type is not known, is of the type null.
 
     Raises ConfigError, naming the expression, if its values are times, of which Python has local time only.
     """
-    columns = zip(zip(*rows, strict=True), schema, strict=True)
+    named = dict(zip(rows[0].__fields__, zip(*rows, strict=True), strict=True))
+    columns = ((named[field.name], field) for field in schema)
     return pa.RecordBatch.from_arrays([_array(values, field) for values, field in columns], names=schema.names)
 
 

@@ -76,7 +76,7 @@ class _TableFunction:
 
     def _absorb(self, batch: pa.RecordBatch) -> None:
         with _in_one_line(self.name):
-            for same in from_spark([batch]):
+            for same in from_spark([batch.select(self._answering.schema.names)]):
                 if self._answers is None:
                     self._answers = self._answering.begin(same.schema)
                 self._answers.absorb(same)
