@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -16,9 +16,12 @@ from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.batch import FEWER_AT_ONCE, NARROWER, PIECE, Invalid, check_rejected
-from skypane.runtime.table_batching import pieces
+from skypane.runtime.table_batching import gathered, pieces
 
 T = TypeVar("T")
+
+TOGETHER: Final = 65_536
+"""Rows of answers that are sent together: each batch has a fixed cost, and a window may have a single row."""
 
 
 class Answers(Protocol):
@@ -129,8 +132,8 @@ class _Windowed:
         panes: OpenPanes[pa.Table] = OpenPanes.empty(self._query.windows).add(partials)
         tasks = panes.all_windows()
         worker = self._query.worker(for_windows(NARROWER), len(tasks))
-        for task in tasks:
-            yield from pieces(worker.answer(task, _itself).rows, PIECE)
+        for rows in gathered((worker.answer(task, _itself).rows for task in tasks), TOGETHER):
+            yield from pieces(rows.combine_chunks(), PIECE)
 
 
 def _itself(partial: T) -> T:
