@@ -316,6 +316,7 @@ def test_having_is_of_an_answer_with_expressions(df: DataFrame):
 
 
 HAVING: dict[str, Any] = {
+    "by workers": "total * 2 > 100 AND NOT (sensor IS NULL OR sensor IN ('b')) AND total <> 7",
     "text": "total > 100 AND upper(sensor) LIKE 'A%'",
     "null": "nullif(total, 0) > 100",
     "column": lambda: sf.col("total") * 2 > sf.lit(200),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.aggregates.condition import Condition
+from skypane.operators.aggregates.sql_condition import in_python
 from skypane.preference.column import is_spark_column
 from skypane.preference.column_checks import field_of, is_orderable
 from skypane.preference.content_order import content_keys
@@ -60,7 +62,7 @@ class AnswerFilter:
         if self.having is None or isinstance(self.having, SparkCondition):
             return self.having
         try:
-            Condition(self.having, "having")
+            _read(self.having)
         except ConfigError:
             return self.having
         return None
@@ -100,4 +102,16 @@ class AnswerFilter:
                 f"having= is a Spark Column, {self.having}, which Spark evaluates on a static DataFrame alone: the answers of "
                 f"windows of a stream are filtered by workers before Spark has them; write a text such as 'total > 100'"
             )
-        return None if self.having is None else Condition(self.having, "having")
+        return None if self.having is None else _read(self.having)
+
+
+def _read(having: str) -> Condition:
+    """Return the condition of a text, in Python's syntax or in SQL's; raise ConfigError, naming what it may not have."""
+    try:
+        return Condition(having, "having")
+    except ConfigError:
+        translated = in_python(having)
+        if translated is not None:
+            with suppress(ConfigError):
+                return Condition(translated, "having")
+        raise
