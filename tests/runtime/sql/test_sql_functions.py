@@ -75,7 +75,7 @@ THREE = "price MIN, rating MAX, cost MIN"
 SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
     "skyline": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}')", lambda r: sp.skyline(r, PREFERENCE)),
     "named": (f"skypane_skyline(preference => '{PREFERENCE}', table => TABLE(offers))", lambda r: sp.skyline(r, PREFERENCE)),
-    "around": ("skypane_skyline(TABLE(offers), 'day AROUND ''2026-03-30'', price MIN')",
+    "around": ("skypane_skyline(TABLE(offers), 'day AROUND \\'2026-03-30\\', price MIN')",
                lambda r: sp.skyline(r, "day AROUND '2026-03-30', price MIN")),
     "decimal, date, truth": ("skypane_skyline(TABLE(offers), 'cost MIN, day MAX, seen MAX', invalid => 'drop')",
                              lambda r: sp.skyline(r, "cost MIN, day MAX, seen MAX", invalid="drop")),
@@ -93,6 +93,7 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                 lambda r: sp.top_k(r, 2, "price", by="city", largest=False)),
     "k-dominant": (f"skypane_k_dominant(TABLE(offers), 2, '{THREE}')", lambda r: sp.k_dominant(r, 2, THREE)),
     "k-dominant groups": (f"skypane_k_dominant(TABLE(offers), 2, '{THREE}', by => 'city')", lambda r: sp.k_dominant(r, 2, THREE, by="city")),
+    "dominant on all": (f"skypane_k_dominant(TABLE(offers), 2, '{PREFERENCE}')", lambda r: sp.k_dominant(r, 2, PREFERENCE)),
     "top delta": (f"skypane_top_delta(TABLE(offers), 4, '{THREE}')", lambda r: sp.top_delta(r, 4, THREE)),
     "aggregate": ("skypane_aggregate(TABLE(offers), 'count(*) AS n, sum(price) AS total')",
                   lambda r: sp.aggregate(r, n=sp.count(), total=sp.sum("price"))),
@@ -100,7 +101,7 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                          lambda r: sp.aggregate(r, by=["city", "grade"], n=sp.count("grade"), **dict[str, Any]({"stddev(price)": sp.stddev("price")}), all=sp.collect_set("rating"))),
     "aggregate in order": ("skypane_aggregate(TABLE(offers), 'last(rating) AS it, max_by(day, price) AS day', by => 'seen', time => 'ts')",
                            lambda r: sp.aggregate(r, by="seen", time="ts", it=sp.last("rating"), day=sp.max_by("day", "price"))),
-    "aggregate conditions": ("skypane_aggregate(TABLE(offers), 'count(*) FILTER (WHERE city LIKE ''B%'') AS b, sum(rating, where=price > 9) AS r', by => 'day', having => 'b > 30', top => 2, rank_by => 'r')",
+    "aggregate conditions": ("skypane_aggregate(TABLE(offers), 'count(*) FILTER (WHERE city LIKE \\'B%\\') AS b, sum(rating, where=price > 9) AS r', by => 'day', having => 'b > 30', top => 2, rank_by => 'r')",
                              lambda r: sp.aggregate(r, by="day", b=sp.count(where="city LIKE 'B%'"), r=sp.sum("rating", where="price > 9"), having="b > 30", top=2, rank_by="r")),
     "windows": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', time => 'ts', window => '1 hour')",
                 lambda r: sp.skyline(r, PREFERENCE, time="ts", window="1 hour")),
@@ -125,7 +126,7 @@ def test_a_function_answers_as_the_call_in_python(spark: SparkSession, rows: Dat
     found, wanted = answer(spark, call), in_python(rows)
     assert [(field.name, field.dataType) for field in found.schema] == [(f.name, f.dataType) for f in wanted.schema]
     assert bag(found) == bag(wanted)
-    assert bag(wanted) or case.startswith("no rows")
+    assert bag(wanted) or case.startswith(("no rows", "k-dominant"))
 
 
 @pytest.mark.usefixtures("rows")
@@ -202,8 +203,8 @@ WRONG = {
 def test_a_wrong_call_is_refused_when_it_is_planned_in_one_line(spark: SparkSession, call: str):
     with pytest.raises(AnalysisException) as refused:
         answer(spark, call)
-    (line,) = [line for line in str(refused.value).splitlines() if "skypane_" in line and "SELECT" not in line]
-    assert WRONG[call] in line
+    (line,) = [line for line in str(refused.value).splitlines() if WRONG[call] in line]
+    assert "ConfigError" in line
     assert "Traceback" not in str(refused.value)
 
 
