@@ -5,12 +5,13 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import skypane as sp
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.sql_condition import in_python
+from skypane.preference.written import expressions
 from skypane.types import ConfigError
 
 ROWS = pa.table({
@@ -22,7 +23,7 @@ ROWS = pa.table({
 
 ATOMS = st.sampled_from([
     "n = 3", "n <> 1", "n != total", "total >= 1.5", "-n < -1", "n + 1 = 2", "n * 2 - 1 > total", "shop = 'it''s'", "`shop` <> 'a b'",
-    "shop IN ('a')", "shop in ('a', 'B')", "n NOT IN (1, 2)", "shop IS NULL", "total is not null", "open", "open = TRUE", "(n > 1)",
+    "shop != 'it''s'", "shop IN ('it''s', 'B')", "shop <> ''", "(n = 3) = open", "shop IN ('a')", "shop in ('a', 'B')", "n NOT IN (1, 2)", "shop IS NULL", "total is not null", "open", "open = TRUE", "(n > 1)",
 ])  # fmt: skip
 CONDITIONS = st.recursive(
     ATOMS,
@@ -36,6 +37,7 @@ CONDITIONS = st.recursive(
 
 
 @given(CONDITIONS)
+@example("shop != 'it''s'")
 def test_a_condition_in_sql_keeps_the_rows_that_sql_keeps(condition: str):
     wanted = duckdb.from_arrow(ROWS).filter(condition.replace("`", '"')).to_arrow_table()
     found = AnswerFilter(having=condition).of(ROWS)
@@ -44,11 +46,16 @@ def test_a_condition_in_sql_keeps_the_rows_that_sql_keeps(condition: str):
 
 @pytest.mark.parametrize(
     "sql",
-    ["shop LIKE 'a%'", "n BETWEEN 1 AND 2", "abs(n) = 1", "n = NULL", "a || 'b' = 'c'", "'\\\\' = shop", "n <=> 1"],
+    ["n = 1 = open", "total = n IS NULL", "n < total = TRUE", "shop = 'it''s' OR shop LIKE 'a%'", "shop LIKE 'a%'", "n BETWEEN 1 AND 2", "abs(n) = 1", "n = NULL", "a || 'b' = 'c'", "'\\\\' = shop", "n <=> 1"],
 )
 def test_what_workers_cannot_evaluate_is_still_refused(sql: str):
     with pytest.raises(ConfigError, match="having="):
         AnswerFilter(having=sql).of(ROWS)
+
+
+def test_a_text_with_a_quote_of_sql_in_where_is_left_to_spark():
+    where = "shop != 'it''s'"
+    assert [written.sql for written in expressions(sp.count(where=where))] == [where]
 
 
 def test_an_aggregate_of_a_stream_takes_sql():

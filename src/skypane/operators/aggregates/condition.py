@@ -1,18 +1,21 @@
 """Conditions on the rows of an aggregate, as text: "speed > 50 and kind in ('cab', 'bus')"; Arrow evaluates them.
 
 A condition that is not in this syntax is SQL, which Spark evaluates: a column of truth values stands for it. The syntax is that of Python expressions, read by Python's parser: columns (in backticks if the name is unusual),
-numbers, texts, comparisons (also in, not in, is None), + - * /, and, or, not. A comparison with null is neither true
-nor false, as in SQL; an aggregate uses only the rows for which the condition is true.
+numbers, texts, comparisons (also in, not in, is None), + - * /, and, or, not. Two texts side by side are not one text, as
+they are to Python: 'it''s' is a text with a quote in SQL. A comparison with null is neither true nor false, as in SQL; an
+aggregate uses only the rows for which the condition is true.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,6 +82,11 @@ class Condition:
         names = (node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
         return tuple(dict.fromkeys(self._quoted.get(name, name) for name in names))
 
+    @property
+    def is_chained(self) -> bool:
+        """Whether it has several comparisons in a row, a < b < c: each pair is compared, where SQL compares (a < b) with c."""
+        return any(isinstance(node, ast.Compare) and len(node.ops) > 1 for node in ast.walk(self._tree))
+
     def validate(self, schema: pa.Schema) -> None:
         """Raise ConfigError, naming column or types, if the condition cannot be evaluated on rows of `schema`."""
         for column in self.columns:
@@ -107,10 +115,13 @@ class Condition:
     def _tree(self) -> ast.expr:
         placeholders = {name: placeholder for placeholder, name in self._quoted.items()}
         try:
-            source = _QUOTED.sub(lambda match: placeholders[match[1]], self.text)
-            return ast.parse(source.strip(), mode="eval").body
+            source = _QUOTED.sub(lambda match: placeholders[match[1]], self.text).strip()
+            tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ConfigError(f"cannot read {self._called}: {_ALLOWED}") from None
+        if _has_texts_side_by_side(source):
+            raise ConfigError(f"cannot read {self._called}: two texts stand side by side; {_ALLOWED}")
+        return tree
 
     def _value(self, node: ast.expr, rows: pa.Table) -> Any:
         match node:
@@ -191,6 +202,12 @@ def _check(node: ast.expr, called: str, depth: int) -> None:
         raise ConfigError(f"{called}: operations are nested more than {_DEEPEST} deep")
     for part in inner:
         _check(part, called, depth + 1)
+
+
+def _has_texts_side_by_side(source: str) -> bool:
+    lines = iter(source.splitlines(keepends=True))
+    kinds = (token.type for token in tokenize.generate_tokens(lambda: next(lines, "")))
+    return any(one == other == tokenize.STRING for one, other in pairwise(kinds))
 
 
 def _are_comparisons(ops: list[ast.cmpop]) -> bool:

@@ -113,5 +113,7 @@ def _read(having: str) -> Condition:
         translated = in_python(having)
         if translated is not None:
             with suppress(ConfigError):
-                return Condition(translated, "having")
+                condition = Condition(translated, "having")
+                if not condition.is_chained:
+                    return condition
         raise
