@@ -18,6 +18,7 @@ WRITTEN: list[tuple[str, str, Function]] = [
     ("avg(amount) FILTER (WHERE paid == 'a, (b') AS some", "some", sp.avg("amount", where="paid == 'a, (b'")),
     ("count(*) filter ( where (amount > 1) and (amount < 3) )", "count(*) filter ( where (amount > 1) and (amount < 3) )",
      sp.count(where="(amount > 1) and (amount < 3)")),
+    ("count(*) FILTER (WHERE paid == 'it\\'s, so') AS some", "some", sp.count(where="paid == 'it\\'s, so'")),
     ("percentile(amount, [0.5, 0.9]) AS p", "p", sp.percentile("amount", [0.5, 0.9])),
     ("max_by(city, amount) AS dearest", "dearest", sp.max_by("city", "amount")),
 ]  # fmt: skip

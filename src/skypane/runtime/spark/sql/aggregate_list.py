@@ -6,7 +6,7 @@ Each function is written as in a job file; AS names its column, which is called 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -15,6 +15,7 @@ from skypane.operators.aggregates.condition import condition_of
 from skypane.operators.aggregates.function_text import function_of
 from skypane.operators.aggregates.functions import Function
 from skypane.preference.written import name_in, unaliased
+from skypane.runtime.spark.sql.text_parts import parts
 from skypane.types import ConfigError
 
 _FILTER: Final = re.compile(r"^(?P<function>.*\))\s*FILTER\s*\(\s*WHERE\s+(?P<where>.*)\)$", re.IGNORECASE | re.DOTALL)
@@ -26,7 +27,9 @@ def functions_of(text: str, taken: Collection[str] = ()) -> dict[str, Function]:
     taken   names of arguments, which no column can have here
     """
     functions: dict[str, Function] = {}
-    for item in _items(text):
+    for item in parts(text):
+        if not item:
+            raise ConfigError(f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'")
         name = name_in(item)
         if name in functions or name in taken:
             other = "an argument of the call" if name in taken else "twice the name of a column"
@@ -54,27 +57,3 @@ def _plain(text: str) -> Function:
 
 def _refused(name: str) -> NoReturn:
     raise ConfigError(f"{name} names code of a module, which a call in SQL does not run: use sp.aggregate() for it")
-
-
-def _items(text: str) -> Iterator[str]:
-    """Yield the parts of a list between commas that are in no parentheses and no quotes."""
-    depth, begin, quote = 0, 0, ""
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"`":
-            quote = letter
-        elif letter in "([":
-            depth += 1
-        elif letter in ")]":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            yield _some(text[begin:at], text)
-            begin = at + 1
-    yield _some(text[begin:], text)
-
-
-def _some(item: str, text: str) -> str:
-    if not item.strip():
-        raise ConfigError(f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'")
-    return item.strip()
