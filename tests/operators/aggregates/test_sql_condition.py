@@ -46,7 +46,19 @@ def test_a_condition_in_sql_keeps_the_rows_that_sql_keeps(condition: str):
 
 @pytest.mark.parametrize(
     "sql",
-    ["n = 1 = open", "total = n IS NULL", "n < total = TRUE", "shop = 'it''s' OR shop LIKE 'a%'", "shop LIKE 'a%'", "n BETWEEN 1 AND 2", "abs(n) = 1", "n = NULL", "a || 'b' = 'c'", "'\\\\' = shop", "n <=> 1"],
+    [
+        "n = 1 = open",
+        "total = n IS NULL",
+        "n < total = TRUE",
+        "shop = 'it''s' OR shop LIKE 'a%'",
+        "shop LIKE 'a%'",
+        "n BETWEEN 1 AND 2",
+        "abs(n) = 1",
+        "n = NULL",
+        "a || 'b' = 'c'",
+        "'\\\\' = shop",
+        "n <=> 1",
+    ],
 )
 def test_what_workers_cannot_evaluate_is_still_refused(sql: str):
     with pytest.raises(ConfigError, match="having="):

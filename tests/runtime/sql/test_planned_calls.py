@@ -124,7 +124,9 @@ def test_spark_finds_the_value_of_the_partition_where_it_looks_for_it(kind: str,
     [
         ("skyline", ("price MIN",), {"by": "city"}, "`city`"),
         ("skyline", ("price MIN, day DIFF",), {"by": "city"}, None),
-        ("skyline", ("price MIN",), {"by": "upper(city)"}, "upper(city)"),
+        ("skyline", ("price MIN",), {"by": "upper(city)"}, "(upper(city))"),
+        ("skyline", ("price MIN",), {"by": "`city`"}, "`city`"),
+        ("aggregate", ("count(*) AS n",), {"by": "`city`"}, "`city`"),
         ("k_dominant", (1, "price MIN"), {"by": ["city", "day"]}, "`city`, `day`"),
         ("top_delta", (1, "price MIN"), {"by": "city"}, "`city`"),
         ("top_k", (3, "price"), {"by": "city"}, "`city`"),
@@ -164,8 +166,38 @@ def test_rows_are_reduced_where_they_are_and_combined_by_a_second_call():
 def test_an_expression_is_a_column_that_is_sent_and_not_answered():
     analysis = planned("skyline", "price * 2 MIN, -cost MAX", invalid="drop")
     assert analysis.schema == COLUMNS
-    assert sent(analysis)["price * 2"] == "price * 2"
-    assert sent(analysis)["-cost"] == "-cost"
+    assert sent(analysis)["price * 2"] == "(price * 2)"
+    assert sent(analysis)["-cost"] == "(-cost)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "named"),
+    [
+        ("skyline", ("price MIN",), {"by": "city street"}),
+        ("aggregate", ("count(*) FILTER (WHERE city street) AS n",), {}),
+    ],
+)
+def test_an_expression_is_in_parentheses_where_spark_takes_no_alias(
+    kind: str, arguments: Sequence[object], named: Mapping[str, Any]
+):
+    """To Spark, "city street" is the column city under another name: a misspelt column would be another one."""
+    assert sent(planned(kind, *arguments, **named, invalid="drop"))["city street"] == "(city street)"
+
+
+def test_a_name_of_any_letters_is_quoted():
+    columns = StructType([StructField("a.b`c 'd", DoubleType()), StructField("unit price", DoubleType())])
+    analysis = planned("skyline", "`a.b``c 'd` MIN, `unit price` MAX", table=offers(columns))
+    assert analysis.schema == columns
+    assert {name: one.alias for name, one in zip(columns.names, analysis.select, strict=True)} == {
+        name: name for name in columns.names
+    }
+    checked = (
+        r"CASE WHEN `a.b``c 'd` IS NULL OR isnan(`a.b``c 'd`) THEN raise_error('cannot rank rows whose a.b`c \'d is"
+    )
+    assert analysis.select[0].name.startswith(checked)
+    assert planned("skyline", "`unit price` MIN", by="a.b`c 'd", table=offers(columns)).partitionBy[0].name == (
+        "pmod(hash(`a.b``c 'd`), 32)"
+    )
 
 
 def test_an_interval_is_a_length_of_time():
@@ -208,6 +240,12 @@ WRONG: Mapping[str, tuple[str, Sequence[object], Mapping[str, Any], str]] = {
     "missing": ("top_k", (3,), {}, "skypane_top_k: score is missing"),
     "twice": ("skyline", ("price MIN",), {"preference": "price MIN"}, "preference is given twice"),
     "too many": ("skyline", ("price MIN", *["city"] * 9), {}, "got 11 arguments; there are table, preference, by"),
+    "by of no name": ("skyline", ("price MIN",), {"by": " "}, "by must name a column, got ' '"),
+    "time of no name": ("skyline", ("price MIN",), {"time": "", "window": "1 hour"}, "time must name a column, got ''"),
+    "by with a comma": ("skyline", ("price MIN",), {"by": "city, day"}, "by: 'city, day' has a comma; several columns are an array"),
+    "required with a comma": ("aggregate", ("count(*)",), {"required": "city, day"}, "required: 'city, day' has a comma"),
+    "having": ("aggregate", ("count(*) FILTER (WHERE city LIKE 'B%') AS n",), {"having": "m > 1"}, "column 'm' does not exist"),
+    "having of Spark": ("aggregate", ("count(*) FILTER (WHERE city LIKE 'B%') AS n",), {"having": "abs(n) > 1"}, "having='abs(n) > 1'"),
     "k": ("top_k", ("3", "price"), {}, "k must be a whole number, got '3'"),
     "k of false": ("top_k", (True, "price"), {}, "k must be a whole number, got True"),
     "decimal k": ("top_k", (Decimal("2.5"), "price"), {}, "k must be a whole number"),

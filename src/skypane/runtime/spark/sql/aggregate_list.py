@@ -29,7 +29,9 @@ def functions_of(text: str, taken: Collection[str] = ()) -> dict[str, Function]:
     functions: dict[str, Function] = {}
     for item in parts(text):
         if not item:
-            raise ConfigError(f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'")
+            raise ConfigError(
+                f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'"
+            )
         name = name_in(item)
         if name in functions or name in taken:
             other = "an argument of the call" if name in taken else "twice the name of a column"

@@ -6,9 +6,10 @@ it is refused, and the criteria of another one are checked when their first rows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -28,11 +29,13 @@ from skypane.runtime.spark.sql.called_query import CalledQuery, called_query, ne
 from skypane.runtime.spark.sql.partition_answers import Answering
 from skypane.runtime.spark.sql.row_transfer import BY_COLUMNS, as_integer, check_rows
 from skypane.runtime.spark.sql.table_partitions import bucket
+from skypane.runtime.spark.sql.text_parts import parts
 from skypane.runtime.spark.versions import arrow_columns
 from skypane.types import ConfigError
 
 _NO_TYPE: Final = (PySparkException, AssertionError, TypeError, ValueError)
 _ROW: Final = "row"
+_QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`")
 
 
 @dataclass
@@ -63,8 +66,9 @@ class _Analysis:
         names = _names(called.query, columns.names)
         self._computed = {name: sql for sql, name in names.values() if name not in columns.names}
         self._query: Any = named(called.query, {key: name for key, (_, name) in names.items()})
-        # The type of an expression is not known: a number stands for it.
-        added = [pa.field(name, pa.float64()) for name in self._computed]
+        # The type of an expression is not known: a number stands for a criterion, and an aggregate has conditions alone.
+        kind = pa.bool_() if isinstance(called.query, Aggregate) else pa.float64()
+        added = [pa.field(name, kind) for name in self._computed]
         self._schema = pa.schema([*self._rows, *added])
         self._plan = self._planned()
 
@@ -93,16 +97,15 @@ class _Analysis:
         if self._called.windows is None:
             return None
         time = column_name(self._called.time, "time")
-        if isinstance(time, Written) and time.sql not in self._columns.names:
-            raise _unknown_type(time)
-        time = str(time)
+        if isinstance(time, Written):
+            time = _named_column(time, self._columns.names) or _refused(time)
         field_of(self._schema, time)
         return Plan(self._query, self._called.windows, time, computed=tuple(self._computed))
 
     def _validate(self) -> None:
         if self._plan is not None:
             self._plan.gate.validate(self._schema)
-        if not self._computed:
+        if not self._computed or isinstance(self._query, Aggregate):
             self._query.validate(self._schema)
         else:
             for name in self._query.required:
@@ -156,7 +159,7 @@ class _Analysis:
         kind = None if name in self._computed else self._columns[name].dataType
         if name in checked and self._called.invalid == "error":
             floating = isinstance(kind, FloatType | DoubleType)
-            gap = f"({sql}) IS NULL" + (f" OR isnan({sql})" if floating else "")
+            gap = f"{sql} IS NULL" + (f" OR isnan({sql})" if floating else "")
             sql = f"CASE WHEN {gap} THEN raise_error({_literal(gap_message(name, floating))}) ELSE {sql} END"
         sql = sql if BY_COLUMNS or kind is None else as_integer(sql, kind)
         return SelectedColumn(sql) if sql == plain and name not in self._computed else SelectedColumn(sql, name)
@@ -169,15 +172,32 @@ def _names(query: object, columns: Sequence[str]) -> dict[Key, tuple[str, str]]:
     for written in expressions(query):
         if written.key in names:
             continue
-        if written.sql in columns:
-            names[written.key] = backticked(written.sql), written.sql
+        column = _named_column(written, columns)
+        if column is not None:
+            names[written.key] = backticked(column), column
             continue
         if isinstance(query, Aggregate) and not written.quoted:
-            raise _unknown_type(written)
+            _refused(written)
         name = next(name for name in _unused(name_in(written.sql)) if name.lower() not in taken)
         taken.add(name.lower())
-        names[written.key] = unaliased(written.sql), name
+        # Without parentheses, Spark would take "city street" for the column city under another name.
+        names[written.key] = f"({unaliased(written.sql)})", name
     return names
+
+
+def _named_column(written: Written, columns: Sequence[str]) -> str | None:
+    """Return the column that a text names, in backticks or not; None for an expression. Raises ConfigError for others."""
+    if written.sql in columns:
+        return written.sql
+    if not written.sql.strip():
+        raise ConfigError(f"{written.argument} must name a column, got {written.sql!r}")
+    if len(list(parts(written.sql))) > 1:
+        raise ConfigError(
+            f"{written.argument}: {shortened(written.sql)!r} has a comma; several columns are an array: array('city', 'day')"
+        )
+    quoted = _QUOTED.fullmatch(written.sql.strip())
+    name = quoted[1].replace("``", "`") if quoted else ""
+    return name if name in columns else None
 
 
 def _unused(name: str) -> Iterator[str]:
@@ -186,9 +206,9 @@ def _unused(name: str) -> Iterator[str]:
         name += "_"
 
 
-def _unknown_type(written: Written) -> ConfigError:
+def _refused(written: Written) -> NoReturn:
     sql = shortened(written.sql)
-    return ConfigError(
+    raise ConfigError(
         f"{written.argument}: {sql!r} is not a column, and the type of an expression is not known here: name it in the "
         f"table, TABLE(SELECT *, {sql} AS x ...)"
     )
