@@ -387,6 +387,8 @@ def test_where_spark_sends_single_rows_times_are_sent_as_numbers(monkeypatch: py
     monkeypatch.setattr("skypane.runtime.spark.sql.analysis.BY_COLUMNS", False)
     analysis = planned("top_k", 1, "price", invalid="drop")
     assert sent(analysis)["ts"] == "unix_micros(`ts`)"
+    computed = sent(planned("skyline", "price * 2 MIN", invalid="drop"))["price * 2"]
+    assert computed == "named_struct('kind', typeof((price * 2)), 'value', (price * 2))"
     nested = StructType([StructField("price", DoubleType()), StructField("seen", ArrayType(TimestampType()))])
     with pytest.raises(ConfigError, match="column 'seen' holds times with zone inside of"):
         planned("top_k", 1, "price", table=offers(nested))

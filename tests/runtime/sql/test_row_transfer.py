@@ -29,6 +29,7 @@ EVERY = pa.table({
     "span": pa.array([timedelta(microseconds=5), None], pa.duration("us")),
     "tags": pa.array([["a", None], None], pa.list_(pa.string())),
     "place": pa.array([{"x": 1, "names": [("a", 1)]}, None], pa.struct([("x", pa.int32()), ("names", pa.map_(pa.string(), pa.int64()))])),
+    "nothing": pa.nulls(2),
     "counts": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int32())),
 })  # fmt: skip
 
@@ -68,11 +69,26 @@ def test_a_time_in_the_hour_that_comes_twice_stays_itself():
     assert columns_of(singly(rows), rows.schema).column(0).to_pylist() == instants
 
 
-def test_the_type_of_an_expression_is_that_of_its_values():
-    batch = columns_of([Row(x=Decimal("1.5")), Row(x=None)], pa.schema([("x", pa.null())]))
-    assert pa.types.is_decimal(batch.schema.field("x").type)
-    with pytest.raises(ConfigError, match="'ts - 1' is a time, which Spark sends exactly from"):
-        columns_of([Row(**{"ts - 1": NAIVE})], pa.schema([("ts - 1", pa.null())]))
+def expression(kind: str, value: object) -> pa.Array:
+    """The column of an expression that Spark calls of a type, of which one row is sent."""
+    return columns_of([Row(x=Row(kind=kind, value=value))], pa.schema([("x", pa.null())])).column(0)
+
+
+def test_the_type_of_an_expression_is_the_same_whatever_its_values_are():
+    for value in (Decimal("1.50"), Decimal("12345.00"), None):
+        assert expression("decimal(12,2)", value).type == pa.decimal128(12, 2)
+    assert expression("tinyint", 1).type == pa.int8()
+    assert expression("string", None).type == pa.string()
+    assert expression("timestamp_ntz", NAIVE).to_pylist() == [NAIVE]
+    assert expression("interval day to second", timedelta(microseconds=5)).type == pa.duration("us")
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "array<int>"])
+def test_an_expression_whose_values_would_change_is_refused_though_it_is_null(kind: str):
+    with pytest.raises(
+        ConfigError, match=rf"'x' is of type {kind}, of which Spark sends columns alone before 4\.1: name"
+    ):
+        expression(kind, None)
 
 
 def test_answers_are_rows_with_dicts_for_structs_and_maps():

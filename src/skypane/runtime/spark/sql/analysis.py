@@ -27,7 +27,7 @@ from skypane.runtime.spark.spark_schema import answer_schema
 from skypane.runtime.spark.sql.call_arguments import call_of
 from skypane.runtime.spark.sql.called_query import CalledQuery, called_query, needed_of, parameters_of
 from skypane.runtime.spark.sql.partition_answers import Answering
-from skypane.runtime.spark.sql.row_transfer import BY_COLUMNS, as_integer, check_rows
+from skypane.runtime.spark.sql.row_transfer import BY_COLUMNS, as_integer, check_rows, with_type
 from skypane.runtime.spark.sql.table_partitions import bucket
 from skypane.runtime.spark.sql.text_parts import parts
 from skypane.runtime.spark.versions import arrow_columns
@@ -161,7 +161,8 @@ class _Analysis:
             floating = isinstance(kind, FloatType | DoubleType)
             gap = f"{sql} IS NULL" + (f" OR isnan({sql})" if floating else "")
             sql = f"CASE WHEN {gap} THEN raise_error({_literal(gap_message(name, floating))}) ELSE {sql} END"
-        sql = sql if BY_COLUMNS or kind is None else as_integer(sql, kind)
+        if not BY_COLUMNS:
+            sql = with_type(plain, sql) if kind is None else as_integer(sql, kind)
         return SelectedColumn(sql) if sql == plain and name not in self._computed else SelectedColumn(sql, name)
 
 

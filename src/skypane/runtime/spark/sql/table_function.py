@@ -72,7 +72,9 @@ class _TableFunction:
     def _gather(self) -> None:
         if self._rows:
             rows, self._rows = self._rows, []
-            self._absorb(columns_of(rows, self._answering.schema))
+            with _in_one_line(self.name):
+                batch = columns_of(rows, self._answering.schema)
+            self._absorb(batch)
 
     def _absorb(self, batch: pa.RecordBatch) -> None:
         with _in_one_line(self.name):
