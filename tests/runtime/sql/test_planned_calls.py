@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -155,6 +157,20 @@ def test_tumbling_windows_are_divided_and_overlapping_ones_are_not():
     others: list[dict[str, Any]] = [{"time": "ts", "slide": "10 minutes"}, {"time": "local"}]
     for named in others:
         assert planned("skyline", "price MIN", window="1 hour", **named).withSinglePartition
+
+
+@given(st.integers(-(2**63), 2**63 - 1), windows(LENGTHS))
+def test_the_partition_of_a_tumbling_window_is_that_of_its_number(time: int, shape: Windows):
+    """DuckDB evaluates the SQL with Spark's functions, where a number out of 64 bits is an error, too."""
+    length, offset = (f"{number} us" for number in (shape.length, shape.offset))
+    (column,) = planned("skyline", "price MIN", time="ts", window=length, offset=offset).partitionBy
+    sql = (
+        re.sub(r"(\d)L", r"\1", column.name).replace(" div ", " // ").replace("unix_micros(`ts`)", f"({time})::BIGINT")
+    )
+    connection = duckdb.connect()
+    connection.execute("CREATE MACRO pmod(a, b) AS CASE WHEN a % b < 0 THEN a % b + b ELSE a % b END")
+    reduced = shape.offset % shape.length
+    assert connection.execute(f"SELECT {sql}").fetchall() == [((time - reduced) // shape.length % 32,)]
 
 
 def test_rows_are_reduced_where_they_are_and_combined_by_a_second_call():

@@ -238,9 +238,10 @@ def test_an_expression_of_the_wrong_type_is_named(spark: SparkSession):
 
 @pytest.mark.usefixtures("rows")
 def test_times_before_and_after_the_years_of_python_are_refused_or_dropped(spark: SparkSession):
-    frame = spark.createDataFrame(pa.table({"time": pa.array([0, 2**62], UTC), "x": [1.0, 2.0]}))
+    times = [0, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1]
+    frame = spark.createDataFrame(pa.table({"time": pa.array(times, UTC), "x": [float(one) for one in range(5)]}))
     frame.createOrReplaceTempView("absurd")
-    call = "skypane_skyline(TABLE(absurd), 'x MIN', time => 'time', window => '1 hour', invalid => "
-    assert answer(spark, call + "'drop')").select("x").collect() == [(1.0,)]
+    call = "skypane_skyline(TABLE(absurd), 'x MIN', time => 'time', window => '1 hour', offset => '-7 seconds', invalid => "
+    assert answer(spark, call + "'drop')").select("x").collect() == [(0.0,)]
     with pytest.raises(PySparkException, match="absurd time"):
         answer(spark, call + "'error')").select("x").collect()

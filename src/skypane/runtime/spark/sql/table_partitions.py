@@ -31,9 +31,7 @@ def bucket(query: Query, plan: Plan | None, schema: pa.Schema, sql: Callable[[st
     # A time without zone has no instant whose number would be the same in every session.
     if plan is None or not _tumbling(plan.windows) or field_of(schema, plan.time).type.tz is None:
         return None
-    length = plan.windows.length
-    since = f"(unix_micros({sql(plan.time)}) - {plan.windows.offset}L)"
-    return f"pmod(({since} - pmod({since}, {length}L)) div {length}L, {BUCKETS})"
+    return f"pmod({_window(f'unix_micros({sql(plan.time)})', plan.windows)}, {BUCKETS})"
 
 
 def _keys(query: Query) -> Sequence[str]:
@@ -48,6 +46,14 @@ def _keys(query: Query) -> Sequence[str]:
         case TopK():
             return query.by
     return ()
+
+
+def _window(time: str, windows: Windows) -> str:
+    """Return the SQL of the number of the window of a time: no difference in it is out of 64 bits, whatever the time is."""
+    length, offset = windows.length, windows.offset % windows.length
+    rounded_up = f"CASE WHEN {time} % {length}L < 0 THEN 1 ELSE 0 END"  # div rounds towards zero
+    before = f"CASE WHEN pmod({time}, {length}L) < {offset}L THEN 1 ELSE 0 END"
+    return f"{time} div {length}L - {rounded_up} - {before}"
 
 
 def _tumbling(windows: Windows) -> bool:
