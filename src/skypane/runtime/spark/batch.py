@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType
 
+from skypane.naming import backticked
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
@@ -90,7 +91,7 @@ def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
 
 
 def _gapless(rows: DataFrame, name: str) -> Column:
-    column = rows[name]
+    column = rows[backticked(name)]
     floating = isinstance(rows.schema[name].dataType, FloatType | DoubleType)
     gap = column.isNull() | sf.isnan(column) if floating else column.isNull()
     return sf.when(gap, sf.raise_error(sf.lit(gap_message(name, floating)))).otherwise(column)
