@@ -36,8 +36,8 @@ def met(answers: DataFrame, condition: str | None) -> DataFrame:
     """Return the answers for which a condition is true, all for None; raise ConfigError if Spark cannot evaluate it."""
     if condition is None:
         return answers
-    column = condition.column if isinstance(condition, SparkCondition) else sf.expr(condition)
     try:
+        column = condition.column if isinstance(condition, SparkCondition) else sf.expr(condition)
         kept = answers.where(cast("Column", column))
         _ = kept.schema  # over Spark Connect it is read now
     except PySparkException as error:
