@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,8 +18,6 @@ from tests.runtime.continuous_streams import SCHEMA, job_of
 from tests.runtime.streams import late_rows, write_batches
 
 import skypane as sp
-
-deltalake = pytest.importorskip("deltalake", reason="needs pip install 'skypane[dev]'")
 
 PAGE = Path(__file__).parents[2] / "docs" / "continuous.md"
 BATCHES = late_rows(11, batches=6, rows=50)
@@ -50,9 +50,16 @@ def test_a_delta_table_follows_the_front_though_batches_come_twice(
     deltalake.DeltaTable.create("front-table", columns)
     merge_front = of_the_page()
     seen: list[int] = []
+    entered: dict[int, datetime] = {}
+    left: set[int] = set()
 
     def twice(updates: DataFrame, batch_id: int) -> None:
         seen.append(batch_id)
+        for row in updates.select("id", "action", "action_time").toArrow().to_pylist():
+            if row["action"] == "ADD":
+                entered[row["id"]] = row["action_time"]
+            elif row["id"] in entered:
+                left.add(row["id"])
         for _ in range(2):
             merge_front(updates, batch_id)
 
@@ -60,9 +67,13 @@ def test_a_delta_table_follows_the_front_though_batches_come_twice(
     table = deltalake.DeltaTable("front-table")
     kept, front = table.to_pyarrow_table(), handle.front()
     assert front.num_rows > 0
+    assert left, "rows that had entered are deleted"
     assert sorted(kept["id"].to_pylist()) == sorted(front["id"].to_pylist())
     by_id = {row["id"]: row for row in front.select(SCHEMA.names).to_pylist()}
     assert all({name: row[name] for name in SCHEMA.names} == by_id[row["id"]] for row in kept.to_pylist())
+    assert {row["id"]: row["since"] for row in kept.to_pylist()} == {
+        row["id"]: entered[row["id"]] for row in kept.to_pylist()
+    }
     assert table.transaction_version("front") == max(seen)
     assert table.version() <= len(seen)
 
