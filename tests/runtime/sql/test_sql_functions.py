@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import TimestampType
 from tests.rows import NAN, UTC, multiset, tables, windows
 
 import skypane as sp
@@ -115,6 +117,8 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                                lambda r: sp.aggregate(r, by="rating", time="ts", window="1 hour", top=2, rank_by="n", n=sp.count())),
     "a query as the table": ("skypane_skyline(TABLE(SELECT *, price * rating AS worth FROM offers WHERE city IS NOT NULL), 'worth MIN')",
                              lambda r: sp.skyline(r.where("city IS NOT NULL").selectExpr("*", "price * rating AS worth"), "worth MIN")),
+    "names of any letters": ("skypane_skyline(TABLE(SELECT price AS `unit price`, rating AS `a.b`, city AS `the 'city` FROM offers), '`unit price` MIN, `a.b` MAX', by => '`the \\'city`')",
+                             lambda r: sp.skyline(r.selectExpr("price AS `unit price`", "rating AS `a.b`", "city AS `the 'city`"), "`unit price` MIN, `a.b` MAX", by="the 'city")),
     "no rows": ("skypane_skyline(TABLE(SELECT * FROM offers WHERE price < 0), 'price MIN, rating MAX')", lambda r: sp.skyline(r.where("price < 0"), PREFERENCE)),
     "no rows to count": ("skypane_aggregate(TABLE(SELECT * FROM offers WHERE price < 0), 'count(*) AS n')", lambda r: sp.aggregate(r.where("price < 0"), n=sp.count())),
 }  # fmt: skip
@@ -156,6 +160,7 @@ def test_random_rows_are_answered_as_in_python(spark: SparkSession, table: pa.Ta
     [
         (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', local => true)", f"skypane_skyline(TABLE(kept), '{PREFERENCE}')"),
         (f"skypane_skyline(TABLE(offers), '{THREE}', local => true)", f"skypane_k_dominant(TABLE(kept), 2, '{THREE}')"),
+        (f"skypane_skyline(TABLE(offers), '{THREE}', local => true)", f"skypane_top_delta(TABLE(kept), 4, '{THREE}')"),
         ("skypane_top_k(TABLE(offers), 3, 'price', local => true)", "skypane_top_k(TABLE(kept), 3, 'price')"),
         (f"skypane_skyline(TABLE(offers), '{PREFERENCE}', time => 'ts', window => '1 hour', slide => '9 minutes', local => true)",
          f"skypane_skyline(TABLE(kept), '{PREFERENCE}', time => 'ts', window => '1 hour', slide => '9 minutes')"),
@@ -180,6 +185,69 @@ def test_answers_are_tables_of_sql(spark: SparkSession, rows: DataFrame):
     wanted = sp.skyline(rows, PREFERENCE, by="city").where("city IS NOT NULL").groupBy("city").count()
     assert {tuple(row) for row in joined.collect()} == {tuple(row) for row in wanted.collect()}
     spark.catalog.dropTempView("best")
+
+
+@pytest.mark.parametrize("case", ["windows", "sliding windows", "times", "aggregate in order", "no rows to count"])
+def test_the_zone_of_the_session_does_not_change_the_answer(spark: SparkSession, rows: DataFrame, case: str):
+    call, in_python = SAME[case]
+    in_utc = bag(in_python(rows).select(as_text(in_python(rows))))
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        found = answer(spark, call)
+        assert bag(found.select(as_text(found))) == in_utc
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def as_text(frame: DataFrame) -> list[Column]:
+    """The columns, with instants as their microseconds, which are the same in every zone."""
+    instants = {field.name for field in frame.schema if isinstance(field.dataType, TimestampType)}
+    return [sf.unix_micros(name).alias(name) if name in instants else sf.col(name) for name in frame.columns]
+
+
+@pytest.mark.parametrize("divided", ["PARTITION BY city", "WITH SINGLE PARTITION", "PARTITION BY city ORDER BY price"])
+@pytest.mark.usefixtures("rows")
+def test_a_table_that_the_call_divides_is_refused(spark: SparkSession, divided: str):
+    with pytest.raises(AnalysisException, match="skypane_skyline"):
+        answer(spark, f"skypane_skyline(TABLE(offers) {divided}, '{PREFERENCE}')")
+
+
+@pytest.mark.parametrize("call", ["by => 'city town'", "by => '(city town)'"])
+@pytest.mark.usefixtures("rows")
+def test_an_expression_with_an_alias_without_as_is_refused(spark: SparkSession, call: str):
+    for more in ("", ", invalid => 'drop'", ", local => true"):
+        with pytest.raises(AnalysisException, match=r"(?i)town|pars"):
+            answer(spark, f"skypane_skyline(TABLE(offers), '{PREFERENCE}', {call}{more})")
+
+
+def test_the_type_of_an_expression_is_the_same_for_all_rows(spark: SparkSession):
+    """Spark 4.0 sends 10,000 rows at a time: nulls alone, then decimals with more and more digits."""
+    sp.register(spark)
+    many = spark.range(0, 25_000, 1, 1).selectExpr("id", "CAST(25000 - id AS DECIMAL(12, 2)) / 100 AS cost")
+    many.createOrReplaceTempView("many")
+    late, cheap = "if(id < 12000, NULL, cost) MIN", "cost + 1 MIN, id % 3 DIFF"
+    found = answer(spark, f"skypane_skyline(TABLE(many), '{late}', invalid => 'drop')")
+    assert bag(found) == bag(sp.skyline(many, late, invalid="drop"))
+    found = answer(
+        spark,
+        f"skypane_skyline(TABLE(many), '{cheap}', by => 'if(id < 12000, NULL, CAST(id % 2 AS STRING))', local => true)",
+    )
+    assert bag(found) == bag(sp.skyline(many, cheap, by="if(id < 12000, NULL, CAST(id % 2 AS STRING))"))
+    spark.catalog.dropTempView("many")
+
+
+def test_a_function_of_the_same_name_is_replaced(spark: SparkSession, rows: DataFrame):
+    other: Any = sf.udtf(_One, returnType="x int")
+    spark.udtf.register("skypane_skyline", other)
+    assert answer(spark, "skypane_skyline()").columns == ["x"]
+    sp.register(spark)
+    assert answer(spark, SAME["skyline"][0]).columns == rows.columns
+
+
+class _One:
+    def eval(self) -> Iterator[tuple[int]]:
+        yield (1,)
 
 
 @pytest.mark.usefixtures("rows")
