@@ -37,7 +37,7 @@ from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.sql import row_transfer
 from skypane.runtime.spark.sql.analysis import Analyzed
-from skypane.runtime.spark.sql.called_query import QUERIES, parameters_of
+from skypane.runtime.spark.sql.called_query import QUERIES, needed_of, parameters_of
 from skypane.runtime.spark.sql.partition_answers import Answering
 from skypane.runtime.spark.sql.table_function import handler
 from skypane.types import BadInputError, ConfigError
@@ -295,6 +295,23 @@ def test_an_error_is_one_line_that_names_function_argument_and_column(case: str,
     assert said.startswith(f"skypane_{kind}: ")
     assert message in said
     assert "\n" not in said
+
+
+NEEDED: Mapping[str, object] = {
+    "preference": "price MIN",
+    "k": 1,
+    "delta": 1,
+    "score": "price",
+    "functions": "count(*)",
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in QUERIES for name in parameters_of(kind)])
+def test_the_type_of_each_constant_is_checked(kind: str, name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPARK_HIDE_TRACEBACK", "")
+    given: dict[str, Any] = {need: NEEDED[need] for need in needed_of(kind)} | {"time": "ts", "window": "1 hour"}
+    with pytest.raises(ConfigError, match=rf"^skypane_{kind}: {name} must be "):
+        planned(kind, **(given | {name: [1]}))
 
 
 def test_an_argument_that_depends_on_rows_is_refused(monkeypatch: pytest.MonkeyPatch):
