@@ -54,16 +54,19 @@ from skypane.cli.main import main
 from skypane.jobs import output_section, query_section
 from skypane.jobs.policy_sections import ProgressSection
 from skypane.operators.aggregates.function_text import WORDS
+from skypane.runtime.spark.sql.called_query import called_query, parameters_of
 
 assert "rows_twice" in WORDS and "count" in WORDS
 assert "lately" in ProgressSection.policies and "kslack" in ProgressSection.policies
 assert "nowhere" in output_section.SINKS and "console" in output_section.SINKS
 assert "cheapest" in query_section.QUERIES and "top_k" in query_section.QUERIES
+assert parameters_of("cheapest")[:4] == parameters_of("top_k")[:4] == ("k", "score", "by", "largest")
+assert type(called_query("cheapest", {"k": 1, "score": "price"}).query) is query_section.QUERIES["cheapest"]
 assert main(["greet"]) == 0
 """
 
 
-def test_what_a_package_declares_is_found_by_job_files_texts_and_the_command(tmp_path: Path):
+def test_what_a_package_declares_is_found_by_job_files_texts_sql_and_the_command(tmp_path: Path):
     package = tmp_path / "others"
     package.mkdir()
     (package / "__init__.py").touch()
