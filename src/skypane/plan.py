@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from skypane.operators.early_answers import EarlyRule
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.fronts import ContinuousSkyline, update_schema
 from skypane.operators.query import Query
+from skypane.operators.stay_columns import STAYS, WINDOWS, AnswerForm
 from skypane.operators.window_query import WindowQuery
 from skypane.progress import ProgressPolicy, ProgressState
 from skypane.progress.default_policy import DEFAULT
@@ -33,6 +34,7 @@ class Plan:
     first     the first window that the plan answers; None: any
     stop      the first of the windows that another plan answers, after `first`; None: this one answers all from `first` on
     computed  columns of the rows that stand for expressions in the query; answers that are rows leave them out
+    answers   "windows": the rows of each window; "stays": each row once for an unbroken run of windows (operators/stays.py)
     """
 
     query: Query
@@ -45,6 +47,12 @@ class Plan:
     first: int | None = None
     stop: int | None = None
     computed: tuple[str, ...] = ()
+    answers: AnswerForm = WINDOWS
+
+    @property
+    def stays(self) -> bool:
+        """Whether answers are written as stays."""
+        return self.answers == STAYS
 
     @property
     def early_rule(self) -> EarlyRule | None:
@@ -89,8 +97,20 @@ class Plan:
                 f"{type(self.progress).__name__}(max_amended={self.progress.amend_budget}) is a budget of windows that late "
                 "rows amend, and this job amends none: it needs late=Amend(...), or max_drop, a budget of rows, instead"
             )
+        self._check_form()
         self.query.validate(schema)
         return self.output_schema(schema)
+
+    def _check_form(self) -> None:
+        """Raise ConfigError if answers cannot have the form."""
+        if self.answers not in get_args(AnswerForm):
+            raise ConfigError(f'answers must be "windows" or "stays", got {self.answers!r}')
+        for name, given in (("late=Amend(...)", self.amend), ("early", self.early)):
+            if self.stays and given is not None:
+                raise ConfigError(
+                    f'answers="stays" writes windows that are answered once, and {name} answers them again, one by one: '
+                    f"leave one of them out"
+                )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the answers for rows of `schema`; ConfigError if it would be invalid."""
@@ -104,7 +124,7 @@ class Plan:
     def window_query(self, schema: pa.Schema) -> WindowQuery:
         zone, early = schema.field(self.time).type.tz, self.early is not None
         versions = early or self.amend is not None, self._changes, early
-        return WindowQuery(self.query, self.windows, zone, *versions, hidden(self.query, self.computed))
+        return WindowQuery(self.query, self.windows, zone, *versions, hidden(self.query, self.computed), self.stays)
 
     @property
     def windows_in_words(self) -> str:
@@ -114,7 +134,8 @@ class Plan:
     @property
     def in_words(self) -> list[tuple[str, str]]:
         """The query and its windows, in words."""
-        return [("query", str(self.query)), ("windows", self.windows_in_words), *self.early_in_words]
+        stays = [("answers", "stays: each row once for a run of windows")] if self.stays else []
+        return [("query", str(self.query)), ("windows", self.windows_in_words), *self.early_in_words, *stays]
 
     @property
     def early_in_words(self) -> list[tuple[str, str]]:

@@ -91,6 +91,48 @@ def test_is_the_skyline_of_all_panes_of_each_window(preference, panes, data):
                 assert multiset(answer) == multiset(query.lower(query.combine([*inside.values()])))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES)
+@given(panes=panes(), data=st.data())
+def test_stays_are_the_windows_that_hold_a_row(preference, panes, data):
+    by = data.draw(st.sampled_from(BY))
+    length = data.draw(st.integers(1 if by else FEW_PANES + 1, 9))
+    query = sp.Skyline(preference, by)
+    lifted = [(pane, query.lift(table)) for pane, table in panes]
+    with tight() if data.draw(st.booleans()) else pytest.MonkeyPatch.context():
+        answering, staying = (query.queue(lifted[0][1].schema, length) for _ in "as")
+        assert answering is not None
+        assert staying is not None
+        assert staying.knows_stays
+        firsts = [
+            first
+            for first in range(lifted[0][0] - length + 1, lifted[-1][0] + 1)
+            if any(first <= pane < first + length for pane, _ in lifted) and data.draw(st.integers(0, 4))
+        ]
+        while firsts:
+            at_once = data.draw(st.integers(1, 6))
+            some, firsts = firsts[:at_once], firsts[at_once:]
+            coming = [(pane, partial) for pane, partial in lifted if pane < some[-1] + length]
+            lifted = lifted[len(coming) :]
+            for pane, partial in coming:
+                if any(first <= pane < first + length for first in some):
+                    answering.push(pane, partial)
+                    staying.push(pane, partial)
+            rows, stays = staying.stays(some)
+            for place, answer in enumerate(answering.answers(some)):
+                there = (stays.first <= place) & (place <= stays.last)
+                assert multiset(rows.filter(pa.array(there))) == multiset(answer)
+            assert len(set(stays.numbers.tolist())) == rows.num_rows
+
+
+def test_a_filter_of_the_skyline_leaves_the_stays_open():
+    schema = pa.schema([(name, pa.float64()) for name in ("price", "rating")])
+    for query in (sp.KDominant(1, "price MIN, rating MAX"), sp.TopDelta(1, "price MIN, rating MAX")):
+        queue = query.queue(schema, 5)
+        assert queue is not None
+        assert not queue.knows_stays
+
+
 def test_a_preference_of_several_levels_has_no_queue():
     chain = (sp.low("price") * sp.low("cost")) & sp.high("rating")
     assert isinstance(sp.Skyline(chain), QueueQuery)

@@ -18,6 +18,7 @@ from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection
 from skypane.jobs.job_query import JobQuery
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
+from skypane.operators.stay_columns import WINDOWS
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
@@ -73,6 +74,7 @@ def options(job: JobFile) -> dict[str, Any]:
         "source": job.source_column,
         "late": _late(job),
         "early": job.early,
+        "answers": None if job.answers == WINDOWS else job.answers,
         "front": None if job.front is None else job.front.path,
     }
     arguments |= {name: value for name, value in optional.items() if value is not None}

@@ -8,6 +8,7 @@ from skypane.jobs.job_file import JobFile
 from skypane.jobs.job_query import JobQuery
 from skypane.jobs.output_section import OutputSection
 from skypane.jobs.query_section import ContinuousSection
+from skypane.operators.stay_columns import STAYS
 from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.progress.default_policy import DEFAULT
@@ -39,6 +40,8 @@ def settings(job: JobFile) -> list[tuple[str, str]]:
         ]
     if job.early is not None:
         pairs.append(("early answers", f"every {span(micros(job.early))} of event time"))
+    if job.answers == STAYS:
+        pairs.append(("answers", "stays: each row once for a run of windows"))
     pairs += [(_of("output", one), _output(one.output)) for one in job.each_query]
     return pairs + ([] if job.front is None else [("front", job.front.path)])
 

@@ -25,6 +25,7 @@ from skypane.jobs.policy_sections import AnyElastic, AnyProgress
 from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.jobs.window_section import WindowSection
 from skypane.naming import instead
+from skypane.operators.stay_columns import WINDOWS, AnswerForm
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import all_shown
@@ -177,6 +178,9 @@ class JobFile(Section):
     amend: AmendSection | None = None
     #: stream only: event time between two answers of windows that have not ended; by default there are none
     early: Time | None = None
+    #: stream only: "windows" writes the rows of each window; "stays" writes a row once, with the first and the last window of
+    #: the unbroken run that holds it
+    answers: AnswerForm = WINDOWS
     #: stream only: sink of late and quarantined rows; without it they are only counted
     late: LateSection | None = None
     #: continuous skyline in a stream only: where the front is written, in addition to its updates
@@ -249,6 +253,8 @@ class JobFile(Section):
         if self.early is not None:
             problem = "is not for query.kind continuous_skyline; query.every sets how often updates are written"
             raise MisfitError("early", problem)
+        if self.answers != WINDOWS:
+            raise MisfitError("answers", "is not for query.kind continuous_skyline, whose updates say when a row stays")
         if query.every is not None and not 0 < micros(query.every) <= micros(window.length):
             problem = f"must be longer than 0 and at most the window, {window.length!r}, got {query.every!r}"
             raise MisfitError("query.every", problem)
@@ -280,7 +286,7 @@ class JobFile(Section):
             name
             for name in ("progress", "amend", "early", "late", "source_column", "front", "checkpoint", "trigger", "map")
             if getattr(self, name)
-        ]
+        ] + (["answers"] if self.answers != WINDOWS else [])
         if self.source.inputs is not None:
             raise MisfitError("source.inputs", "is only for mode stream; a batch reads files by their format")
         if stray:
@@ -312,4 +318,6 @@ class JobFile(Section):
         for name in ("front", "amend", "early", "queries"):
             if not getattr(self, name):
                 del fields[name]
+        if self.answers == WINDOWS:
+            del fields["answers"]
         return fields

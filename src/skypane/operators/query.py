@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from skypane.operators.stays import WindowStays
 from skypane.types import ConfigError
 
 
@@ -90,6 +91,20 @@ class FarSightedQueue(PaneQueue, Protocol):
 
     def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
         """Yield the answers of the windows that begin with these panes, ascending; all their panes have been pushed."""
+        ...
+
+
+@runtime_checkable
+class StayingQueue(FarSightedQueue, Protocol):
+    """A queue that may know in which windows each row is, without a copy of the row for each of them."""
+
+    @property
+    def knows_stays(self) -> bool:
+        """Whether stays() may be called."""
+        ...
+
+    def stays(self, firsts: Sequence[int]) -> tuple[pa.Table, WindowStays]:
+        """Return the rows of the answers of answers(), and by place the windows that hold each; instead of answers()."""
         ...
 
 

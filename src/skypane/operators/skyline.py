@@ -24,7 +24,8 @@ class Skyline(ByPreference):
 
     def queue(self, schema: pa.Schema, panes: int) -> SlidingSkyline | None:
         """Return a queue that compares each row once, however many windows hold it; None as for sliding_skyline()."""
-        return sliding_skyline(self.preference, self.groups, schema, panes, self.lower)
+        lower = None if type(self).lower is ByPreference.lower else self.lower
+        return sliding_skyline(self.preference, self.groups, schema, panes, lower)
 
     def describe(self) -> dict[str, Any]:
         levels = self.preference.describe()["levels"]

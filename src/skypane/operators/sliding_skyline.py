@@ -16,7 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.fronts.row_front import FrontRows
+from skypane.operators.stays import WindowStays
 from skypane.preference import Preference
+from skypane.types import IntArray
 
 FEW_PANES: Final = 2
 """Up to this many panes, a merge is cheaper than comparisons in both directions: a window of 2 panes takes 1.04 ms with
@@ -25,9 +27,14 @@ and 4.1, 6.7 and 5.8, 40.6 and 12.1 (8 criteria unless stated, CPU, 10,000 indep
 
 
 class SlidingSkyline:
-    """A queue of skylines of panes; its answer is `lower` of the skyline of `panes` panes from the last eviction on."""
+    """A queue of skylines of panes; its answer is the skyline of `panes` panes from the last eviction on.
 
-    def __init__(self, rows: FrontRows, schema: pa.Schema, panes: int, lower: Callable[[pa.Table], pa.Table]) -> None:
+    lower   what is made of each skyline; None: nothing
+    """
+
+    def __init__(
+        self, rows: FrontRows, schema: pa.Schema, panes: int, lower: Callable[[pa.Table], pa.Table] | None
+    ) -> None:
         self._rows = rows
         self._panes = panes
         self._lower = lower
@@ -50,11 +57,26 @@ class SlidingSkyline:
 
     def answers(self, firsts: Sequence[int]) -> Iterator[pa.Table]:
         """Yield the answers of the windows that begin with these panes, ascending; all their panes have been pushed."""
+        skylines = self._rows.currents(*self._pushed(), self._clocks(firsts))
+        return skylines if self._lower is None else map(self._lower, skylines)
+
+    @property
+    def knows_stays(self) -> bool:
+        return self._lower is None
+
+    def stays(self, firsts: Sequence[int]) -> tuple[pa.Table, WindowStays]:
+        """Return the rows of all these windows, each once, and by place the windows that hold it; instead of answers()."""
+        return self._rows.stays(*self._pushed(), self._clocks(firsts))
+
+    def _clocks(self, firsts: Sequence[int]) -> list[int]:
+        return [first + self._panes for first in firsts]
+
+    def _pushed(self) -> tuple[pa.Table, IntArray]:
+        """Return the rows pushed since the last answer, and the pane of each."""
         coming, self._coming = self._coming, []
         rows = pa.concat_tables([self._none, *(partial for _, partial in coming)])
         sizes = [partial.num_rows for _, partial in coming]
-        panes = np.repeat(np.array([pane for pane, _ in coming], np.int64), sizes)
-        return map(self._lower, self._rows.currents(rows, panes, [first + self._panes for first in firsts]))
+        return rows, np.repeat(np.array([pane for pane, _ in coming], np.int64), sizes)
 
 
 def sliding_skyline(
@@ -62,7 +84,7 @@ def sliding_skyline(
     groups: tuple[str, ...],
     schema: pa.Schema,
     panes: int,
-    lower: Callable[[pa.Table], pa.Table],
+    lower: Callable[[pa.Table], pa.Table] | None,
 ) -> SlidingSkyline | None:
     """Return an empty queue for windows of `panes` panes; None for a chain of levels, where each level is a skyline.
 

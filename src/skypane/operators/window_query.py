@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.query import FarSightedQueue, PaneQueue, Query, QueueQuery
-from skypane.types import ConfigError, MemoryLimitError
+from skypane.operators.query import FarSightedQueue, PaneQueue, Query, QueueQuery, StayingQueue
+from skypane.operators.stay_columns import STAY_COLUMNS, stay_fields, stay_table
+from skypane.operators.stays import WindowStays, numbered
+from skypane.types import ConfigError, IntArray, MemoryLimitError
 from skypane.windows import Windows
 
 WINDOW_START = "window_start"
@@ -39,6 +41,9 @@ SOME_PANES = 64
 FEW_ROWS = 4_096
 """One direct merge per window is faster than shared merges with few panes, or with some panes and few rows."""
 
+LEAST_AT_ONCE = 64
+"""Number of windows whose stays are computed at once, if they are not longer: stays end with them."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowAnswer:
@@ -51,6 +56,17 @@ class WindowAnswer:
     rows: pa.Table
     version: int = 0
     early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StayAnswer:
+    """The rows of consecutive windows as stays, stamped with their windows.
+
+    windows   number and row count of each window, in order
+    """
+
+    windows: tuple[tuple[int, int], ...]
+    rows: pa.Table
 
 
 class TwoStacks:
@@ -113,6 +129,7 @@ class WindowQuery:
     changes     whether versions are answered as changes: answers then have the column `action` instead of `empty`
     early       whether windows are answered before their end, too: versions then have the column `early`
     hidden      columns of the query's rows that answers leave out
+    stays       whether answers are written as stays (stay_columns.py)
     """
 
     query: Query
@@ -122,6 +139,7 @@ class WindowQuery:
     changes: bool = False
     early: bool = False
     hidden: tuple[str, ...] = ()
+    stays: bool = False
 
     def worker(self, ask: Ask = no_limit, windows: int | None = None) -> WindowWorker:
         """Return a new worker, which answers so many windows in all; None: any number."""
@@ -137,8 +155,7 @@ class WindowQuery:
 
     def stamp(self, window: int, rows: pa.Table, version: int = 0, *, early: bool = False) -> pa.Table:
         """Return `rows` with the window's bounds, and the version if windows have versions, as their first columns."""
-        if self.hidden:
-            rows = rows.drop_columns([name for name in self.hidden if name in rows.schema.names])
+        rows = self.shown(rows)
         kind = pa.timestamp("us", self.zone)
         columns = [pa.array(np.full(rows.num_rows, bound)).view(kind) for bound in self.windows.bounds(window)]
         fields = [pa.field(WINDOW_START, kind), pa.field(WINDOW_END, kind)]
@@ -156,9 +173,22 @@ class WindowQuery:
         schema = pa.schema([*fields, *(field.with_nullable(True) for field in rows.schema)])  # noqa: FBT003
         return pa.Table.from_arrays([*columns, *rows.columns], schema=schema)
 
+    def shown(self, rows: pa.Table) -> pa.Table:
+        """Return `rows` without the columns that answers leave out."""
+        return rows.drop_columns([name for name in self.hidden if name in rows.schema.names]) if self.hidden else rows
+
+    def stamp_stays(self, rows: pa.Table, first: IntArray, last: IntArray) -> pa.Table:
+        """Return `rows`, shown, as the stays from the windows `first` to the windows `last`."""
+        rows, windows = self.shown(rows), self.windows
+        starts, lasts = windows.offset + first * windows.slide, windows.offset + last * windows.slide
+        schema = pa.schema([*stay_fields(self.zone), *rows.schema])
+        return stay_table(rows, starts, lasts, lasts + windows.length, last - first + 1, schema)
+
     @property
     def _added(self) -> tuple[str, ...]:
         """The columns that come before those of the query."""
+        if self.stays:
+            return STAY_COLUMNS
         if not self.versioned:
             return (WINDOW_START, WINDOW_END)
         early = (EARLY,) if self.early else ()
@@ -187,7 +217,11 @@ class WindowQuery:
         if clashes:
             names = f"{', '.join(added[:-1])} and {added[-1]}"
             raise ConfigError(f"the answers add columns {names}: rename {', '.join(clashes)}")
-        return self.stamp(0, answers.empty_table()).schema
+        none = np.empty(0, np.int64)
+        stamped = (
+            self.stamp_stays(answers.empty_table(), none, none) if self.stays else self.stamp(0, answers.empty_table())
+        )
+        return stamped.schema
 
 
 class WindowWorker:
@@ -232,6 +266,41 @@ class WindowWorker:
             for task, rows in zip(some, self._rows_of(some, load), strict=True):
                 stamped = self._query.stamp(task.window, rows, task.version, early=task.early)
                 yield WindowAnswer(task.window, stamped, task.version, task.early)
+
+    def stays(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[StayAnswer]:
+        """Yield the answers of answers() as stays, each of which ends with the windows that are answered at once."""
+        at_once = max(self._query.windows.overlap, LEAST_AT_ONCE)
+        for begin in range(0, len(tasks), at_once):
+            some = tasks[begin : begin + at_once]
+            windows = np.array([task.window for task in some], np.int64)
+            rows, stays = self._known_stays(some, load) or self._found_stays(some, load)
+            counts = zip(windows.tolist(), stays.counts(len(some)).tolist(), strict=True)
+            yield StayAnswer(tuple(counts), self._query.stamp_stays(rows, windows[stays.first], windows[stays.last]))
+
+    def _known_stays(
+        self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]
+    ) -> tuple[pa.Table, WindowStays] | None:
+        """Return the rows of windows and their stays, if the queue knows them."""
+        self._load(tasks[:1], load)
+        queue = self._queue = self._queue or self._new_queue()
+        if self._windows == 1 or not (self._sharing_pays() and isinstance(queue, StayingQueue) and queue.knows_stays):
+            return None
+        self._load(tasks, load)
+        self._ask(self._step)
+        self._push(queue)
+        return queue.stays([self._query.windows.panes_of(task.window)[0] for task in tasks])
+
+    def _found_stays(
+        self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]
+    ) -> tuple[pa.Table, WindowStays]:
+        """Return the rows of windows and their stays, found by comparing the answers."""
+        at_once, answers = self._query.windows.overlap, []
+        for begin in range(0, len(tasks), at_once):
+            answers += [self._query.shown(rows) for rows in self._rows_of(tasks[begin : begin + at_once], load)]
+        self._ask(2 * sum(rows.nbytes for rows in answers))
+        rows, members = numbered(answers)
+        stays = WindowStays.of_members(members, [task.window for task in tasks])
+        return rows.take(pa.array(stays.numbers)), stays
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
         """Yield the rows of each window; compute several windows at once if the queue supports it."""

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from skypane.metrics import BatchMetrics
 from skypane.operators.answer_changes import beyond
+from skypane.operators.stay_columns import are_stays, expanded
 from skypane.operators.window_query import ACTION, EARLY, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.reporting.grids import GridMap
 from skypane.types import IntArray, Micros
@@ -85,10 +87,18 @@ class Snapshot:
 
 
 def answers(directory: Path) -> pa.Table | None:
-    """Return the windows that a file sink has written as parquet, each in its last version; None if there are none."""
+    """Return the windows that a file sink has written as parquet, stays expanded, each in its last version, or None."""
     files = sorted(str(p) for p in directory.rglob("*.parquet") if not any(part[0] in "._" for part in p.parts[-2:]))
     if not files:
         return None
+    kept = [file for file in files if are_stays(pq.read_schema(file))]
+    others = sorted({*files} - {*kept})
+    tables = [expanded(pq.read_table(file)) for file in kept]
+    return pa.concat_tables([*tables, *([_last_answers(others)] if others else [])], promote_options="default")
+
+
+def _last_answers(files: Sequence[str]) -> pa.Table:
+    """Return the last versions in files of answers by window."""
     # The first file may be of a time before the query amended answers.
     newest = ds.dataset(files[-1], format="parquet").schema
     return _current(ds.dataset(files, schema=newest, format="parquet").to_table())
@@ -129,6 +139,7 @@ def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
     if metrics.latest_window is None or not files:
         return None
     rows = ds.dataset([str(file) for file in files], format="parquet").to_table()
+    rows = expanded(rows) if are_stays(rows.schema) else rows
     mine = pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), metrics.latest_window["end"])
     return _current(rows.filter(mine))
 

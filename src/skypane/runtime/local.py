@@ -34,12 +34,14 @@ class StepOutcome:
 
     answers   of the windows that it amends, of those that it completes, then of open ones, each in order
     amended   what it amended; None if windows are answered once
+    stays     the same answers as stays, if Plan.answers says so; those of another run of windows are another table
     """
 
     answers: tuple[WindowAnswer, ...]
     rejection: Rejection
     totals: RowTotals
     amended: AmendCounts | None = None
+    stays: tuple[pa.Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
     clock   returns when a batch arrives, for policies that need it (ProgressPolicy.needs_arrival)
     """
     worker: WindowWorker | None = None
+    keeper: WindowWorker | None = None
     for step in _steps(plan, events, clock):
         query = None if step.schema is None else plan.window_query(step.schema)
         if query is None:
@@ -91,7 +94,11 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
         due = answers_of(worker, step.due, lambda partial: partial)
         early = answers_of(query.worker(), step.early, lambda partial: partial)
         answers = (*again, *due, *early)
-        yield StepOutcome(answers, step.rejection, step.totals, step.amended)
+        stays: tuple[pa.Table, ...] = ()
+        if plan.stays:
+            keeper = keeper or query.worker()
+            stays = tuple(some.rows for some in keeper.stays(step.due, lambda partial: partial))
+        yield StepOutcome(answers, step.rejection, step.totals, step.amended, stays)
 
 
 def run_shared(plan: SharedPlan, events: Sequence[Event]) -> Iterator[dict[str, StepOutcome]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.open_panes import WindowTask
-from skypane.operators.window_query import Ask, P, WindowAnswer, WindowQuery, WindowWorker, no_limit
+from skypane.operators.window_query import Ask, P, StayAnswer, WindowAnswer, WindowQuery, WindowWorker, no_limit
 from skypane.snapshots import JsonState
 from skypane.types import ConfigError
 from skypane.windows import Windows
@@ -107,7 +107,7 @@ class PhasedWindows(WindowQuery):
     def in_phase(self, phase: Phase | None) -> WindowQuery:
         """Return the query of the windows of a phase."""
         versions = self.versioned, self.changes, self.early
-        whole = WindowQuery(self.query, self.windows, self.zone, *versions, self.hidden)
+        whole = WindowQuery(self.query, self.windows, self.zone, *versions, self.hidden, self.stays)
         if phase is None:
             return whole
         if not isinstance(self.query, Aggregate):
@@ -118,7 +118,7 @@ class PhasedWindows(WindowQuery):
     def of(cls, query: WindowQuery, phases: tuple[Phase, ...]) -> PhasedWindows:
         """Return the windows of a query with phases."""
         versions = query.versioned, query.changes, query.early
-        return cls(query.query, query.windows, query.zone, *versions, query.hidden, phases)
+        return cls(query.query, query.windows, query.zone, *versions, query.hidden, query.stays, phases)
 
 
 class PhasedWorker(WindowWorker):
@@ -140,8 +140,17 @@ class PhasedWorker(WindowWorker):
 
     def answers(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[WindowAnswer]:
         """Yield the answers of windows in ascending order, all younger than those answered before."""
+        for worker, some in self._by_phase(tasks):
+            yield from worker.answers(some, load)
+
+    def stays(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[StayAnswer]:
+        """Yield the answers of answers() as stays, which end with their phase."""
+        for worker, some in self._by_phase(tasks):
+            yield from worker.stays(some, load)
+
+    def _by_phase(self, tasks: Sequence[WindowTask[P]]) -> Iterator[tuple[WindowWorker, list[WindowTask[P]]]]:
         for phase, some in groupby(tasks, lambda task: phase_of(self._phased.phases, task.window)):
             key = None if phase is None else (phase.begin, phase.end)
             if key not in self._workers:
                 self._workers[key] = self._phased.in_phase(phase).worker(*self._limits)
-            yield from self._workers[key].answers(list(some), load)
+            yield self._workers[key], list(some)

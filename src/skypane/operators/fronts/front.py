@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from skypane.operators.fronts.front_operator import (
     check_window,
 )
 from skypane.operators.fronts.prefilter import StrongPoint, passing
+from skypane.operators.stays import WindowStays
 from skypane.types import IntArray, Micros
 
 _LEAST_SPARE: Final = 16 * BLOCK
@@ -71,11 +73,26 @@ class Front(FrontOperator):
         return Updates.merged([*parts, self._updates(slice(None), span)])
 
     def take(self, arrivals: NewPoints, until: Micros) -> None:
+        self._take(arrivals, until, self._compact)
+
+    def stays(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> WindowStays:
+        at = np.array(clocks, np.int64)
+        parts: list[WindowStays] = []
+
+        def noted(needed: Any) -> None:
+            parts.append(self._stays_between(~needed, at))
+            self._compact(needed)
+
+        self._take(arrivals, clocks[-1], noted)
+        return WindowStays.joined([*parts, self._stays_between(slice(None), at)])
+
+    def _take(self, arrivals: NewPoints, until: Micros, compact: Callable[[Any], None]) -> None:
+        """Do as take(); `compact` keeps the slots of a mask when there is no room."""
         arrivals = self._checked(arrivals, until)
         begin = 0
         while begin < len(arrivals.rows):
             if self._size == len(self._rows):
-                self._compact(self._needed())
+                compact(self._needed())
             end = int(np.searchsorted(arrivals.times, arrivals.times[begin], "right"))
             end = min(end, begin + len(self._rows) - self._size)
             self._absorb(arrivals.at(slice(begin, end)), apart=True)
@@ -192,6 +209,13 @@ class Front(FrontOperator):
         """Return the mask of the slots that are not pruned and are in the window at `clock`, or leave it then."""
         bits = np.unpackbits(self._index.present.view(np.uint8), bitorder="little", count=self._size).view(np.bool_)
         return bits & (self._slots.clocks[END, : self._size] >= clock)
+
+    def _stays_between(self, at: Any, clocks: IntArray) -> WindowStays:
+        """Return at which of `clocks` some slots are current, by mask or slice over the slots in use."""
+        _, starts, ends = self._slots.clocks[:, : self._size]
+        real = starts[at] < ends[at]
+        rows = self._rows[: self._size][at]
+        return WindowStays.between(rows[real], starts[at][real], ends[at][real], clocks)
 
     def _updates(self, at: Any, span: tuple[Micros, Micros]) -> Updates:
         """Return the updates of some slots, by mask or slice over the slots in use."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skypane.kernels.column_layout import frozen
 from skypane.kernels.thinning import has_nan
+from skypane.operators.stays import WindowStays
 from skypane.types import BadInputError, ConfigError, FloatArray, IntArray, Micros
 
 ADD: Final = 1
@@ -188,6 +189,10 @@ class FrontOperator(ABC):
             self.take(arrivals.at(slice(*edge)), clock)
             found.append(self.current())
         return found
+
+    def stays(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> WindowStays:
+        """Take the arrivals as currents() does; return at which of `clocks`, by place, each row is in current()."""
+        return WindowStays.of_members(self.currents(arrivals, clocks), range(len(clocks)))
 
     def take(self, arrivals: NewPoints, until: Micros) -> None:
         """Do as step(), without returning updates; no arrival of one time and group may dominate another."""

@@ -19,6 +19,7 @@ from skypane.operators.fronts.front_operator import (
     joined,
 )
 from skypane.operators.fronts.small_fronts import SmallFronts
+from skypane.operators.stays import WindowStays
 from skypane.types import BoolArray, IntArray, Micros
 
 LARGE: Final = 512
@@ -69,6 +70,14 @@ class GroupedFronts(FrontOperator):
         parts += [self._large[group].currents(mine, clocks) for group, mine in large.items()]
         self._drop_empty()
         return [ascending(np.concatenate(rows)) for rows in zip(*parts, strict=True)] if large else parts[0]
+
+    def stays(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> WindowStays:
+        arrivals.check(self.d, (self.clock, clocks[-1]), grouped=True)
+        small, large = self._split(arrivals)
+        parts = [self._small.stays(small, clocks)]
+        parts += [self._large[group].stays(mine, clocks) for group, mine in large.items()]
+        self._drop_empty()
+        return WindowStays.joined(parts)
 
     def current(self) -> IntArray:
         return ascending(np.concatenate([front.current() for front in self._all()]))

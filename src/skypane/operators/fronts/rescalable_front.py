@@ -11,6 +11,7 @@ from skypane.operators.fronts.grouped_fronts import GroupedFronts
 from skypane.operators.fronts.resident_fronts import ResidentFront, ResidentGroups, ResidentOperator
 from skypane.operators.fronts.sharded_fronts import ShardedFront, ShardedGroups, ShardedOperator
 from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
+from skypane.operators.stays import WindowStays
 from skypane.types import IntArray, Micros
 
 _Form: TypeAlias = type[Front | GroupedFronts | ShardedOperator | ResidentOperator[Any]]
@@ -71,6 +72,10 @@ class RescalableFront(FrontOperator):
     def currents(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
         self.rescale(UNSHARDED)
         return self._form.currents(arrivals, clocks)
+
+    def stays(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> WindowStays:
+        self.rescale(UNSHARDED)
+        return self._form.stays(arrivals, clocks)
 
     def current(self) -> IntArray:
         return self._form.current()

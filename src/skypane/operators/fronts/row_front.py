@@ -22,6 +22,7 @@ from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.fronts.front_operator import ADD, NewPoints, Updates
 from skypane.operators.fronts.rescalable_front import RescalableFront
 from skypane.operators.fronts.shards import UNSHARDED, ShardPlan
+from skypane.operators.stays import WindowStays
 from skypane.preference import Preference
 from skypane.types import ConfigError, FloatArray, IntArray, Micros
 
@@ -58,6 +59,13 @@ class FrontRows:
         found = self._front.currents(arrivals, clocks)
         self._add(rows, times)
         return map(self._rows.at, found)
+
+    def stays(self, rows: pa.Table, times: IntArray, clocks: Sequence[Micros]) -> tuple[pa.Table, WindowStays]:
+        """Take the rows as currents() does; return each row that is in current() at some of `clocks`, and at which ones."""
+        arrivals = self._arrivals(rows, times, UNSHARDED)  # may replace the front
+        found = self._front.stays(arrivals, clocks)
+        self._add(rows, times)
+        return self._rows.at(found.numbers), found
 
     def numbered(self, numbers: IntArray) -> pa.Table:
         """Return rows by number."""

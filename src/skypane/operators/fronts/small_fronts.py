@@ -36,6 +36,7 @@ from skypane.operators.fronts.front_operator import (
     check_window,
     group_numbers,
 )
+from skypane.operators.stays import WindowStays
 from skypane.types import IntArray, Micros
 
 _LEAST_SPARE: Final = 4_096
@@ -97,6 +98,13 @@ class SmallFronts(FrontOperator):
     def currents(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> list[IntArray]:
         self.take(arrivals, clocks[-1])
         return [self._current_at(clock) for clock in clocks]
+
+    def stays(self, arrivals: NewPoints, clocks: Sequence[Micros]) -> WindowStays:
+        self.take(arrivals, clocks[-1])
+        _, starts, ends = self._clocks[:, : self._size]
+        real = starts < ends
+        rows = self._rows[: self._size]
+        return WindowStays.between(rows[real], starts[real], ends[real], np.array(clocks, np.int64))
 
     def groups_above(self, largest: int, coming: IntArray) -> IntArray:
         """Return the groups with more than `largest` points, including arrivals of the groups `coming`."""

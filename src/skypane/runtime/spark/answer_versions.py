@@ -1,23 +1,26 @@
-"""The current answers of a query that amends: of each window the last version."""
+"""The answers of windows as a DataFrame: stays expanded, and of a query that amends the last version of each window."""
 
 from __future__ import annotations
 
 import os
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.types import TimestampType
 
 from skypane.locations import Location
+from skypane.operators.stay_columns import COUNT, END, FROM, STAY_COLUMNS, TO
 from skypane.operators.window_query import ACTION, EARLY, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.types import ConfigError
 
 _RANK = "skypane_rank_of_version"
+_PLACE = "skypane_place_of_window"
 
 
 def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     """Return the current answers in a parquet folder that stream() writes: of each window the rows of its last version.
 
-    A folder of answers without versions is read as it is. In the column `early` a job with early= marks rows of windows
+    Stays are expanded. A folder of answers without versions is read as it is. In the column `early` a job with early= marks rows of windows
     that have not ended. For other formats and tables see current_answers().
     """
     # Files from before the query amended answers have no versions: the first file's schema may be theirs.
@@ -25,12 +28,15 @@ def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame
 
 
 def current_answers(answers: DataFrame) -> DataFrame:
-    """Return the rows of the last version of each window, without the column `empty`.
+    """Return the rows of the last version of each window, without the column `empty`; stays are expanded to windows.
 
-    answers   a static DataFrame of all versions, as Amend describes them; rows without a version count as version 0
+    answers   a static DataFrame of all versions, as Amend describes them; rows without a version count as version 0. Or one
+              of stays, as stream(..., answers="stays") writes them, and possibly rows of windows among them
 
     Changes are added up, and their columns `version` and `action` left out; this needs rows without maps.
     """
+    if set(STAY_COLUMNS) <= set(answers.columns):
+        answers = _expanded(answers)
     if WINDOW_START not in answers.columns:
         raise ConfigError(f"these are not answers of windows: there is no column {WINDOW_START!r}")
     if EARLY in answers.columns:  # rows from before the query answered early have no value there
@@ -46,3 +52,32 @@ def current_answers(answers: DataFrame) -> DataFrame:
     newest_first = Window.partitionBy(WINDOW_START).orderBy(sf.desc(VERSION))
     ranked = versions.withColumn(_RANK, sf.dense_rank().over(newest_first)).where(f"{_RANK} = 1")
     return ranked.where(~sf.coalesce(EMPTY, sf.lit(False))).drop(_RANK, EMPTY)  # noqa: FBT003
+
+
+def _expanded(answers: DataFrame) -> DataFrame:
+    """Return the answers with a row for each window of each stay; rows of windows stay as they are.
+
+    Bounds are computed in microseconds: a day of Spark's intervals may have 23 hours, in the zone of the session.
+    """
+    whole = answers.where(sf.col(FROM).isNull())
+    stays = answers.where(sf.col(FROM).isNotNull())
+    zoned = isinstance(answers.schema[FROM].dataType, TimestampType)
+    places = sf.explode(sf.sequence(sf.lit(0), sf.col(COUNT) - 1)).alias(_PLACE)
+    start, end = (_of_zone if zoned else _of_no_zone)()
+    others = [name for name in answers.columns if name not in {*STAY_COLUMNS, WINDOW_START}]
+    placed = stays.select("*", places).select(start.alias(WINDOW_START), end.alias(END), *others)
+    return placed.unionByName(whole.select(WINDOW_START, END, *others)) if WINDOW_START in answers.columns else placed
+
+
+def _of_zone() -> tuple[Column, Column]:
+    """Return start and end of the window at a place of a stay, as instants."""
+    first, last, end = (sf.unix_micros(name) for name in (FROM, TO, END))
+    start = first + sf.call_function("div", last - first, sf.greatest(sf.col(COUNT) - 1, sf.lit(1))) * sf.col(_PLACE)
+    return sf.timestamp_micros(start), sf.timestamp_micros(start + end - last)
+
+
+def _of_no_zone() -> tuple[Column, Column]:
+    """Return the same of timestamps without time zone, whose days all have 24 hours."""
+    slide = (sf.col(TO) - sf.col(FROM)) / sf.greatest(sf.col(COUNT) - 1, sf.lit(1))
+    start = sf.col(FROM) + slide * sf.col(_PLACE)
+    return start, start + (sf.col(END) - sf.col(TO))

@@ -17,6 +17,7 @@ from skypane.operators.aggregates.functions import Function
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
+from skypane.operators.stay_columns import WINDOWS, AnswerForm
 from skypane.operators.topk import TopK
 from skypane.plan import Plan, hidden
 from skypane.preference import ColumnLike, Columns, Preference, Score, column_name
@@ -214,6 +215,7 @@ def stream(
     source: ColumnLike | None = None,
     late: Output | Amend | None = None,
     early: Duration | None = None,
+    answers: AnswerForm = WINDOWS,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -237,6 +239,8 @@ def stream(
                  Amend("1 day") late rows amend the windows that were answered without them
     early        event time between two answers of windows that have not ended, such as "10 seconds"; such an answer is
                  replaced by the next one, see the column `early` below; None answers windows at their end only
+    answers      "windows" writes the rows of each window; "stays" writes a row once, with the first and the last window of the
+                 unbroken run that holds it, which takes far fewer rows if windows are long; read_answers() reads both
     elastic      policy that changes the numbers of workers while the query runs: Fuzzy(), Model(latency="2 s"),
                  Threshold(); None keeps them
     workers      WorkerOptions(plq_workers=4, wlq_workers=2, splitting="AS_PID", elastic=...): numbers of workers, the
@@ -244,6 +248,11 @@ def stream(
 
     With `early` answers have the columns that Amend describes, and `early` after `version`: true in a version from
     before the window's end. The version at its end is never early, even if no rows have come since the last one.
+
+    Stays begin with the columns window_from and window_to, the starts of the first and the last window, window_end, the end
+    of the last one, and window_count. A stay ends with the windows of its batch at the latest, and may be cut before. They
+    are for windows that are answered once, without Amend and `early`, and for parquet folders, Memory(), Console() and
+    functions.
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
@@ -261,6 +270,7 @@ def stream(
         source=projection.of(origin),
         amend=amend,
         early=early_of(early),
+        answers=answers,
         computed=projection.computed,
     )
     rows, schema = projection.rows, projection.schema

@@ -11,6 +11,7 @@ from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
 from skypane.naming import instead
 from skypane.operators.query import Query
+from skypane.operators.stay_columns import WINDOWS, AnswerForm
 from skypane.plan import Plan
 from skypane.preference import ColumnLike, Preference, column_name
 from skypane.progress import ProgressPolicy
@@ -46,6 +47,7 @@ def streams(
     source: ColumnLike | None = None,
     late: Output | Amend | None = None,
     early: Duration | None = None,
+    answers: AnswerForm = WINDOWS,
     elastic: Elasticity | None = None,
     workers: WorkerOptions | None = None,
 ) -> Job:
@@ -86,6 +88,7 @@ def streams(
             source=projection.of(origin),
             amend=amend,
             early=early_of(early),
+            answers=answers,
             computed=projection.computed,
         )
     sinks = SharedSinks.of(output, rejected, list(queries))

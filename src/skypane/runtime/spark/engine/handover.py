@@ -128,7 +128,7 @@ def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
         raise ConfigError("the new query answers windows early")
     windows = Windows(**definition["window"])
     query = query_of(definition["query"], plan.query)
-    return Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed)
+    return Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed, answers=plan.answers)
 
 
 def _columns_of(definition: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> pa.Schema:

@@ -24,7 +24,7 @@ from skypane.control.window_work import DueRuns, WindowSize
 from skypane.operators.answer_changes import answers_of
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import DivisibleQuery
-from skypane.operators.window_query import WindowQuery, WindowWorker
+from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows, limited
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReader, PartialReference
@@ -49,6 +49,10 @@ def in_driver(
     early   windows after those of `tasks` that are answered before their end
     """
     load, began = PartialReader(store.child(PARTIALS)), time.perf_counter()
+    if worker.query.stays:
+        with limited("the windows of a batch", SHORTER_WINDOW):
+            found = [*worker.stays(tasks, load)]
+        return _as_stays(schema, found), DividedWork((RunWork(len(tasks), time.perf_counter() - began),))
     with limited("the windows of a batch", SHORTER_WINDOW):
         # The worker keeps merges of panes, and those of early windows are not complete.
         each = ((worker.anew(len(again)), again), (worker, tasks), (worker.anew(len(early)), early))
@@ -59,6 +63,12 @@ def in_driver(
     tables = (*(answer.rows for answer in answers), *nothing)
     done = BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
     return done, DividedWork((RunWork(len(windows), busy),))
+
+
+def _as_stays(schema: pa.Schema, found: Sequence[StayAnswer]) -> BatchRows:
+    windows = tuple(pair for some in found for pair in some.windows)
+    tables = tuple(some.rows for some in found)
+    return BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
 
 
 def _without_rows(
@@ -97,7 +107,7 @@ class WindowStage:
     def done(self, number: int) -> dict[str, Any]:
         """Run a task; return the windows, file and seconds of each piece, or why it failed."""
         windows: list[tuple[int, int]] = []
-        files: list[tuple[str, float]] = []
+        files: list[tuple[str, float, int]] = []
         failed, began = None, time.perf_counter()
         try:
             with limited("the windows of a task", SHORTER_WINDOW):
@@ -112,16 +122,28 @@ class WindowStage:
         """Return a new name of a file that is read after those of lower places."""
         return f"{self.prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
 
-    def _written(self, piece: Piece, place: int, windows: list[tuple[int, int]]) -> tuple[str, float]:
-        """Write the answers of a piece; return the file, whose name has its place among all pieces, and the seconds."""
-        name, began = self.file_name(place), time.perf_counter()
-        self.target.write_parquet(name, self.schema, self._answers(piece, windows))
-        return name, time.perf_counter() - began
+    def _written(self, piece: Piece, place: int, windows: list[tuple[int, int]]) -> tuple[str, float, int]:
+        """Write the answers of a piece; return the file, whose name has its place among all pieces, seconds and rows."""
+        name, began, counts = self.file_name(place), time.perf_counter(), []
+
+        def counted() -> Iterator[pa.Table]:
+            for table in self._answers(piece, windows):
+                counts.append(table.num_rows)
+                yield table
+
+        self.target.write_parquet(name, self.schema, counted())
+        return name, time.perf_counter() - began, sum(counts)
 
     def _answers(self, piece: Piece, windows: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Yield the rows of each window of a piece, and append its number and row count to `windows`."""
         tasks, load = self.windows[piece.begin : piece.end], self._loader(piece)
-        for answer in answers_of(self.query.worker(for_windows(SHORTER_WINDOW), len(tasks)), tasks, load):
+        worker = self.query.worker(for_windows(SHORTER_WINDOW), len(tasks))
+        if self.query.stays:
+            for some in worker.stays(tasks, load):
+                windows.extend(some.windows)
+                yield some.rows
+            return
+        for answer in answers_of(worker, tasks, load):
             windows.append((answer.window, answer.rows.num_rows))
             yield answer.rows
 
@@ -160,7 +182,7 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
     written = [file for run in runs for file in run["files"]]
-    files = sorted(name for name, _ in written)
+    files = sorted(name for name, _, _ in written)
     # Only the driver knows whether all parts of a window's keys are empty.
     nothing = _without_rows(stage.query, stage.windows, windows, stage.schema)
     if nothing:
@@ -168,14 +190,14 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         stage.target.write_parquet(files[-1], stage.schema, nothing)
     answers = BatchRows(
         stage.schema,
-        row_count=sum(count for _, count in windows) + len(nothing),
+        row_count=sum(rows for _, _, rows in written) + len(nothing),
         windows=windows,
         store=stage.target,
         files=tuple(files),
     )
     work, sizes = tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs), DueRuns(sizes_of(stage.windows))
     pieces = zip(stage.division.pieces, written, strict=True)
-    return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, (_, seconds) in pieces))
+    return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, (_, seconds, _) in pieces))
 
 
 def _piece_work(piece: Piece, sizes: DueRuns, seconds: float) -> PieceWork:

@@ -1,7 +1,8 @@
 """A batch that a folder receives again after a kill: the files that are there already stay as they are.
 
 A reader of the folder, such as the next query, may have read them. A repeated batch has the same rows, but it may be cut
-into other files: with other costs, other workers answer the windows. So only the rows that are missing are added.
+into other files: with other costs, other workers answer the windows. So only the rows that are missing are added. Stays,
+which end where the windows of a worker end, are compared window by window.
 """
 
 from __future__ import annotations
@@ -13,14 +14,23 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
+from skypane.operators.stay_columns import are_stays, one_by_one
 from skypane.runtime.spark.sinks import text_format
 
 
 def missing_rows(rows: pa.Table, published: pa.Table) -> pa.Table | None:
     """Return the rows that are not published yet, in order; None if others than these are published.
 
-    Rows are compared as they are written in JSON, so rows of any type can be.
+    Rows are compared as they are written in JSON, so rows of any type can be. Stays may be cut otherwise than the published
+    ones: then those of a single window are returned.
     """
+    missing = _missing(rows, published)
+    if missing is None and are_stays(rows.schema):
+        return _missing(one_by_one(rows), one_by_one(published))
+    return missing
+
+
+def _missing(rows: pa.Table, published: pa.Table) -> pa.Table | None:
     left = Counter(_lines_of(published))
     where = [index for index, line in enumerate(_lines_of(rows)) if not _taken(left, line)]
     return None if left.total() else rows.take(pa.array(np.array(where, np.int64)))

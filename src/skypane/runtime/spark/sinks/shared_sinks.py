@@ -13,7 +13,7 @@ import pyarrow as pa
 from skypane.naming import instead
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sinks.sink_arguments import Output, check_apart, sink
+from skypane.runtime.spark.sinks.sink_arguments import Output, check_apart, check_stays, sink
 from skypane.types import ConfigError
 
 
@@ -56,6 +56,7 @@ class SharedSinks:
         for role, taker in self.by_role.items():
             taker.check(schemas[role])
         check_apart(self.by_role)
+        check_stays(self.by_role, schemas)
 
 
 def _by_name(output: object, names: Collection[str]) -> Mapping[str, object]:

@@ -11,11 +11,14 @@ from typing import Self, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from skypane.operators.stay_columns import are_stays
 from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import registry
+from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 
@@ -57,6 +60,7 @@ class Sinks:
         for role, taker in self.by_role.items():
             taker.check(schemas[role])
         check_apart(self.by_role)
+        check_stays(self.by_role, schemas)
 
 
 def sink(output: object, field: str = "output") -> Sink:
@@ -71,6 +75,16 @@ def sink(output: object, field: str = "output") -> Sink:
         f"{field} must be a path, {', '.join(Registered(registry))}, or a function of (DataFrame, batch id), "
         f"got {output!r}"
     )
+
+
+def check_stays(takers: Mapping[str, Sink], schemas: Mapping[str, pa.Schema]) -> None:
+    """Raise ConfigError, naming the argument, if a sink gets stays, and it cannot replace those of a repeated batch."""
+    for role, taker in takers.items():
+        if are_stays(schemas[role]) and not isinstance(taker, Directory | Memory | Console | Call):
+            raise ConfigError(
+                f'{role}: answers="stays" needs a folder of parquet files, or a function, as a batch that comes again may be cut '
+                f"into other stays; got {taker!r}"
+            )
 
 
 def check_apart(takers: Mapping[str, Sink]) -> None:
