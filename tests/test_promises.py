@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
-    "../README.md", "start.md", "design.md", "limits.md", "pipelines.md", "sinks.md", "progress.md", "aggregates.md", "amended-answers.md", "continuous.md", "sql.md", "admission.md", "security.md",
+    "../README.md", "start.md", "design.md", "limits.md", "pipelines.md", "sinks.md", "progress.md", "aggregates.md", "amended-answers.md", "stays.md", "continuous.md", "sql.md", "admission.md", "security.md",
     "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md", "monitoring.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""

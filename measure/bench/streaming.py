@@ -35,6 +35,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryLis
 import skypane as sp
 from measure.tables import markdown_table, replace_between
 from skypane.operators.query import Query
+from skypane.operators.stay_columns import WINDOWS, AnswerForm
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
 
 PANE_ROWS = 10_000
@@ -164,7 +165,13 @@ def engine(
 
 
 def answered(
-    rows: DataFrame, query: Query, scratch: Path, *, window: str = "1 second", slide: str = "200 milliseconds"
+    rows: DataFrame,
+    query: Query,
+    scratch: Path,
+    *,
+    window: str = "1 second",
+    slide: str = "200 milliseconds",
+    answers: AnswerForm = WINDOWS,
 ) -> str:
     """Run a query over all rows of a stream; return its id."""
     job = sp.stream(
@@ -173,6 +180,7 @@ def answered(
         time="time",
         window=window,
         slide=slide,
+        answers=answers,
         progress=sp.KSlack(),
         checkpoint=str(scratch / "checkpoint"),
         output=str(scratch / "out"),

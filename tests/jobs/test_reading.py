@@ -290,6 +290,19 @@ def test_workers_of_a_batch_are_not_elastic():
             },
             "early: is not for query.kind continuous_skyline; query.every sets how often updates are written",
         ),
+        ({"answers": "stay"}, "answers: cannot be 'stay', did you mean 'stays'?"),
+        (
+            {"mode": "batch", "checkpoint": None, "answers": "stays"},
+            "answers: is only for mode stream; a batch has all rows before it answers",
+        ),
+        (
+            {
+                "query": {"kind": "continuous_skyline", "preference": "price MIN"},
+                "window": {"time": "ts", "length": "1 hour"},
+                "answers": "stays",
+            },
+            "answers: is not for query.kind continuous_skyline, whose updates say when a row stays",
+        ),
         ({"mode": "batch"}, "checkpoint: is only for mode stream; a batch has all rows before it answers"),
         ({"workers": {"splitting": "PB_R"}}, "workers.splitting: cannot be 'PB_R', did you mean 'PB_RR'?"),
         (

@@ -60,7 +60,7 @@ def test_a_row_is_there_at_the_clocks_after_its_start_and_up_to_its_end(
 
 
 @given(st.lists(st.lists(st.tuples(VALUES, st.sampled_from(["a", None])), max_size=5), min_size=1, max_size=5))
-def test_equal_rows_have_one_number_and_copies_in_a_table_numbers_of_their_own(answers: list[list[Any]]):
+def test_equal_rows_of_two_tables_have_one_number_and_those_of_one_table_have_several(answers: list[list[Any]]):
     schema = pa.schema([("x", pa.float64()), ("label", pa.string())])
     tables = [pa.Table.from_pylist([{"x": x, "label": label} for x, label in rows], schema=schema) for rows in answers]
     rows, numbers = numbered(tables)

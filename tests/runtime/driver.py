@@ -43,6 +43,7 @@ from skypane.windows import Windows
 
 SCHEMA = late_rows(0, batches=1).pop().schema
 WINDOWS = Windows(50 * SECOND, 20 * SECOND)
+LONG_WINDOWS = Windows(50 * SECOND, 2 * SECOND)
 SKYLINE = Skyline(sp.low("price") * sp.high("rating"), ("sensor",))
 
 PATIENT = 500
@@ -63,6 +64,7 @@ class Task:
     amend     for how many microseconds late rows amend answers; many are late then
     early     after how many microseconds open windows are answered again; versions are changes then
     share     the share of windows that may be amended, by which the punctuation is chosen then
+    stays     answers are stays, in long windows
     """
 
     folder: str
@@ -76,6 +78,11 @@ class Task:
     amend: int = 0
     early: int = 0
     share: float | None = None
+    stays: bool = False
+
+    @property
+    def windows(self) -> Windows:
+        return LONG_WINDOWS if self.stays else WINDOWS
 
     @property
     def query(self) -> Query:
@@ -83,7 +90,8 @@ class Task:
 
     @property
     def plan(self) -> Plan:
-        plan = Plan(self.query, WINDOWS, "ts", sp.KSlack(patience=self.patience))
+        plan = Plan(self.query, self.windows, "ts", sp.KSlack(patience=self.patience))
+        plan = replace(plan, answers="stays") if self.stays else plan
         if self.amend:
             policy = sp.Watermark("1 second") if self.share is None else sp.AqKSlack(max_amended=self.share, reserve=1)
             plan = replace(plan, progress=policy, amend=AmendRule(self.amend))
@@ -98,8 +106,9 @@ def job_of(spark: SparkSession, task: Task, query: Query | None = None, **option
     folder = Path(task.folder)
     own: dict[str, Any] = {
         "time": "ts",
-        "window": Length(WINDOWS.length),
-        "slide": Length(WINDOWS.slide),
+        "window": Length(task.windows.length),
+        "slide": Length(task.windows.slide),
+        "answers": "stays" if task.stays else "windows",
         "progress": task.plan.progress,
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
