@@ -189,6 +189,24 @@ def test_a_job_answers_its_windows_early(tmp_path, capsys):
     ]
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_job_writes_stays(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    rows = [
+        {"at": f"2025-01-0{day} 09:00:00Z", "stock": "a", "price": price} for day, price in ((1, 2), (3, 1), (9, 5))
+    ]
+    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    job, page = tmp_path / "job.yaml", tmp_path / "page.html"
+    text = DAILY.format(folder=tmp_path).replace("length: 1 day", "length: 4 days, slide: 1 day")
+    job.write_text(f"{text}answers: stays\n")
+    assert main(["run", str(job), "--dry-run"]) == 0
+    assert "each row once for a run of windows" in capsys.readouterr().out
+    assert main(["run", str(job), "--drain", "--report", str(page)]) == 0
+    written = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert sorted((row["price"], row["window_count"]) for row in written) == [(1.0, 4), (2.0, 2), (5.0, 4)]
+    assert "10 windows" in page.read_text()
+
+
 COUNTED = DAILY.replace(
     '{{kind: skyline, preference: "price MIN", by: stock}}', "{{kind: aggregate, by: stock, {functions}}}"
 )
