@@ -204,7 +204,8 @@ def test_a_job_writes_stays(tmp_path, capsys):
     assert main(["run", str(job), "--drain", "--report", str(page)]) == 0
     written = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
     assert sorted((row["price"], row["window_count"]) for row in written) == [(1.0, 4), (2.0, 2), (5.0, 4)]
-    assert "10 windows" in page.read_text()
+    assert "10 windows answered with 10 rows" in capsys.readouterr().out
+    assert "2025-01-09" in page.read_text()  # the example, which is a window
 
 
 COUNTED = DAILY.replace(

@@ -25,6 +25,7 @@ from skypane.operators.stay_columns import expanded, stay_fields
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.engine import window_program
+from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
 WINDOWS = Windows(40 * SECOND, 5 * SECOND)
@@ -152,7 +153,7 @@ def test_spark_expands_stays_as_the_definition_in_a_zone_whose_clocks_change(
     try:
         stays = stays_of(spans, slide, zone)
         wanted = expanded(stays)
-        frame = spark.createDataFrame(stays)
+        frame = spark.createDataFrame(stays, spark_schema(stays.schema))
         found = sp.current_answers(frame).toArrow()
         micros = [
             table.set_column(0, "s", table[0].cast(pa.int64())).set_column(1, "e", table[1].cast(pa.int64()))
@@ -170,10 +171,10 @@ def test_spark_expands_stays_as_the_definition_in_a_zone_whose_clocks_change(
 
 
 def _view() -> str:
-    """Return the statement of the page that plain Spark expands stays by."""
+    """Return the statement of the page by which plain Spark expands stays."""
     text = (Path(__file__).parents[2] / "docs" / "stays.md").read_text(encoding="utf-8")
-    (statement,) = [block for block in text.split("```")[1::2] if block.startswith("sql\n")]
-    return statement.removeprefix("sql\n")
+    _, statement, _ = text.split('"""')
+    return statement
 
 
 VIEW = _view()
