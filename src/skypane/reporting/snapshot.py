@@ -93,15 +93,15 @@ def answers(directory: Path) -> pa.Table | None:
         return None
     kept = [file for file in files if are_stays(pq.read_schema(file))]
     others = sorted({*files} - {*kept})
-    tables = [expanded(pq.read_table(file)) for file in kept]
-    return pa.concat_tables([*tables, *([_last_answers(others)] if others else [])], promote_options="default")
+    tables = [expanded(_read(kept))] if kept else []
+    tables += [_current(_read(others))] if others else []
+    return pa.concat_tables(tables, promote_options="default")
 
 
-def _last_answers(files: Sequence[str]) -> pa.Table:
-    """Return the last versions in files of answers by window."""
-    # The first file may be of a time before the query amended answers.
+def _read(files: Sequence[str]) -> pa.Table:
+    """Return the rows of files, in order of time, with the columns of the last one: the first may have others."""
     newest = ds.dataset(files[-1], format="parquet").schema
-    return _current(ds.dataset(files, schema=newest, format="parquet").to_table())
+    return ds.dataset(files, schema=newest, format="parquet").to_table()
 
 
 def _current(rows: pa.Table) -> pa.Table:
@@ -138,10 +138,15 @@ def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
     files = sorted(directory.glob(f"part-{metrics.batch_id:012d}-*.parquet"))
     if metrics.latest_window is None or not files:
         return None
-    rows = ds.dataset([str(file) for file in files], format="parquet").to_table()
-    rows = expanded(rows) if are_stays(rows.schema) else rows
-    mine = pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), metrics.latest_window["end"])
-    return _current(rows.filter(mine))
+    end = metrics.latest_window["end"]
+    rows = _ending(ds.dataset([str(file) for file in files], format="parquet").to_table(), end)
+    if are_stays(rows.schema):  # those that hold the last window of a batch end with it
+        rows = _ending(expanded(rows), end)
+    return _current(rows)
+
+
+def _ending(rows: pa.Table, end: Micros) -> pa.Table:
+    return rows.filter(pc.equal(pc.cast(rows["window_end"], pa.timestamp("us")).cast(pa.int64()), end))
 
 
 def front_sizes(windows: pa.Table, by: Sequence[str]) -> FrontSizes:
