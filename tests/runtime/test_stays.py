@@ -189,7 +189,7 @@ def more(options: Mapping[str, Any]) -> dict[str, Any]:
     [
         ({"late": sp.Amend("1 day")}, "Amend"),
         ({"early": "10 seconds"}, "early"),
-        ({"output": sp.Directory("out", "csv")}, "format 'csv'"),
+        ({"output": sp.Directory("out", "csv")}, "got format 'csv'"),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(

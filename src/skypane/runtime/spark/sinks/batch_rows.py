@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from skypane.operators.stay_columns import are_stays
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.spark_schema import spark_schema
 
@@ -35,6 +36,11 @@ class BatchRows:
     def table(self) -> pa.Table:
         """Return all rows; they must fit the driver."""
         return pa.concat_tables([self.schema.empty_table(), *self.parts()])
+
+    @property
+    def holds_stays(self) -> bool:
+        """Whether the rows are stays; rejected rows, if they were read from a folder of stays, have the same columns."""
+        return bool(self.windows) and are_stays(self.schema)
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield all rows in order, one table or file at a time."""

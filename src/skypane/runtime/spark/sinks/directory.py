@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.locations import Location
-from skypane.operators.stay_columns import are_stays
 from skypane.runtime.spark import driver_folders
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import text_format
@@ -65,11 +64,6 @@ class Directory(Sink):
 
     def check(self, schema: pa.Schema) -> None:
         self.place()
-        if are_stays(schema) and self.format != "parquet":
-            raise ConfigError(
-                f'answers="stays" needs a folder of parquet files, got format {self.format!r}: lines of text that are written '
-                f"again after a kill could not be compared with those that are there"
-            )
         for field in schema:
             if self.format == "csv" and (pa.types.is_nested(field.type) or pa.types.is_binary(field.type)):
                 raise ConfigError(
@@ -145,7 +139,7 @@ class Directory(Sink):
         if any(not self.store.parquet_schema(name).equals(answers.schema) for name in published):
             return None
         tables = [self.store.read_parquet(name, answers.schema) for name in published]
-        return missing_rows(answers.table(), pa.concat_tables(tables))
+        return missing_rows(answers, pa.concat_tables(tables))
 
     def _missing_of_text(self, stage: DocumentStore, prefix: str, answers: BatchRows) -> pa.Table | None:
         """Return no rows if the file of a batch, which is the only one, has these rows; else None."""

@@ -92,7 +92,7 @@ class ObjectBatch:
             if any(not self.target.parquet_schema(name).equals(answers.schema) for name in published):
                 return None
             tables = [self.target.read_parquet(name, answers.schema) for name in published]
-            return missing_rows(answers.table(), pa.concat_tables(tables))
+            return missing_rows(answers, pa.concat_tables(tables))
         nothing = self._content(answers.schema, [])
         texts = [text for text in map(self.target.read, published) if text != nothing]
         if not texts:

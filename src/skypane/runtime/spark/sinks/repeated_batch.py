@@ -14,18 +14,20 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
-from skypane.operators.stay_columns import are_stays, one_by_one
+from skypane.operators.stay_columns import one_by_one
 from skypane.runtime.spark.sinks import text_format
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 
 
-def missing_rows(rows: pa.Table, published: pa.Table) -> pa.Table | None:
-    """Return the rows that are not published yet, in order; None if others than these are published.
+def missing_rows(answers: BatchRows, published: pa.Table) -> pa.Table | None:
+    """Return the rows of a batch that are not published yet, in order; None if others than these are published.
 
     Rows are compared as they are written in JSON, so rows of any type can be. Stays may be cut otherwise than the published
     ones: then those of a single window are returned.
     """
+    rows = answers.table()
     missing = _missing(rows, published)
-    if missing is None and are_stays(rows.schema):
+    if missing is None and answers.holds_stays:
         return _missing(one_by_one(rows), one_by_one(published))
     return missing
 

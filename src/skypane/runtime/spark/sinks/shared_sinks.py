@@ -53,10 +53,10 @@ class SharedSinks:
 
     def check(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Raise ConfigError if a sink cannot hold its rows, or if two need the same folder; `schemas` is by role."""
+        check_stays({output_of(name): taker for name, taker in self.outputs.items()}, schemas)
         for role, taker in self.by_role.items():
             taker.check(schemas[role])
         check_apart(self.by_role)
-        check_stays(self.by_role, schemas)
 
 
 def _by_name(output: object, names: Collection[str]) -> Mapping[str, object]:

@@ -57,10 +57,10 @@ class Sinks:
 
     def check(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Raise ConfigError if a sink cannot hold its rows, or if two need the same folder; `schemas` is by role."""
+        check_stays({"output": self.output}, schemas)
         for role, taker in self.by_role.items():
             taker.check(schemas[role])
         check_apart(self.by_role)
-        check_stays(self.by_role, schemas)
 
 
 def sink(output: object, field: str = "output") -> Sink:
@@ -77,14 +77,19 @@ def sink(output: object, field: str = "output") -> Sink:
     )
 
 
-def check_stays(takers: Mapping[str, Sink], schemas: Mapping[str, pa.Schema]) -> None:
-    """Raise ConfigError, naming the argument, if a sink gets stays, and it cannot replace those of a repeated batch."""
-    for role, taker in takers.items():
-        if are_stays(schemas[role]) and not isinstance(taker, Directory | Memory | Console | Call):
+def check_stays(outputs: Mapping[str, Sink], schemas: Mapping[str, pa.Schema]) -> None:
+    """Raise ConfigError, naming the argument, if a sink of answers gets stays, and could not compare a repeated batch."""
+    for role, taker in outputs.items():
+        if are_stays(schemas[role]) and not _takes_stays(taker):
+            got = f"format {taker.format!r}" if isinstance(taker, Directory) else f"a sink of {type(taker).__name__}"
             raise ConfigError(
-                f'{role}: answers="stays" needs a folder of parquet files, or a function, as a batch that comes again may be cut '
-                f"into other stays; got {taker!r}"
+                f'{role}: answers="stays" needs a folder of parquet files, or a function, as a batch that comes again after a '
+                f"kill may be cut into other stays, which others could not compare with those that are there; got {got}"
             )
+
+
+def _takes_stays(taker: Sink) -> bool:
+    return taker.format == "parquet" if isinstance(taker, Directory) else isinstance(taker, Memory | Console | Call)
 
 
 def check_apart(takers: Mapping[str, Sink]) -> None:
