@@ -21,6 +21,7 @@ from skypane.operators.changes.comparison import OpenWindows, QueryChange, compa
 from skypane.operators.changes.window_phases import Phase, PhasedWindows, left_of
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.query import Query
+from skypane.operators.stay_columns import expanded
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy
@@ -114,6 +115,9 @@ class Run:
         for answer in self.query.worker().answers(due, lambda table: table):
             assert answer.window not in self.answers
             self.answers[answer.window] = multiset(answer.rows)
+        stays = replace(self.query, stays=True).worker().stays(due, lambda table: table)
+        answered = [self.answers[task.window] for task in due]
+        assert sum((multiset(expanded(some.rows)) for some in stays), Counter()) == sum(answered, Counter())
 
 
 def multiset(rows: pa.Table) -> Counter[str]:
