@@ -292,6 +292,18 @@ def test_workers_of_a_batch_are_not_elastic():
         ),
         ({"answers": "stay"}, "answers: cannot be 'stay', did you mean 'stays'?"),
         (
+            {"answers": "stays", "amend": {"within": "1 day"}},
+            "answers: cannot be stays with amend, which answers windows again; leave one out",
+        ),
+        (
+            {"answers": "stays", "early": "9 s"},
+            "answers: cannot be stays with early, which answers windows again; leave one out",
+        ),
+        (
+            {"answers": "stays", "output": {"path": "/out", "format": "json"}},
+            "answers: cannot be stays with output.format json; it can with parquet and console",
+        ),
+        (
             {"mode": "batch", "checkpoint": None, "answers": "stays"},
             "answers: is only for mode stream; a batch has all rows before it answers",
         ),

@@ -20,12 +20,12 @@ from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
 from skypane.jobs.inputs_section import InputsSection
 from skypane.jobs.job_query import JobQuery, NamedQuery, named_queries
-from skypane.jobs.output_section import OF_A_BATCH, AmendSection, LateSection, OutputSection
+from skypane.jobs.output_section import OF_A_BATCH, OF_STAYS, AmendSection, LateSection, OutputSection
 from skypane.jobs.policy_sections import AnyElastic, AnyProgress
 from skypane.jobs.query_section import AnyQuery, ContinuousSection
 from skypane.jobs.window_section import WindowSection
 from skypane.naming import instead
-from skypane.operators.stay_columns import WINDOWS, AnswerForm
+from skypane.operators.stay_columns import STAYS, WINDOWS, AnswerForm
 from skypane.reporting.grids import GridSpec
 from skypane.runtime.environment import is_named
 from skypane.runtime.redaction import all_shown
@@ -270,6 +270,8 @@ class JobFile(Section):
             raise MisfitError(one.field("window"), "is missing; without a window a stream would never answer")
         if self.early is not None and micros(self.early) <= 0:
             raise MisfitError("early", f"must be longer than 0, got {self.early!r}")
+        if self.answers == STAYS:
+            self._fits_stays(one)
         if self.checkpoint is None and one.output.format != "console":
             output = one.output
             where = f"writes to {output.path!r}" if output.path else f"has an output of {output.format}"
@@ -280,6 +282,14 @@ class JobFile(Section):
         if "if_exists" in one.output.model_fields_set:
             problem = "is only for mode batch; a stream resumes from its checkpoint"
             raise MisfitError(f"{one.field('output')}.if_exists", problem)
+
+    def _fits_stays(self, one: JobQuery) -> None:
+        for name in ("amend", "early"):
+            if getattr(self, name) is not None:
+                raise MisfitError("answers", f"cannot be stays with {name}, which answers windows again; leave one out")
+        if one.output.format not in OF_STAYS:
+            problem = f"cannot be stays with {one.field('output')}.format {one.output.format}"
+            raise MisfitError("answers", f"{problem}; it can with {' and '.join(OF_STAYS)}")
 
     def _fits_a_batch(self, one: JobQuery) -> None:
         stray = [

@@ -28,6 +28,9 @@ SINKS: Final[dict[str, type[Sink]]] = {name: sink for sink in Registered(registr
 #: formats of a batch job, which Spark writes itself
 OF_A_BATCH: Final = ("parquet", "csv", "json", "console")
 
+#: formats that take stays (runtime/spark/sinks/sink_arguments.py)
+OF_STAYS: Final = ("parquet", "console")
+
 if TYPE_CHECKING:
     Format: TypeAlias = str
 else:
