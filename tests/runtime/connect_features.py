@@ -59,6 +59,14 @@ def several(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {}
 
 
+def stays(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Write stays, and read them as the rows of windows."""
+    write_batches(folder / "in", BATCHES)
+    finish(job(spark, folder, answers="stays"))
+    pq.write_table(sp.read_answers(spark, str(folder / "out")).toArrow(), folder / "read.parquet")
+    return {}
+
+
 def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Put rejected rows, repaired, back into their windows, in the middle of the stream."""
     batches, query = batches_with_nulls(), AMENDED["skyline"]
@@ -219,6 +227,7 @@ def _refused(call: Callable[[], object]) -> str:
 
 SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
     "several": several,
+    "stays": stays,
     "readmitted": readmitted,
     "begun": begun,
     "monitored": monitored,

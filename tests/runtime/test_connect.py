@@ -25,6 +25,7 @@ from tests.runtime.test_streams import ASKED, plan_of
 from tests.servers.kafka import Broker
 
 import skypane as sp
+from skypane.operators.stay_columns import STAY_COLUMNS, expanded
 from skypane.plan import Plan
 from skypane.runtime import local
 
@@ -149,6 +150,19 @@ def test_several_queries_answer_over_one_stream(found: Found, tmp_path: Path):
     found("several")
     for name in ASKED:
         assert windows_of(parquet_rows(tmp_path / name)) == expected(plan_of(name), BATCHES)
+
+
+def test_stays_are_read_as_the_rows_of_windows(found: Found, tmp_path: Path):
+    found("stays")
+    wanted, written = answers(plan(SKYLINE), BATCHES), parquet_rows(tmp_path / "out")
+    assert written.column_names[:4] == [*STAY_COLUMNS]
+    assert written.num_rows < wanted.num_rows
+    for rows in (expanded(written), pq.read_table(tmp_path / "read.parquet")):
+        assert ids_by_start(rows) == ids_by_start(wanted)
+
+
+def ids_by_start(rows: pa.Table) -> Counter[tuple[int, int]]:
+    return Counter(zip(rows["window_start"].cast(pa.int64()).to_pylist(), rows["id"].to_pylist(), strict=True))
 
 
 def test_rejected_rows_come_back_repaired(found: Found, tmp_path: Path):

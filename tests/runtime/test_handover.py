@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.runtime.test_query_changes import BATCHES, HALF, Answers, aggregate, 
 
 import skypane as sp
 from skypane.operators.query import Query
+from skypane.operators.stay_columns import are_stays, expanded
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
@@ -134,6 +136,25 @@ def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSes
         finish(job(spark, task))
     assert RECORD not in operator(task)
     assert answers(folder / "out") == both(OLD, NEW, ITS, begin, BATCHES)
+
+
+def test_both_queries_write_stays(began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    """The earlier query has written the rows of windows, and writes its last windows as the new job writes its own."""
+    task = began()
+    begin = begin_of(job(spark, task, answers="stays"))
+    killed("before the commit", job(spark, task, answers="stays"), monkeypatch, begin="at_offsets")
+    finish(job(spark, task, answers="stays"), begin="at_offsets")
+    found: Answers = {}
+    columns = set()
+    for path in sorted((Path(task.folder) / "out").glob("*.parquet")):
+        rows = pq.read_table(path)
+        if are_stays(rows.schema):
+            columns.add(tuple(rows.column_names))
+            rows = expanded(rows)
+        for row in rows.to_pylist():
+            found.setdefault(row["window_start"], Counter())[repr(row)] += 1
+    assert found == both(OLD, NEW, ITS, begin, BATCHES)
+    assert len(columns) == 2, "of each query"
 
 
 def test_a_drain_on_the_way_answers_the_windows_of_both(

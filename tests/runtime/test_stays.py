@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.runtime.streams import SECOND, answers, finish, late_rows, parquet_rows, read_batches, write_batches
 from tests.runtime.test_amended import QUERIES
+from tests.runtime.test_query_changes import killed
 from tests.runtime.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 
 import skypane as sp
@@ -23,8 +25,10 @@ from skypane.control.costs import Costs
 from skypane.operators.query import Query
 from skypane.operators.stay_columns import expanded, stay_fields
 from skypane.plan import Plan
+from skypane.reporting import snapshot
 from skypane.runtime import local
 from skypane.runtime.spark.engine import window_program
+from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
@@ -98,6 +102,72 @@ def test_the_form_may_change_between_two_starts(spark: SparkSession, tmp_path: P
         finish(job)
     wanted = answers(plan_of(job), batches)
     assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select(wanted.column_names)) == bag(wanted)
+
+
+@pytest.mark.parametrize(("first", "second"), [("windows", "stays"), ("stays", "windows")])
+def test_the_form_may_change_after_a_kill(
+    first: str, second: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A batch is delivered in one form and not committed; the next start delivers it in the other, and so a drain."""
+    batches = late_rows(23, batches=6, rows=40)
+    write_batches(tmp_path / "in", batches[:3])
+    finish(job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first))
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    killed(
+        "before the commit", job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first), monkeypatch
+    )
+    job = job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, answers=second)
+    finish(job)
+    wanted = answers(plan_of(job), batches)
+    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select(wanted.column_names)) == bag(wanted)
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600)
+    with monkeypatch.context() as once:
+        once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            handle.drain()
+    finish(job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first))  # finishes the drain
+    wanted = answers(plan_of(job), [*batches, local.Drain()])
+    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select(wanted.column_names)) == bag(wanted)
+
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def hours(*at: int) -> pa.Array:
+    return pa.array([START + timedelta(hours=hour) for hour in at], pa.timestamp("us", "UTC"))
+
+
+def values_by_hour(rows: pa.Table) -> list[tuple[float, int]]:
+    starts = [(start - START) / timedelta(hours=1) for start in rows["window_start"].to_pylist()]
+    return sorted(zip(starts, rows["x"].to_pylist(), strict=True))
+
+
+def test_stays_beside_versions_of_windows_are_read_as_the_last_versions(spark: SparkSession, tmp_path: Path):
+    """A job that amended its answers goes on without Amend, with stays."""
+    versions = {"version": pa.array([0, 1, 1], pa.int32()), "empty": [False, False, True], "x": [7, 8, None]}
+    pq.write_table(
+        pa.table({"window_start": hours(0, 0, 1), "window_end": hours(3, 3, 4), **versions}),
+        tmp_path / "part-0.parquet",
+    )
+    stays = {"window_from": hours(4), "window_to": hours(6), "window_end": hours(9)}
+    pq.write_table(
+        pa.table({**stays, "window_count": pa.array([3], pa.int32()), "x": [9]}), tmp_path / "part-1.parquet"
+    )
+    wanted = [(0, 8), (4, 9), (5, 9), (6, 9)]
+    found = sp.read_answers(spark, tmp_path).toArrow()
+    assert set(found.column_names) - {"version"} == {"window_start", "window_end", "x"}
+    assert values_by_hour(found) == wanted
+    reported = snapshot.answers(tmp_path)
+    assert reported is not None
+    assert values_by_hour(reported) == wanted
+
+
+def test_rows_of_windows_with_the_columns_of_stays_are_not_expanded(spark: SparkSession):
+    """They are of a query over the rows of a folder of stays."""
+    own = {"window_from": hours(0, 2), "window_to": hours(1, 9), "window_count": pa.array([2, 8], pa.int32())}
+    rows = pa.table({"window_start": hours(4, 5), "window_end": hours(5, 6), **own, "x": [1, 2]})
+    assert values_by_hour(sp.current_answers(spark.createDataFrame(rows)).toArrow()) == [(4, 1), (5, 2)]
 
 
 def test_several_queries_write_stays(spark: SparkSession, tmp_path: Path):

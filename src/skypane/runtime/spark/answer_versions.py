@@ -20,8 +20,8 @@ _PLACE = "skypane_place_of_window"
 def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame:
     """Return the current answers in a parquet folder that stream() writes: of each window the rows of its last version.
 
-    Stays are expanded. A folder of answers without versions is read as it is. In the column `early` a job with early= marks rows of windows
-    that have not ended. For other formats and tables see current_answers().
+    Stays are expanded. A folder of answers without versions is read as it is. In the column `early` a job with early=
+    marks rows of windows that have not ended. For other formats and tables see current_answers().
     """
     # Files from before the query amended answers have no versions: the first file's schema may be theirs.
     return current_answers(spark.read.option("mergeSchema", value=True).parquet(Location.of(path, "path").spark))
@@ -31,7 +31,8 @@ def current_answers(answers: DataFrame) -> DataFrame:
     """Return the rows of the last version of each window, without the column `empty`; stays are expanded to windows.
 
     answers   a static DataFrame of all versions, as Amend describes them; rows without a version count as version 0. Or one
-              of stays, as stream(..., answers="stays") writes them, and possibly rows of windows among them
+              of stays, as stream(..., answers="stays") writes them, and possibly rows of windows among them, which keep none
+              of the columns of stays
 
     Changes are added up, and their columns `version` and `action` left out; this needs rows without maps.
     """
@@ -59,8 +60,10 @@ def _expanded(answers: DataFrame) -> DataFrame:
 
     Bounds are computed in microseconds: a day of Spark's intervals may have 23 hours, in the zone of the session.
     """
-    whole = answers.where(sf.col(FROM).isNull())
-    stays = answers.where(sf.col(FROM).isNotNull())
+    is_stay = sf.col(FROM).isNotNull()
+    if WINDOW_START in answers.columns:  # rows of windows may have columns of these names, too
+        is_stay &= sf.col(WINDOW_START).isNull()
+    stays, whole = answers.where(is_stay), answers.where(~is_stay)
     zoned = isinstance(answers.schema[FROM].dataType, TimestampType)
     places = sf.explode(sf.sequence(sf.lit(0), sf.col(COUNT) - 1)).alias(_PLACE)
     start, end = (_of_zone if zoned else _of_no_zone)()
