@@ -110,17 +110,23 @@ def test_rows_with_a_column_of_a_stay_are_refused():
 
 
 def test_a_long_window_has_few_stays():
-    """In a batch of m windows a row that is in L of them takes about 1 + (L - 1) / m lines instead of L."""
+    """In batches of m windows a row that is in L of them takes about 1 + (L - 1) / m lines instead of L, with m <= 64."""
     rng = np.random.default_rng(0)
     query = sp.Skyline("x MIN, y MIN, z MIN, u MIN")
-    panes = [query.lift(pa.table({name: rng.random(200) for name in "xyzu"})) for _ in range(300)]
-    w = Windows(100, 1)
-    tasks = [WindowTask(k, tuple((pane, (panes[pane],)) for pane in range(k, k + 100))) for k in range(200)]
-    lines = {}
-    for at_a_time in (1, 10, 100):
+    panes = [query.lift(pa.table({name: rng.random(200) for name in "xyzu"})) for _ in range(296)]
+    w, windows = Windows(40, 1), 256
+    tasks = [WindowTask(k, tuple((pane, (panes[pane],)) for pane in range(k, k + 40))) for k in range(windows)]
+
+    def lines(at_a_time: int) -> int:
         worker = WindowQuery(query, w, None, stays=True).worker()
-        blocks = [worker.stays(tasks[at : at + at_a_time], lambda rows: rows) for at in range(0, 200, at_a_time)]
-        lines[at_a_time] = sum(some.rows.num_rows for block in blocks for some in block)
-    length = lines[1] / lines[100]
-    assert length > 10
-    assert lines[10] / lines[1] < 0.25
+        blocks = [worker.stays(tasks[at : at + at_a_time], lambda rows: rows) for at in range(0, windows, at_a_time)]
+        return sum(some.rows.num_rows for block in blocks for some in block)
+
+    with at_once(windows):
+        rows = lines(windows)
+    in_windows = lines(1)
+    assert in_windows > 10 * rows
+    for at_a_time in (1, 5, 20, 64, windows):
+        cuts = -(-windows // min(at_a_time, 64)) - 1
+        wanted = rows + (in_windows - rows) * cuts / (windows - 1)
+        assert lines(at_a_time) == pytest.approx(wanted, rel=0.05)
