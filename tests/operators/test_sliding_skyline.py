@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,8 @@ from tests.kernels.strategies import DISTRIBUTIONS
 from tests.rows import multiset
 
 import skypane as sp
-from skypane.operators.fronts import grouped_fronts, row_front, small_fronts
+from skypane.operators.fronts import front, grouped_fronts, row_front, small_fronts
+from skypane.operators.fronts.front import Front
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
@@ -123,6 +125,45 @@ def test_stays_are_the_windows_that_hold_a_row(preference, panes, data):
                 there = (stays.first <= place) & (place <= stays.last)
                 assert multiset(rows.filter(pa.array(there))) == multiset(answer)
             assert len(set(stays.numbers.tolist())) == rows.num_rows
+
+
+@pytest.mark.parametrize("by", [(), ("city",)])
+@pytest.mark.parametrize("seed", range(3))
+def test_stays_of_rows_that_make_room_for_others_are_not_lost(by: tuple[str, ...], seed: int, monkeypatch):
+    """One call takes so many rows that a front discards those that no window needs any more, several times."""
+    left: list[int] = []
+    compact = Front._compact
+
+    def counted(self: Front, which: Any) -> None:
+        left.append(int(np.count_nonzero(~which)))
+        compact(self, which)
+
+    monkeypatch.setattr(Front, "_compact", counted)
+    monkeypatch.setattr(front, "_LEAST_SPARE", 1)
+    monkeypatch.setattr(front, "_SPARE", 1)
+    rng, length = np.random.default_rng(seed), 5
+    query = sp.Skyline("u MIN, v MIN, w MIN", by)
+    panes = []
+    for pane in range(40):
+        u = rng.integers(0, 1_000, 80).astype(np.float64)
+        # Few rows of a pane are better than others of it, and many than those of another pane.
+        values = {"u": u, "v": rng.integers(1_000, 1_040) - u, "w": rng.integers(0, 3, 80).astype(np.float64)}
+        ids, city = np.arange(pane * 80, pane * 80 + 80), rng.choice(["a", "b"], 80)
+        panes.append(query.lift(pa.table({"id": ids, "city": city, **values})))
+    firsts = [*range(-length + 1, 40)]
+    with tight():
+        answering, staying = (query.queue(panes[0].schema, length) for _ in "as")
+        assert answering is not None
+        assert staying is not None
+        for pane, partial in enumerate(panes):
+            answering.push(pane, partial)
+            staying.push(pane, partial)
+        rows, stays = staying.stays(firsts)
+        assert sum(left) > rows.num_rows / 2
+        for place, answer in enumerate(answering.answers(firsts)):
+            there = (stays.first <= place) & (place <= stays.last)
+            assert multiset(rows.filter(pa.array(there))) == multiset(answer)
+    assert len(set(rows["id"].to_pylist())) == rows.num_rows
 
 
 def test_a_filter_of_the_skyline_leaves_the_stays_open():
