@@ -22,11 +22,11 @@ from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.stay_columns import expanded
-from skypane.operators.window_query import WindowQuery
+from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
-from skypane.types import ConfigError
+from skypane.types import ConfigError, MemoryLimitError
 from skypane.windows import Windows
 
 POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from([Watermark("0 us"), Watermark("6 us"), KSlack()])
@@ -130,3 +130,29 @@ def test_a_long_window_has_few_stays():
         cuts = -(-windows // min(at_a_time, 64)) - 1
         wanted = rows + (in_windows - rows) * cuts / (windows - 1)
         assert lines(at_a_time) == pytest.approx(wanted, rel=0.05)
+
+
+def test_panes_of_stays_take_at_most_the_memory_of_those_of_windows():
+    """Where the panes of 64 windows are too many at once, those of a few are taken, and their stays are shorter."""
+    query, w, panes = sp.Skyline("x MIN, y MAX"), Windows(5, 1), 100
+    rows = [table([pane] * 9, [*range(9)], [*range(9)]) for pane in range(panes + 5)]
+    tasks = [WindowTask(k, tuple((pane, (rows[pane],)) for pane in range(k, k + 5))) for k in range(panes)]
+    asked: list[int] = []
+    [*WindowQuery(query, w, "UTC").worker(asked.append).answers(tasks, lambda partial: partial)]
+
+    def ask(more: int) -> None:
+        if more > max(asked):
+            raise MemoryLimitError("too much")
+
+    def stays(worker: WindowWorker) -> list[StayAnswer]:
+        return [*worker.stays(tasks, lambda partial: partial)]
+
+    kept = WindowQuery(query, w, "UTC", stays=True)
+    short, long = stays(kept.worker(ask)), stays(kept.worker())
+    assert [len(some.windows) for some in short] == [*[5] * 12, 4, *[5] * 7, 1]
+    assert [len(some.windows) for some in long] == [64, 36]
+    assert [pair for some in short for pair in some.windows] == [pair for some in long for pair in some.windows]
+    expansions = [multiset(expanded(pa.concat_tables([some.rows for some in each]))) for each in (short, long)]
+    assert expansions[0] == expansions[1]
+    with pytest.raises(MemoryLimitError):
+        stays(kept.worker(lambda more: ask(more + max(asked))))

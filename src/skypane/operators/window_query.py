@@ -271,11 +271,23 @@ class WindowWorker:
         """Yield the answers of answers() as stays, each of which ends with the windows that are answered at once."""
         at_once = max(self._query.windows.overlap, LEAST_AT_ONCE)
         for begin in range(0, len(tasks), at_once):
-            some = tasks[begin : begin + at_once]
-            windows = np.array([task.window for task in some], np.int64)
-            rows, stays = self._known_stays(some, load) or self._found_stays(some, load)
-            counts = zip(windows.tolist(), stays.counts(len(some)).tolist(), strict=True)
-            yield StayAnswer(tuple(counts), self._query.stamp_stays(rows, windows[stays.first], windows[stays.last]))
+            yield from self._stays_at_once(tasks[begin : begin + at_once], load)
+
+    def _stays_at_once(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[StayAnswer]:
+        """Yield the stays of windows; of fewer at once if there is no memory for the panes of all, as answers() does."""
+        overlap = self._query.windows.overlap
+        try:
+            known = self._known_stays(tasks, load)
+        except MemoryLimitError:
+            if len(tasks) <= overlap:
+                raise
+            for begin in range(0, len(tasks), overlap):
+                yield from self._stays_at_once(tasks[begin : begin + overlap], load)
+            return
+        rows, stays = known or self._found_stays(tasks, load)
+        windows = np.array([task.window for task in tasks], np.int64)
+        counts = zip(windows.tolist(), stays.counts(len(tasks)).tolist(), strict=True)
+        yield StayAnswer(tuple(counts), self._query.stamp_stays(rows, windows[stays.first], windows[stays.last]))
 
     def _known_stays(
         self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]
