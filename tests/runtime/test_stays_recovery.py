@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.runtime.driver import CRASHES, Task, job_of
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, write_batches
 from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_itself
-from tests.runtime.test_window_division import AnyDivision
+from tests.runtime.test_window_division import ON_SPARK, AnyDivision
 
 import skypane as sp
 from skypane.operators.stay_columns import expanded
@@ -40,7 +41,9 @@ def kill_at(crashes: Sequence[str], drivers: Drivers, spark: SparkSession, folde
     write_batches(folder / "in", files[4:], first=4)
     for number, crash in enumerate(crashes, 1):
         kill_itself(drivers, task_in(folder, crash), len(crashes) - number)
-    finish(job_of(spark, task_in(folder), workers=sp.WorkerOptions(wlq_workers=3)))
+    job = job_of(spark, task_in(folder), workers=sp.WorkerOptions(wlq_workers=3))
+    seen = finish(replace(job, settings=replace(job.settings, costs=ON_SPARK)))
+    assert "spark" in {metrics.wlq_where for metrics in seen}, "not as the drivers have done"
     assert_each_once(folder, stream.batches())
 
 
