@@ -134,13 +134,13 @@ class Plan:
     @property
     def in_words(self) -> list[tuple[str, str]]:
         """The query and its windows, in words."""
-        stays = [("answers", "stays: each row once for a run of windows")] if self.stays else []
-        return [("query", str(self.query)), ("windows", self.windows_in_words), *self.early_in_words, *stays]
+        return [("query", str(self.query)), ("windows", self.windows_in_words), *self.answers_in_words]
 
     @property
-    def early_in_words(self) -> list[tuple[str, str]]:
-        """How often open windows are answered, in words; nothing if they are not."""
-        return [] if self.early is None else [("early answers", f"every {Length(self.early).words} of {self.time}")]
+    def answers_in_words(self) -> list[tuple[str, str]]:
+        """How often open windows are answered, and whether answers are stays, in words; nothing by default."""
+        early = [] if self.early is None else [("early answers", f"every {Length(self.early).words} of {self.time}")]
+        return [*early, *([("answers", "stays: each row once for a run of windows")] if self.stays else [])]
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""

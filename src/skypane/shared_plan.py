@@ -90,7 +90,7 @@ class SharedPlan:
     def in_words(self) -> list[tuple[str, str]]:
         """Each query and its windows, in words, by name; what holds for all of them comes last."""
         each = [(name, f"{plan.query}; windows: {plan.windows_in_words}") for name, plan in self.plans.items()]
-        return [*each, *self._first.early_in_words]
+        return [*each, *self._first.answers_in_words]
 
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two plans if and only if one may resume the other's checkpoint."""

@@ -26,6 +26,7 @@ from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
+from skypane.shared_plan import SharedPlan
 from skypane.types import ConfigError, MemoryLimitError
 from skypane.windows import Windows
 
@@ -101,6 +102,14 @@ def test_windows_that_are_answered_again_are_not_written_as_stays(more: dict[str
 def test_another_form_is_refused():
     with pytest.raises(ConfigError, match='"windows" or "stays", got \'stay\''):
         Plan(SKYLINE, Windows(10, 1), "time", answers="stay").validate(table([]).schema)  # type: ignore[arg-type]
+
+
+def test_the_words_of_a_job_say_that_it_writes_stays():
+    plan = Plan(SKYLINE, Windows(10, 1), "time", answers="stays")
+    words = ("answers", "stays: each row once for a run of windows")
+    for one in (plan, SharedPlan({"best": plan, "worst": plan})):
+        assert words in one.in_words
+    assert words not in replace(plan, answers="windows").in_words
 
 
 def test_rows_with_a_column_of_a_stay_are_refused():
