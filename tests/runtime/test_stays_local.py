@@ -22,7 +22,7 @@ from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.stay_columns import expanded
-from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker
+from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker, no_limit
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
@@ -165,3 +165,24 @@ def test_panes_of_stays_take_at_most_the_memory_of_those_of_windows():
     assert expansions[0] == expansions[1]
     with pytest.raises(MemoryLimitError):
         stays(kept.worker(lambda more: ask(more + max(asked))))
+
+
+def test_answers_are_compared_with_as_many_others_as_there_is_memory_for():
+    query, w = sp.Aggregate("label", low=sp.min("x")), Windows(1, 1)
+    partials = [query.lift(table([pane] * 9, [*range(9)], [*range(9)])) for pane in range(20)]
+    tasks = [WindowTask(k, ((k, (partials[k],)),)) for k in range(20)]
+    asked: list[int] = []
+    [*WindowQuery(query, w, "UTC").worker(asked.append).answers(tasks, lambda partial: partial)]
+
+    def ask(more: int) -> None:
+        if more > max(asked):
+            raise MemoryLimitError("too much")
+
+    kept = WindowQuery(query, w, "UTC", stays=True)
+    short, long = ([*kept.worker(limit).stays(tasks, lambda partial: partial)] for limit in (ask, no_limit))
+    assert len(long) == 1
+    assert long[0].rows.num_rows == 9
+    assert 20 > len(short) > 1
+    expansions = [multiset(expanded(pa.concat_tables([some.rows for some in each]))) for each in (short, long)]
+    assert expansions[0] == expansions[1]
+    assert [pair for some in short for pair in some.windows] == [*long[0].windows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -284,10 +285,15 @@ class WindowWorker:
             for begin in range(0, len(tasks), overlap):
                 yield from self._stays_at_once(tasks[begin : begin + overlap], load)
             return
-        rows, stays = known or self._found_stays(tasks, load)
+        if known is None:
+            yield from self._found_stays(tasks, load)
+        else:
+            yield self._stay_answer(tasks, *known)
+
+    def _stay_answer(self, tasks: Sequence[WindowTask[P]], rows: pa.Table, stays: WindowStays) -> StayAnswer:
         windows = np.array([task.window for task in tasks], np.int64)
         counts = zip(windows.tolist(), stays.counts(len(tasks)).tolist(), strict=True)
-        yield StayAnswer(tuple(counts), self._query.stamp_stays(rows, windows[stays.first], windows[stays.last]))
+        return StayAnswer(tuple(counts), self._query.stamp_stays(rows, windows[stays.first], windows[stays.last]))
 
     def _known_stays(
         self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]
@@ -302,17 +308,32 @@ class WindowWorker:
         self._push(queue)
         return queue.stays([self._query.windows.panes_of(task.window)[0] for task in tasks])
 
-    def _found_stays(
-        self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]
-    ) -> tuple[pa.Table, WindowStays]:
-        """Return the rows of windows and their stays, found by comparing the answers."""
-        at_once, answers = self._query.windows.overlap, []
-        for begin in range(0, len(tasks), at_once):
-            answers += [self._query.shown(rows) for rows in self._rows_of(tasks[begin : begin + at_once], load)]
-        self._ask(2 * sum(rows.nbytes for rows in answers))
+    def _found_stays(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[StayAnswer]:
+        """Yield the stays of windows, found by comparing the answers: those of all, or of as many as there is memory for."""
+        at_once, begin, size = self._query.windows.overlap, 0, 0
+        answers: list[pa.Table] = []
+        each = (self._rows_of(tasks[first : first + at_once], load) for first in range(0, len(tasks), at_once))
+        for place, found in enumerate(chain.from_iterable(each)):
+            rows = self._query.shown(found)
+            size += int(rows.nbytes)
+            if answers and not self._fits(2 * size):
+                yield self._compared(tasks[begin:place], answers)
+                answers, begin, size = [], place, int(rows.nbytes)
+            answers.append(rows)
+        yield self._compared(tasks[begin:], answers)
+
+    def _compared(self, tasks: Sequence[WindowTask[P]], answers: Sequence[pa.Table]) -> StayAnswer:
         rows, members = numbered(answers)
         stays = WindowStays.of_members(members, [task.window for task in tasks])
-        return rows.take(pa.array(stays.numbers)), stays
+        return self._stay_answer(tasks, rows.take(pa.array(stays.numbers)), stays)
+
+    def _fits(self, more: int) -> bool:
+        """Return whether there is memory for so many bytes."""
+        try:
+            self._ask(more)
+        except MemoryLimitError:
+            return False
+        return True
 
     def _rows_of(self, tasks: Sequence[WindowTask[P]], load: Callable[[P], pa.Table]) -> Iterator[pa.Table]:
         """Yield the rows of each window; compute several windows at once if the queue supports it."""
