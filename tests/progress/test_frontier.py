@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from skypane.windows import Windows
 SECOND, HOUR = 1_000_000, 3_600_000_000
 ROW = Windows(1, 1)  # a pane for each microsecond: nothing about the rows is lost
 
-TIMES = st.one_of(st.integers(0, 60), st.integers(0, 3_000))
+TIMES = st.one_of(st.integers(0, 60), st.integers(0, 3_000), st.integers(50_000, 50_060))
 STREAMS = st.lists(st.lists(TIMES, min_size=1, max_size=80), min_size=1, max_size=12)
 
 
@@ -49,14 +49,15 @@ class Definition:
         for time in times:
             if time < max(times):
                 self.unit = int(np.gcd(self.unit, time - self.base))
-        most = float("inf") if spacing is None else max(STRETCH * spacing, self.unit) or float("inf")
+        most = inf if spacing is None else max(STRETCH * spacing, self.unit) or inf
         start = self.group[(rows + 1) // 2 - 1] if self.newest is None else self.newest
         self.newest = self.walked(start, most, self.group if complete else sorted(times))
-        if complete:
-            needed = max(min(rows * 3 / 4, SUPPORT * 3 / 2), rows / 8)
+        if rows >= SUPPORT / 2:
+            needed = rows / 2 + SUPPORT / 4 if rows < SUPPORT else max(min(rows * 3 / 4, SUPPORT * 3 / 2), rows / 8)
             followed = self.group[rows - ceil(needed)]
             if followed > self.newest:
                 self.newest = self.walked(followed, most, self.group)
+        if complete:
             self.spacing, self.group = spacing, []
         return self.newest
 
@@ -102,8 +103,12 @@ def test_worked_by_hand():
     assert played([steady, [last + 9 * SECOND]]) == [last, last]
     # 9 s ahead and a row between: both are reached, in whatever order they come
     assert played([steady, [last + 9 * SECOND, last + 4 * SECOND]])[-1] == last + 9 * SECOND
-    # across any gap the stream is followed by 24 rows of 32
+    # across any gap the stream is followed by 16 rows of 16, 20 of 24, 24 of 32
     ahead = [last + HOUR + number * SECOND for number in range(100)]
+    for late, needed in ((0, 16), (4, 20)):
+        assert played([steady, steady[: late + 1] + ahead[: needed - 1]])[-1] == last
+        assert played([steady, steady[:late] + ahead[:needed]])[-1] == ahead[needed - 1]
+    assert played([steady, ahead[:15]])[-1] == last
     assert played([steady, steady[:9] + ahead[:23]])[-1] == last
     assert played([steady, steady[:8] + ahead[:24]])[-1] == ahead[23]
     # the same if rows come one by one
@@ -114,6 +119,17 @@ def test_worked_by_hand():
     for rows, needed in ((64, 48), (384, 48), (800, 100)):
         assert played([steady, many[: rows - needed + 1] + ahead[: needed - 1]])[-1] == last
         assert played([steady, many[: rows - needed] + ahead[:needed]])[-1] >= ahead[0]
+
+
+def test_longer_panes_hardly_change_the_spacing():
+    rng = np.random.default_rng(1)
+    for length in (SECOND, 60 * SECOND, HOUR):
+        times = np.sort(rng.integers(0, 4 * HOUR, 4_000))
+        spacing = {}
+        for windows in (ROW, Windows(length, length)):
+            _, frontier = Frontier().after(None, PaneArrivals.of_times(times, windows), SUPPORT)
+            spacing[windows] = frontier.spacing
+        assert 0.5 < spacing[Windows(length, length)] / spacing[ROW] < 2
 
 
 def test_until_a_few_rows_are_known_every_gap_is_short():

@@ -51,13 +51,19 @@ class Frontier:
         )
         start = self._at((number + 1) // 2).newest if self.newest is None else self.newest
         self.newest = self._crossed(start, spacing, self._group if whole else batch)
-        if whole:
-            needed = max(math.ceil(number / 8), min(math.ceil(3 * number / 4), 3 * self._support // 2), 1)
-            followed = self._at(number + 1 - needed)
+        if number >= self._support / 2:
+            followed = self._at(number + 1 - self._needed(number))
             if followed.newest > self.newest and _most_have_come(came, followed.oldest):
                 self.newest = self._crossed(followed.newest, spacing, self._group)
+        if whole:
             self._spacing, self._group = spacing, []
         return self.newest
+
+    def _needed(self, number: int) -> int:
+        """Return how many of so many rows must be beyond a gap: from all of half the support to three quarters of it."""
+        if number < self._support:
+            return math.ceil(number / 2 + self._support / 4)
+        return max(math.ceil(number / 8), min(math.ceil(3 * number / 4), 3 * self._support // 2), 1)
 
     def _measure_unit(self, batch: list[Chunk]) -> None:
         self._base = batch[0].oldest if self._base is None else self._base
@@ -81,7 +87,11 @@ class Frontier:
 
     def _longest(self, first: int, last: int) -> int:
         part = self._group[first : last + 1]
-        within = [(chunk.newest - chunk.oldest) // max(chunk.rows - 1, 1) for chunk in part]
+        gaps = [max(chunk.rows - 1, 1) for chunk in part]
+        within = [
+            (chunk.newest - chunk.oldest) // number * number.bit_length()
+            for chunk, number in zip(part, gaps, strict=True)
+        ]
         return max(0, *within, *(after.oldest - before.newest for before, after in pairwise(part)))
 
     def _crossed(self, reached: int, spacing: int | None, chunks: list[Chunk]) -> int:
