@@ -7,8 +7,8 @@ beyond a gap move it only when the stream has followed them. Until then they are
 - The *spacing* of a stream is the longest gap between neighbours among its last rows, ordered by time, without the
   oldest and the newest eighth. It is measured on both sides of the median, and the smaller value applies: clocks that
   are ahead or behind make a gap on one side only. If the sources are known, some may be ahead and others behind, which
-  have an eighth of few rows each by chance: then it is measured without the oldest and the newest quarter. Of the rows
-  within a pane, only the number and the span are known: their longest gap is estimated.
+  have an eighth of few rows each by chance: then it is measured without the oldest and the newest quarter. The
+  longest gap within a pane, of which only the number of rows and their span are known, is estimated from these.
 - tmax advances over gaps of up to `STRETCH` spacings, or of one unit in which times are given, such as a second.
 - It advances over any gap once enough of the last rows are beyond it: all of half of `support`, three quarters of few
   rows, an eighth of many. So a stream that pauses continues with the first rows after the pause. A small batch costs
