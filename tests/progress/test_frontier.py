@@ -19,8 +19,9 @@ from skypane.windows import Windows
 SECOND, HOUR = 1_000_000, 3_600_000_000
 ROW = Windows(1, 1)  # a pane for each microsecond: nothing about the rows is lost
 
-TIMES = st.one_of(st.integers(0, 60), st.integers(0, 3_000), st.integers(50_000, 50_060))
-STREAMS = st.lists(st.lists(TIMES, min_size=1, max_size=80), min_size=1, max_size=12)
+RANGES = (st.integers(0, 60), st.integers(0, 3_000), st.integers(50_000, 50_060))
+BATCHES = [st.lists(times, min_size=1, max_size=80) for times in (*RANGES, st.one_of(RANGES))]
+STREAMS = st.lists(st.one_of(BATCHES), min_size=1, max_size=12)
 
 
 def played(stream, windows=ROW):
@@ -188,6 +189,14 @@ def test_sources_that_pause_together_within_a_batch_are_followed_in_it(share):
     source = rng.integers(0, 10, len(time))
     time[int(len(time) * (1 - share)) :] += 8 * HOUR
     assert played_with_sources(time, source, len(time)) == [time.max()]
+
+
+def test_a_batch_of_one_source_is_followed_wherever_its_clock_is():
+    steady = np.arange(SUPPORT) * SECOND
+    for rows, followed in ((15, False), (16, True)):
+        times = np.concatenate([steady, steady[:rows] + HOUR])
+        found = played_with_sources(times, np.repeat([0, 1], [SUPPORT, rows]), SUPPORT)
+        assert found == [steady[-1], times[-1] if followed else steady[-1]]
 
 
 @pytest.mark.parametrize("unit", [1_000, SECOND, 60 * SECOND])

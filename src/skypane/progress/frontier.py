@@ -10,14 +10,14 @@ beyond a gap move it only when the stream has followed them. Until then they are
   have an eighth of few rows each by chance: then it is measured without the oldest and the newest quarter. The
   longest gap within a pane, of which only the number of rows and their span are known, is estimated from these.
 - tmax advances over gaps of up to `STRETCH` spacings, or of one unit in which times are given, such as a second.
-- It advances over any gap once enough of the last rows are beyond it: all of half of `support`, three quarters of few
-  rows, an eighth of many. So a stream that pauses continues with the first rows after the pause. A small batch costs
-  little time if it has to be waited for, so it may be careful; a large one may span a pause, or several. If the sources
-  are known, those that have come as far must also have half of the batch's rows: after a pause all have, and clocks that
-  are ahead have not.
+- It advances over any gap once enough of the last rows are beyond it: all rows if there are half of `support`, three
+  quarters of `support` and more, an eighth of many. So a stream that pauses continues with the first rows after the
+  pause. A small batch costs little time if it has to be waited for, so it may be careful; a large one may span a pause,
+  or several. If the sources are known, those that have come as far must also have half of the batch's rows: after a
+  pause all have, and clocks that are ahead have not.
 
-The last rows are a batch, or batches, with at least `support` rows, or those that have come of them. Until `FEW` rows are
-known, every gap is short.
+The last rows are those of a batch, or of as many batches as have `support` rows; while fewer have come, of these. Until
+`FEW` rows are known, every gap is short.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _spacing(group: _Group, edge: int) -> Micros | None:
 def _longest(group: _Group, first: int, last: int) -> Micros:
     """Return the longest gap between panes `first` to `last`, or of rows at random times within one of them.
 
-    The longest of n such gaps is hardly ever longer than log2(n) mean ones (on average it has 1 + 1/2 + ... + 1/n).
+    On average the longest of n such gaps is as long as 1 + 1/2 + ... + 1/n mean ones, and n has at least as many bits.
     """
     panes = slice(first, last + 1)
     oldest, newest, rows = group.oldest[panes], group.newest[panes], group.rows[panes]
