@@ -108,7 +108,7 @@ def by_week(true: dict[datetime, int], answers: Answers) -> Year:
 
 
 def files(flights: pa.Table, clock: Clock) -> Iterator[pa.Table]:
-    """Yield the flights file by file, and move the clock to the end of each."""
+    """Yield the flights file by file, up to the last whole file, and move the clock to the end of each."""
     departed = flights["departed"]
     number = (pc.max(departed).as_py() - BEGIN) // FILE
     ends = [BEGIN + FILE * (at + 1) for at in range(number)]
@@ -197,15 +197,17 @@ def by_queries(spark: SparkSession, flights: pa.Table, folder: Path) -> dict[str
     starts = {**ways, SKYPANE: partial(of_skypane, arriving)}
     answers = {name: Answers(clock) for name in starts}
     queries = [start(answers[name], folder / f"state of {name}") for name, start in starts.items()]
-    for arrived in files(flights, clock):
-        pq.write_table(arrived, inbox / "_new")
-        (inbox / "_new").rename(inbox / f"{clock.now:%m-%d-%H-%M}.parquet")
+    try:
+        for arrived in files(flights, clock):
+            pq.write_table(arrived, inbox / "_new")
+            (inbox / "_new").rename(inbox / f"{clock.now:%m-%d-%H-%M}.parquet")
+            for query in queries:
+                query.processAllAvailable()
+            if (clock.now - BEGIN) % timedelta(days=1) == timedelta(0):
+                print(f"Spark: day {(clock.now - BEGIN) // timedelta(days=1)}", flush=True)
+    finally:
         for query in queries:
-            query.processAllAvailable()
-        if (clock.now - BEGIN) % timedelta(days=1) == timedelta(0):
-            print(f"Spark: day {(clock.now - BEGIN) // timedelta(days=1)}", flush=True)
-    for query in queries:
-        query.stop()
+            query.stop()
     return answers
 
 

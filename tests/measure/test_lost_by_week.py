@@ -1,4 +1,4 @@
-"""What the picture of the README counts as lost, and for how long an answer was waited for."""
+"""What the table and the picture of a year count as lost, and how long an answer was waited for."""
 
 from __future__ import annotations
 
