@@ -20,7 +20,7 @@ from skypane.jobs.query_section import QUERIES
 from skypane.operators.aggregates import registry as functions
 from skypane.plugins import Registered
 from skypane.progress import registry as progress
-from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, QUERY, RUNNING, STREAM, Measure
+from skypane.monitoring.measures import EACH, RUNNING, STREAM
 from skypane.runtime.spark.sinks import registry as sinks
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.source_names import SOURCES
@@ -119,14 +119,9 @@ def _commands() -> Iterable[tuple[str, str]]:
 
 def measures() -> str:
     """Return the table of what is exposed to Prometheus."""
-    of_all: list[tuple[Measure[Any], tuple[str, ...]]] = [
-        (RUNNING, (STREAM,)),
-        *((one, (STREAM,)) for one in OF_STREAMS),
-        *((one, (STREAM, QUERY)) for one in OF_QUERIES),
-    ]
     return _table(("metric", "kind", "unit", "labels", "meaning"), (
         (f"`{one.name}`", one.kind, one.unit, ", ".join(f"`{label}`" for label in (*common, *one.labels)), one.meaning)
-        for one, common in of_all))  # fmt: skip
+        for one, common in ((RUNNING, (STREAM,)), *EACH)))  # fmt: skip
 
 
 def main() -> None:

@@ -24,7 +24,8 @@ LAYERS = (
     ("skypane.reporting",),
     ("skypane",),
     ("skypane.public",),  # its names
-    ("skypane.testing", "skypane.prometheus"),
+    ("skypane.testing", "skypane.prometheus", "skypane.opentelemetry"),
+    ("skypane.monitoring",),
     ("skypane.runtime.spark", "skypane.runtime.local", "skypane.runtime.sim"),
     ("skypane.runtime.machine_costs",),
     ("skypane.runtime",),

@@ -15,7 +15,7 @@ from tests.servers.ports import free_ports
 import skypane as sp
 from skypane.cli.main import main
 from skypane.prometheus.endpoint import DEFAULT, _host_and_port
-from skypane.prometheus.measures import OF_STREAMS
+from skypane.monitoring.measures import OF_STREAMS
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:0", ":0"])

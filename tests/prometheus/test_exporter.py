@@ -20,9 +20,10 @@ from tests.prometheus.scraped import families, text_of, total, value, values
 from tests.reporting.made import HOUR, batch
 
 from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
-from skypane.prometheus import measures
-from skypane.prometheus.exporter import MOST, OTHER, Exporter
-from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
+from skypane.monitoring import measures
+from skypane.monitoring.series import MOST, OTHER
+from skypane.prometheus.exporter import Exporter
+from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
 
 MEASURES: tuple[Measure[Any], ...] = (RUNNING, *OF_STREAMS, *OF_QUERIES)
 COUNTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
@@ -46,7 +47,7 @@ def batches(draw: st.DrawFn) -> BatchMetrics:
 def exposed(*given: BatchMetrics, stream: str = "s") -> str:
     exporter = Exporter()
     for each in given:
-        exporter.add(stream, each)
+        exporter.streams.add(stream, each)
     return text_of(exporter)
 
 
@@ -142,8 +143,8 @@ def test_each_of_several_queries_has_its_own_and_the_stream_has_the_rows_once():
 
 def test_each_stream_has_its_own_series():
     exporter = Exporter()
-    exporter.add("one", batch(rows=3))
-    exporter.add("other", batch(rows=4))
+    exporter.streams.add("one", batch(rows=3))
+    exporter.streams.add("other", batch(rows=4))
     text = text_of(exporter)
     assert value(text, "skypane_rows_total", stream="one") == 3
     assert value(text, "skypane_rows_total", stream="other") == 4
@@ -154,8 +155,8 @@ def test_more_sources_than_prometheus_should_keep_are_counted_together():
     exporter = Exporter()
     for number in range(3):
         late = {f"{number}-{one}": 2 for one in range(MOST)}
-        exporter.add("s", batch(late_by_source=late, late_rows=2 * MOST))
-    exporter.add("s", batch(late_by_source={"0-0": 5}, late_rows=5))
+        exporter.streams.add("s", batch(late_by_source=late, late_rows=2 * MOST))
+    exporter.streams.add("s", batch(late_by_source={"0-0": 5}, late_rows=5))
     text = text_of(exporter)
     sources = [dict(labels)["source"] for name, labels in values(text) if name == "skypane_late_rows_total"]
     assert len(sources) == MOST + 1
@@ -173,11 +174,11 @@ def test_a_source_may_have_any_name(name: str):
 def test_a_scrape_shows_whole_batches():
     """Rows and windows are counted one after the other; a scrape of half a batch would have different numbers."""
     exporter = Exporter()
-    exporter.add("s", batch(rows=1, windows=1))
+    exporter.streams.add("s", batch(rows=1, windows=1))
 
     def count() -> None:
         for _ in range(2_000):
-            exporter.add("s", batch(rows=1, windows=1))
+            exporter.streams.add("s", batch(rows=1, windows=1))
 
     counting = Thread(target=count)
     counting.start()
@@ -210,7 +211,7 @@ def test_names_follow_the_conventions(measure: Measure[Any]):
 
 def test_each_measure_is_exposed_with_its_meaning_and_nothing_else_is():
     exporter = Exporter()
-    exporter.add("s", full())
+    exporter.streams.add("s", full())
     found = {family.name: family for family in families(text_of(exporter))}
     for measure in MEASURES:
         family = found.pop(measure.name.removesuffix("_total"))

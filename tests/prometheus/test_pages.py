@@ -18,14 +18,14 @@ def test_the_page_has_each_metric():
     table = text_between(PAGE, "measures").strip()
     assert table == measures()
     exporter = Exporter()
-    exporter.add("s", full())
+    exporter.streams.add("s", full())
     exposed = {family.name for family in families(text_of(exporter))}
     assert {line[0].strip("`").removesuffix("_total") for line in lines_of(table)} == exposed
 
 
 def test_the_page_has_the_labels_of_each_metric():
     exporter = Exporter()
-    exporter.add("s", full())
+    exporter.streams.add("s", full())
     listed = {line[0].strip("`"): set(line[3].replace("`", "").split(", ")) for line in lines_of(measures())}
     for family in families(text_of(exporter)):
         for sample in family.samples:

@@ -19,7 +19,7 @@ from tests.prometheus.test_pages import PAGE
 
 from skypane.cli.main import main
 from skypane.prometheus.exporter import Exporter
-from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING
+from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING
 from skypane.prometheus.shipped_files import NAMES, text
 
 CASES = Path(__file__).parent / "alert_cases.yaml"
@@ -31,7 +31,7 @@ needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="PROMETHEUS ITSELF 
 def exposed() -> Mapping[str, set[str]]:
     """Labels by the name of each exposed series."""
     exporter = Exporter()
-    exporter.add("s", full())
+    exporter.streams.add("s", full())
     found: dict[str, set[str]] = defaultdict(set)
     for name, labels in values(text_of(exporter)):
         found[name] |= {label for label, _ in labels} | OF_PROMETHEUS
@@ -120,7 +120,7 @@ def test_prometheus_reads_the_configuration_and_the_rules(tmp_path: Path):
 @needs_promtool
 def test_prometheus_finds_no_fault_in_the_names_of_metrics():
     exporter = Exporter()
-    exporter.add("s", full())
+    exporter.streams.add("s", full())
     assert promtool("check", "metrics", given=text_of(exporter)) == ""
 
 

@@ -13,7 +13,8 @@ from tests.reporting.made import batch
 
 from skypane.metrics import BatchMetrics
 from skypane.prometheus import exporter as exporters
-from skypane.prometheus.exporter import RECENT, Exporter
+from skypane.monitoring.watched_streams import RECENT
+from skypane.prometheus.exporter import Exporter
 from skypane.runtime.background import in_background
 
 LIMIT = 60.0
@@ -34,7 +35,7 @@ def test_all_batches_count_that_were_committed_before_the_query_is_watched():
     exporter, ledger = Exporter(), Ledger(batch(batch_id=0, rows=1))
     for number in range(1, RECENT):
         ledger.commit(later(number))
-    exporter.watch("s", handle_of(ledger))
+    exporter.streams.watch(handle_of(ledger), "s")
     ledger.commit(later(RECENT))
     assert counted(exporter) == (RECENT, RECENT), "the first began before the exporter"
 
@@ -51,7 +52,7 @@ def test_a_batch_that_is_committed_while_earlier_ones_are_read_counts_once_and_s
             return found
 
     exporter, ledger = Exporter(), Slow(later(0))
-    exporter.watch("s", handle_of(ledger))
+    exporter.streams.watch(handle_of(ledger), "s")
     ledger.commit(later(3))
     assert counted(exporter) == (4, 4)
 
@@ -59,10 +60,10 @@ def test_a_batch_that_is_committed_while_earlier_ones_are_read_counts_once_and_s
 def test_a_query_that_is_watched_again_continues_its_counters_and_has_one_listener():
     exporter, ledger = Exporter(), Ledger()
     for number in range(3):
-        exporter.watch("s", handle_of(ledger))
+        exporter.streams.watch(handle_of(ledger), "s")
         ledger.commit(later(number))
     assert counted(exporter) == (3, 3)
-    exporter.close()
+    exporter.streams.close()
     assert not ledger.listeners
 
 
@@ -72,9 +73,9 @@ def test_a_query_whose_batches_cannot_be_read_is_not_watched():
             raise OSError(f"no {last} batches")
 
     exporter, ledger, damaged = Exporter(), Ledger(later(0)), Damaged()
-    exporter.watch("s", handle_of(ledger))
+    exporter.streams.watch(handle_of(ledger), "s")
     with pytest.raises(OSError, match="no 50 batches"):
-        exporter.watch("s", handle_of(damaged))
+        exporter.streams.watch(handle_of(damaged), "s")
     assert not damaged.listeners
     ledger.commit(later(1))
     assert counted(exporter) == (2, 2), "the query of this name before it still is"
@@ -82,7 +83,7 @@ def test_a_query_whose_batches_cannot_be_read_is_not_watched():
 
 def test_counters_begin_at_0_before_the_first_batch():
     exporter = Exporter()
-    exporter.watch("s", handle_of(Ledger()))
+    exporter.streams.watch(handle_of(Ledger()), "s")
     assert counted(exporter) == (0, 0)
     assert value(text_of(exporter), "skypane_batch_duration_seconds_count", stream="s") == 0
 
@@ -102,7 +103,7 @@ def test_a_query_that_spark_does_not_answer_for_has_one_waiting_call_and_others_
         raise RuntimeError("the session has expired")
 
     for name, runs in {"hangs": hangs, "fails": fails, "runs": lambda: True}.items():
-        exporter.watch(name, handle_of(Ledger(), runs))
+        exporter.streams.watch(handle_of(Ledger(), runs), name)
 
     def running() -> dict[str, float]:
         text = text_of(exporter)

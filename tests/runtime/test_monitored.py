@@ -25,7 +25,7 @@ from tests.servers.ports import free_ports
 
 import skypane as sp
 from skypane.prometheus import shipped_files
-from skypane.prometheus.measures import OF_QUERIES, OF_STREAMS, RUNNING
+from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING
 
 LIMIT = 300
 HERE = "127.0.0.1:0"

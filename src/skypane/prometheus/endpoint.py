@@ -6,7 +6,6 @@ import errno
 import re
 from typing import TYPE_CHECKING, Final, Self
 
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.types import ConfigError
 
@@ -31,7 +30,6 @@ class MetricsServer:
         """Listen at `address`, as serve_metrics()."""
         host, port = _host_and_port(address)
         self._exporter = _exporter()
-        self._checkpoints: dict[str, str] = {}
         from prometheus_client import start_http_server  # noqa: PLC0415 - an extra, which _exporter() has imported
 
         try:
@@ -48,25 +46,17 @@ class MetricsServer:
         Without `name`, it is that of the query in Spark, or of its checkpoint's folder. A query with the checkpoint of an
         earlier one continues its counters. Raises ConfigError if another one has the name.
         """
-        stream = name or handle.name
-        known = self._checkpoints.setdefault(stream, handle.checkpoint)
-        if known != handle.checkpoint:
-            both = " and ".join(map(without_login, (known, handle.checkpoint)))
-            raise ConfigError(
-                f"the queries of {both} are both named {stream!r}, but Prometheus "
-                f"needs a name for each: start one with name="
-            )
-        self._exporter.watch(stream, handle)
+        self._exporter.streams.watch(handle, name)
 
     def close(self) -> None:
         """Free the port; batches that are committed later are not counted any more."""
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
-        self._exporter.close()
+        self._exporter.streams.close()
 
     def __repr__(self) -> str:
-        return f"<metrics of {', '.join(sorted(self._checkpoints)) or 'no query yet'} at {self.url}>"
+        return f"<metrics of {', '.join(self._exporter.streams.names) or 'no query yet'} at {self.url}>"
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""The measures that Prometheus reads: one table, each computed from the metrics of a batch.
+"""The measures of streams: one table, each computed from the metrics of a batch.
 
 Names follow Prometheus' conventions: base units in the name, `_total` for what is only added up, times as seconds since
 1970, so that `time() - ...` also grows while no batch runs.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from skypane.metrics import BatchMetrics, QueryMetrics
 from skypane.types import Micros
@@ -29,7 +29,7 @@ SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 1
 
 @dataclass(frozen=True)
 class Measure(Generic[M]):
-    """One metric of Prometheus.
+    """One metric, as Prometheus names it.
 
     kind     a counter adds its values up, a gauge keeps the last one, a histogram counts each in its bucket
     read     returns the values of a batch
@@ -252,6 +252,12 @@ OF_QUERIES: Final[tuple[Measure[QueryMetrics], ...]] = (
         lambda m: _one(m.held_rows),
     ),
 )  # fmt: skip
+
+EACH: Final[tuple[tuple[Measure[Any], tuple[str, ...]], ...]] = (
+    *((measure, (STREAM,)) for measure in OF_STREAMS),
+    *((measure, (STREAM, QUERY)) for measure in OF_QUERIES),
+)
+"""The measures that a batch has, each with the labels that it has before its own."""
 
 
 def by_query(metrics: BatchMetrics) -> dict[str, QueryMetrics]:
