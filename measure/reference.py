@@ -17,10 +17,10 @@ from skypane.control.elasticity.options import Elasticity
 from skypane.control.splitting import POLICIES
 from skypane.jobs.output_section import SINKS
 from skypane.jobs.query_section import QUERIES
+from skypane.monitoring.measures import EACH, RUNNING, STREAM
 from skypane.operators.aggregates import registry as functions
 from skypane.plugins import Registered
 from skypane.progress import registry as progress
-from skypane.monitoring.measures import EACH, RUNNING, STREAM
 from skypane.runtime.spark.sinks import registry as sinks
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.source_names import SOURCES

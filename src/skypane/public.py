@@ -11,6 +11,8 @@ from skypane.control.splitting import PaneRoundRobin as PaneRoundRobin
 from skypane.control.splitting import TupleRoundRobin as TupleRoundRobin
 from skypane.control.worker_options import WorkerOptions as WorkerOptions
 from skypane.metrics import BatchMetrics as BatchMetrics
+from skypane.opentelemetry.registered_metrics import RegisteredMetrics as RegisteredMetrics
+from skypane.opentelemetry.registered_metrics import register_metrics as register_metrics
 from skypane.operators.aggregates.aggregate import Aggregate as Aggregate
 from skypane.operators.aggregates.functions import Function as Function
 from skypane.operators.aggregates.registry import *

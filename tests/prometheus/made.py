@@ -1,11 +1,29 @@
-"""A batch with a value in each of its fields, made by hand."""
+"""Batches: one with a value in each of its fields, made by hand, and any."""
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
 from tests.reporting.made import HOUR, batch
 
 from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
 from skypane.policy import Decision
+
+COUNTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> BatchMetrics:
+    by_source = draw(COUNTS)
+    return batch(
+        rows=draw(st.integers(0, 9)),
+        late_by_source=by_source,
+        late_rows=sum(by_source.values()) + draw(st.integers(0, 3)),
+        quarantined=draw(COUNTS),
+        windows=draw(st.integers(0, 3)),
+        open_panes=draw(st.integers(0, 9)),
+        wlq_where=draw(st.sampled_from(["driver", "threads", "spark"])),
+        seconds={name: draw(st.floats(0, 400)) for name in ("total", "plq", "sink")},
+    )
 
 
 def full() -> BatchMetrics:

@@ -14,8 +14,8 @@ from tests.servers.ports import free_ports
 
 import skypane as sp
 from skypane.cli.main import main
-from skypane.prometheus.endpoint import DEFAULT, _host_and_port
 from skypane.monitoring.measures import OF_STREAMS
+from skypane.prometheus.endpoint import DEFAULT, _host_and_port
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:0", "localhost:0", ":0"])
@@ -61,9 +61,10 @@ query: {{kind: skyline, preference: "price MIN"}}
 output: {{format: csv, path: {tmp_path}/out}}
 """
     )
-    for dry in ([], ["--dry-run"]):
-        assert main(["run", str(tmp_path / "job.yaml"), "--metrics", "127.0.0.1:0", *dry]) == 1
-        assert "--metrics is only for streaming jobs" in capsys.readouterr().err
+    for option in (["--metrics", "127.0.0.1:0"], ["--opentelemetry"]):
+        for dry in ([], ["--dry-run"]):
+            assert main(["run", str(tmp_path / "job.yaml"), *option, *dry]) == 1
+            assert f"{option[0]} is only for streaming jobs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -15,33 +15,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.prometheus.made import full, of_two_queries
+from tests.prometheus.made import batches, full, of_two_queries
 from tests.prometheus.scraped import families, text_of, total, value, values
 from tests.reporting.made import HOUR, batch
 
 from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
 from skypane.monitoring import measures
+from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
 from skypane.monitoring.series import MOST, OTHER
 from skypane.prometheus.exporter import Exporter
-from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING, Measure
 
 MEASURES: tuple[Measure[Any], ...] = (RUNNING, *OF_STREAMS, *OF_QUERIES)
-COUNTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
-
-
-@st.composite
-def batches(draw: st.DrawFn) -> BatchMetrics:
-    by_source = draw(COUNTS)
-    return batch(
-        rows=draw(st.integers(0, 9)),
-        late_by_source=by_source,
-        late_rows=sum(by_source.values()) + draw(st.integers(0, 3)),
-        quarantined=draw(COUNTS),
-        windows=draw(st.integers(0, 3)),
-        open_panes=draw(st.integers(0, 9)),
-        wlq_where=draw(st.sampled_from(["driver", "threads", "spark"])),
-        seconds={name: draw(st.floats(0, 400)) for name in ("total", "plq", "sink")},
-    )
 
 
 def exposed(*given: BatchMetrics, stream: str = "s") -> str:

@@ -18,8 +18,8 @@ from tests.prometheus.scraped import text_of, values
 from tests.prometheus.test_pages import PAGE
 
 from skypane.cli.main import main
-from skypane.prometheus.exporter import Exporter
 from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING
+from skypane.prometheus.exporter import Exporter
 from skypane.prometheus.shipped_files import NAMES, text
 
 CASES = Path(__file__).parent / "alert_cases.yaml"

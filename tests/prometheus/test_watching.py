@@ -12,8 +12,8 @@ from tests.prometheus.watched import Ledger, handle_of
 from tests.reporting.made import batch
 
 from skypane.metrics import BatchMetrics
-from skypane.prometheus import exporter as exporters
 from skypane.monitoring.watched_streams import RECENT
+from skypane.prometheus import exporter as exporters
 from skypane.prometheus.exporter import Exporter
 from skypane.runtime.background import in_background
 

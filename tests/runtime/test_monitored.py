@@ -1,4 +1,4 @@
-"""Running queries as Prometheus sees them: real streams, restarts, several in one process, and a scrape during a batch."""
+"""Running queries as Prometheus and OpenTelemetry see them: real streams, restarts, several in one process, and a scrape during a batch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from urllib.parse import urlencode
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.opentelemetry import collected
 from tests.prometheus.scraped import text_at, total, value, values
 from tests.runtime.streams import finish, late_rows, read_batches, write_batches
 from tests.servers.ports import free_ports
 
 import skypane as sp
-from skypane.prometheus import shipped_files
 from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING
+from skypane.prometheus import shipped_files
 
 LIMIT = 300
 HERE = "127.0.0.1:0"
@@ -76,6 +77,27 @@ def test_what_is_served_is_what_the_batches_report(spark: SparkSession, tmp_path
     names = {name for name, _ in values(text)}
     known = {RUNNING.name, *(measure.name for measure in OF_STREAMS), *(measure.name for measure in OF_QUERIES)}
     assert {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in names} <= known
+
+
+def test_opentelemetry_gets_what_the_batches_report(spark: SparkSession, tmp_path: Path):
+    provider, reader = collected.provider_and_reader()
+    with sp.register_metrics(meter_provider=provider) as registered:
+        handle = job_of(spark, tmp_path).start()
+        registered.watch(handle)
+        until(lambda: len(handle.recent_metrics()) == 4)
+        assert collected.value(reader, "skypane.running", stream="checkpoint") == 1
+        handle.drain()
+        seen = handle.recent_metrics()
+        assert collected.value(reader, "skypane.running", stream="checkpoint") == 0
+        for name, number in {
+            "skypane.batches": len(seen),
+            "skypane.rows": sum(one.rows for one in seen),
+            "skypane.late_rows": sum(one.late_rows for one in seen),
+            "skypane.windows": sum(one.windows for one in seen),
+            "skypane.batch_duration": len(seen),
+            "skypane.punctuation_timestamp": (seen[-1].punctuation or 0) / 1e6,
+        }.items():
+            assert collected.total(reader, name, stream="checkpoint") == number, name
 
 
 def test_a_server_that_is_opened_before_the_query_counts_each_batch_once(spark: SparkSession, tmp_path: Path):
@@ -220,6 +242,36 @@ def test_a_job_serves_its_metrics_while_it_runs(tmp_path: Path):
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 130
     assert f"metrics   {url}" in output
+
+
+EXPORTING = """
+import sys
+from pathlib import Path
+from opentelemetry.metrics import set_meter_provider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+from skypane.cli.main import main
+
+exporter = ConsoleMetricExporter(Path("exported").open("w"), lambda data: data.to_json(indent=None) + "\\n")
+set_meter_provider(MeterProvider([PeriodicExportingMetricReader(exporter, export_interval_millis=1e9)]))
+sys.exit(main(["run", "job.yaml", "--opentelemetry", "--seconds", "8"]))
+"""
+
+
+@pytest.mark.slow
+def test_a_job_gives_its_metrics_to_the_opentelemetry_of_its_process_also_the_last_ones(tmp_path: Path):
+    (tmp_path / "job.yaml").write_text(JOB.format(folder=tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", EXPORTING], check=False, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = (tmp_path / "exported").read_text().splitlines()
+    (scope,) = json.loads(line)["resource_metrics"][0]["scope_metrics"]
+    found = {one["name"]: one["data"]["data_points"] for one in scope["metrics"]}
+    (windows,) = found["skypane.windows"]
+    assert windows["attributes"] == {"stream": "offers", "query": ""}
+    assert windows["value"] > 2
 
 
 PROMETHEUS = shutil.which("prometheus")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from argparse import ArgumentParser, Namespace, _SubParsersAction
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from skypane.cli import log_format
 from skypane.types import ConfigError, SkypaneError
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from skypane.cli.command_console import CommandConsole
     from skypane.jobs import JobFile
     from skypane.reporting.snapshot import Snapshot
+
+
+class Watch(Protocol):
+    """Exposes the metrics of a query under a name from now on."""
+
+    def __call__(self, handle: sp.StreamHandle, *, name: str | None = None) -> None: ...
 
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
@@ -40,6 +47,12 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         metavar="ADDRESS",
         help="serve the metrics of a streaming job to Prometheus at host:port; :9464 is the port on all addresses of this "
         "machine, 127.0.0.1:9464 on this machine only (needs the extra `prometheus`)",
+    )
+    parser.add_argument(
+        "--opentelemetry",
+        action="store_true",
+        help="give the metrics of a streaming job to the OpenTelemetry of this process, which opentelemetry-instrument sets up "
+        "(needs the extra `opentelemetry`)",
     )
     parser.add_argument("--seconds", type=float, help="stop a stream after this many seconds")
     parser.add_argument(
@@ -120,21 +133,47 @@ def run(arguments: Namespace) -> int:
     log_format.begin(arguments.log)
     console = CommandConsole()
     job = job_of(arguments)
-    if arguments.report is not None and job.mode == "batch":
-        raise ConfigError("--report is only for streaming jobs; a batch job records no metrics")
+    _check_options(job, arguments)
+    if arguments.dry_run:
+        return _run(job, arguments, console)
+    with ExitStack() as until_end:
+        # Before Spark starts, so that a port that is taken is reported at once, and a provider that is missing, too.
+        watches = list(_watches(arguments, console, until_end))
+        return _run(job, arguments, console, lambda handle: _call_all(watches, handle, job.name))
+
+
+def _check_options(job: JobFile, arguments: Namespace) -> None:
+    """Raise ConfigError for an option that the job cannot have."""
+    no_metrics = "a batch job records no metrics"
+    for option, given, because in (
+        ("--report", arguments.report is not None, no_metrics),
+        ("--drain", arguments.drain, "a batch job always answers all windows"),
+        ("--metrics", arguments.metrics is not None, no_metrics),
+        ("--opentelemetry", arguments.opentelemetry, no_metrics),
+    ):
+        if given and job.mode == "batch":
+            raise ConfigError(f"{option} is only for streaming jobs; {because}")
     if arguments.report is not None and not arguments.report.parent.is_dir():
         raise ConfigError(f"--report: there is no folder {arguments.report.parent}; create it, or name another file")
-    if arguments.drain and job.mode == "batch":
-        raise ConfigError("--drain is only for streaming jobs; a batch job always answers all windows")
-    if arguments.metrics is not None and job.mode == "batch":
-        raise ConfigError("--metrics is only for streaming jobs; a batch job records no metrics")
-    if arguments.metrics is None or arguments.dry_run:
-        return _run(job, arguments, console)
-    from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
 
-    with MetricsServer(arguments.metrics) as server:  # a port that is taken is reported before Spark starts
+
+def _watches(arguments: Namespace, console: CommandConsole, until_end: ExitStack) -> Iterator[Watch]:
+    """Yield what exposes the metrics of a query, from before it starts."""
+    if arguments.metrics is not None:
+        from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
+
+        server = until_end.enter_context(MetricsServer(arguments.metrics))
         console.print(f"metrics   {server.url}", soft_wrap=True, markup=False)
-        return _run(job, arguments, console, lambda handle: server.watch(handle, name=job.name))
+        yield server.watch
+    if arguments.opentelemetry:
+        from skypane.opentelemetry.registered_metrics import register_metrics  # noqa: PLC0415
+
+        yield register_metrics().watch  # not closed: exporters read the last values when Python ends
+
+
+def _call_all(watches: list[Watch], handle: sp.StreamHandle, name: str) -> None:
+    for watch in watches:
+        watch(handle, name=name)
 
 
 def _run(

@@ -29,9 +29,9 @@ RECENT: Final = KEEP // 2
 class WatchedStreams:
     """Adds the metrics of the batches of queries to series, under the names of the queries."""
 
-    def __init__(self, series: StreamSeries) -> None:
-        #: held while a batch is added: who holds it sees whole batches only
-        self.lock = Lock()
+    def __init__(self, series: StreamSeries, lock: Lock) -> None:
+        """Hold `lock` while a batch is added: who holds it sees whole batches only."""
+        self._lock = lock
         self._series = series
         self._streams: dict[str, _Stream] = {}
         self._began = time.time()
@@ -45,13 +45,13 @@ class WatchedStreams:
 
         Those batches count that began after this object, or its close(), and after the last one of an earlier query of this
         name, which is replaced: counters continue, as after a restart in this process. Without `name`, it is that of the
-        query in Spark, or of its checkpoint's folder. Raises ConfigError if a query with another checkpoint has it.
+        query in Spark, or of its checkpoint's folder. Raises ConfigError if it is that of a query with another checkpoint.
         """
         stream = _Stream(name or handle.name, handle)
         stream.listen(self._committed)
         try:
             known = handle.recent_metrics(RECENT)  # without the lock: its files may be far away, and others go on
-            with self.lock:
+            with self._lock:
                 self._replace(stream, known)
         except BaseException:
             stream.forget()
@@ -59,19 +59,19 @@ class WatchedStreams:
 
     def add(self, name: str, metrics: BatchMetrics) -> None:
         """Add a batch of the query under this name."""
-        with self.lock:
+        with self._lock:
             self._series.add(name, metrics, counts=True)
 
     def running(self, patience: float) -> dict[str, bool]:
         """Return by name whether each query runs: not if Spark does not answer within `patience` seconds, or by an error."""
-        with self.lock:
+        with self._lock:
             asked = {name: stream.ask() for name, stream in self._streams.items()}
         wait(asked.values(), patience)
         return {name: _runs(answer) for name, answer in asked.items()}
 
     def close(self) -> None:
         """Listen to no query any more, and forget those that there were."""
-        with self.lock:
+        with self._lock:
             for stream in self._streams.values():
                 stream.forget()
                 self._series.forget(stream.name)
@@ -93,7 +93,7 @@ class WatchedStreams:
         stream.early.clear()
 
     def _committed(self, stream: _Stream, metrics: BatchMetrics) -> None:
-        with self.lock:
+        with self._lock:
             if self._streams.get(stream.name) is stream:
                 self._take(stream, metrics, counts=True)
             else:  # watch() still reads what was committed before
@@ -148,7 +148,11 @@ class _Stream:
     def ask(self) -> Future[bool]:
         """Ask Spark whether the query runs, unless an earlier call still waits for its answer."""
         if self._asked is None or self._asked.done():
-            self._asked = in_background(lambda: self.handle.active)
+            try:
+                self._asked = in_background(lambda: self.handle.active)
+            except RuntimeError as error:  # Python ends, and begins no thread any more
+                self._asked = Future()
+                self._asked.set_exception(error)
         return self._asked
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -21,10 +22,11 @@ class Exporter:
     """Adds up the metrics of batches, and gives them to each scrape."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._held = CollectorRegistry()
         self._running = PrometheusSeries(RUNNING, (STREAM,), self._held)
         #: the queries whose metrics are exposed
-        self.streams = WatchedStreams(StreamSeries(partial(PrometheusSeries, registry=self._held)))
+        self.streams = WatchedStreams(StreamSeries(partial(PrometheusSeries, registry=self._held)), self._lock)
         #: what the endpoint serves
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -32,7 +34,7 @@ class Exporter:
     def collect(self) -> Iterable[Metric]:
         """Return all metrics; the Prometheus client calls this for each scrape."""
         running = self.streams.running(PATIENCE)
-        with self.streams.lock:
+        with self._lock:
             for name, runs in running.items():
                 self._running.add((name,), runs)
             return [_without_creation(metric) for metric in self._held.collect()]
