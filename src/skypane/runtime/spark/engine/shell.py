@@ -40,6 +40,7 @@ from skypane.runtime.spark.engine.following import FollowingExecutors, executors
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.handover import HandoverState
 from skypane.runtime.spark.engine.handover_program import HandoverProgram
+from skypane.runtime.spark.engine.job_descriptions import described_jobs
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
 from skypane.runtime.spark.engine.pacing import Pacing
@@ -262,7 +263,13 @@ class Engine:
     def _process(
         self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None
     ) -> BatchMetrics:
-        timer, before = Timer(), self._committed
+        with described_jobs(rows.sparkSession, batch_id) as entered:
+            return self._committing(rows, batch_id, Timer(entered), drain=drain, readmission=readmission)
+
+    def _committing(
+        self, rows: DataFrame, batch_id: int, timer: Timer, *, drain: bool, readmission: PendingReadmission | None
+    ) -> BatchMetrics:
+        before = self._committed
         requested = self._requested(before.control)
         interval = self._interval(timer)
         control, steering = self._control.decide(requested, interval)

@@ -1,0 +1,78 @@
+"""Spark's jobs of a stream: which batch and step each belongs to, in Spark's UI and in what it serves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.runtime.test_monitored import job_of, until
+
+from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION
+
+LIMIT = 300
+
+
+def described(spark: SparkSession) -> list[tuple[str | None, str]]:
+    """Return the group and the description of each job that the UI would show."""
+
+    def text(option: Any) -> str:
+        return str(option.get()) if option.isDefined() else ""
+
+    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    each = [jobs.apply(number) for number in range(jobs.size())]
+    return [(text(job.jobGroup()), text(job.description())) for job in each]
+
+
+class Counting:
+    """A sink that runs a job, and sees what the thread that it runs in describes jobs by."""
+
+    def __init__(self) -> None:
+        self.seen: list[str | None] = []
+
+    def __call__(self, rows: DataFrame, _: int) -> None:
+        rows.count()
+        self.seen.append(rows.sparkSession.sparkContext.getLocalProperty(DESCRIPTION))
+
+
+def test_the_jobs_of_a_batch_are_described_by_its_number_and_step(spark: SparkSession, tmp_path: Path):
+    sink = Counting()
+    handle = job_of(spark, tmp_path, output=sink).start(name="described", trigger="available now")
+    assert handle.await_termination(LIMIT)
+    run = str(handle.query.runId)
+
+    def steps() -> set[tuple[str, str]]:
+        """Return the lines of Spark and of skypane that say the batch."""
+        lines = [text.splitlines() for group, text in described(spark) if group == run]
+        return {(one[-2].removeprefix("batch = "), one[-1]) for one in lines if len(one) > 1}
+
+    wanted = {(str(n), f"skypane: batch {n}, {step}") for n in range(4) for step in ("plq", "sink")}
+    until(lambda: wanted <= steps())
+    assert all(text is not None and text.startswith("described\n") for text in sink.seen)
+
+
+def test_a_drain_leaves_the_description_of_its_thread_as_it_was(spark: SparkSession, tmp_path: Path):
+    sink = Counting()
+    handle = job_of(spark, tmp_path, output=sink).start()
+    until(lambda: len(handle.recent_metrics()) == 4)
+    context = spark.sparkContext
+    for before, shown in (("mine", "mine\nskypane: batch 4, sink"), (None, None)):
+        context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]
+        drained = handle.drain()
+        assert (drained is None) == (shown is None), "a second drain has nothing to answer"
+        assert context.getLocalProperty(DESCRIPTION) == before
+        if shown is not None:
+            assert sink.seen[-1] == shown
+
+
+@pytest.mark.slow
+def test_the_ui_of_a_session_that_is_there_stays_on_and_shows_the_steps(tmp_path: Path):
+    command = [sys.executable, "-m", "tests.runtime.with_ui", str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout.splitlines()[-1])
+    assert {"skypane: batch 0, plq", "skypane: batch 3, sink"} <= {text.rpartition("\n")[2] for text in shown}
