@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint
 from prometheus_client import CollectorRegistry, generate_latest
 from tests.opentelemetry.collected import metrics, provider_and_reader, total, values
 from tests.prometheus import scraped
@@ -92,6 +93,7 @@ def test_a_histogram_has_the_buckets_of_the_table():
     provider, reader = provider_and_reader()
     instruments_of(provider).streams.add("s", batch(seconds={"total": 0.3}))
     (point,) = metrics(reader)["skypane.batch_duration"].data.data_points
+    assert isinstance(point, HistogramDataPoint)
     assert tuple(point.explicit_bounds) == SECONDS
     assert point.bucket_counts[SECONDS.index(0.5)] == point.count == 1
 

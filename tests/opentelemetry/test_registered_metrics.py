@@ -8,6 +8,7 @@ import sys
 from threading import Event
 
 import pytest
+from opentelemetry.sdk.metrics.export import HistogramDataPoint
 from tests.opentelemetry.collected import metrics, provider_and_reader, value, values
 from tests.prometheus.watched import Ledger, handle_of
 from tests.reporting.made import batch
@@ -37,6 +38,7 @@ def test_a_query_is_counted_from_its_registration_on():
         assert value(reader, "skypane.rows", stream="watched") == 2
         assert value(reader, "skypane.running", stream="watched") == 1
         (point,) = metrics(reader)["skypane.batch_duration"].data.data_points
+        assert isinstance(point, HistogramDataPoint)
         assert (point.count, point.sum) == (2, 4.0)
 
 
