@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader, Metric, NumberDataPoint
+from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter
+from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader, Metric, NumberDataPoint
 
 Labels: TypeAlias = tuple[tuple[str, object], ...]
 
 
-def provider_and_reader() -> tuple[MeterProvider, InMemoryMetricReader]:
-    reader = InMemoryMetricReader()
+def provider_and_reader(*, differences: bool = False) -> tuple[MeterProvider, InMemoryMetricReader]:
+    """Return a provider and its reader, to which counters are sums since the beginning, or `differences` since it last read."""
+    temporality: dict[type, AggregationTemporality] = {ObservableCounter: AggregationTemporality.DELTA}
+    reader = InMemoryMetricReader(temporality if differences else None)
     return MeterProvider([reader], shutdown_on_exit=False), reader
 
 

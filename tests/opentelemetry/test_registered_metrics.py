@@ -64,15 +64,29 @@ def test_providers_are_independent():
         assert values(unread) == {}
 
 
-def test_after_close_nothing_is_given_and_a_query_that_is_watched_then_begins_at_0():
+def test_after_close_nothing_is_given():
     provider, reader = provider_and_reader()
     ledger = Ledger()
-    with sp.register_metrics(handle_of(ledger), meter_provider=provider) as registered:
+    with sp.register_metrics(handle_of(ledger), meter_provider=provider):
         ledger.commit(later(0))
     assert not ledger.listeners
     assert {name for name, _ in values(reader)} == {"skypane.batch_duration"}, "the SDK keeps what was recorded"
+
+
+@pytest.mark.parametrize("differences", [False, True], ids=["sums", "differences"])
+def test_a_counter_never_decreases_also_if_its_query_is_watched_again_after_close(*, differences: bool):
+    """An exporter sees one series; from a smaller value, an exporter of differences would make a negative one."""
+    provider, reader = provider_and_reader(differences=differences)
+    ledger = Ledger()
+    seen: list[float] = []
+    registered = sp.register_metrics(handle_of(ledger), meter_provider=provider)
+    ledger.commit(later(0))
+    seen.append(value(reader, "skypane.rows", stream="watched"))
+    registered.close()
+    assert ("skypane.rows", (("stream", "watched"),)) not in values(reader)
     registered.watch(handle_of(Ledger(batch(batch_id=0, rows=1))))
-    assert value(reader, "skypane.rows", stream="watched") == 0
+    seen.append(value(reader, "skypane.rows", stream="watched"))
+    assert seen == ([1, 0] if differences else [1, 1]), "the batch began before, and does not count again"
 
 
 def test_a_name_stands_for_one_checkpoint():

@@ -15,7 +15,11 @@ from skypane.opentelemetry.names import described
 
 
 class ObservedSeries(Series):
-    """A counter or a gauge: its values are kept here, and read when a reader collects them."""
+    """A counter or a gauge: its values are kept here, and read when a reader collects them.
+
+    A counter that is removed and begun again continues: for OpenTelemetry it is one series, which never decreases, and an
+    exporter of differences would export a negative one.
+    """
 
     def __init__(self, measure: Measure[Any], labels: tuple[str, ...], meter: Meter, lock: Lock) -> None:
         """Create the instrument; `lock` is held while a batch is added."""
@@ -23,6 +27,8 @@ class ObservedSeries(Series):
         self._labels = labels
         self._lock = lock
         self._values: dict[tuple[str, ...], float] = {}
+        #: counters that were removed
+        self._removed: dict[tuple[str, ...], float] = {}
         create = meter.create_observable_counter if measure.kind == "counter" else meter.create_observable_gauge
         name, unit = described(measure)
         create(name, [self._observed], unit, measure.meaning)
@@ -31,13 +37,17 @@ class ObservedSeries(Series):
         if self.measure.kind == "gauge":
             self._values[labels] = value
         else:
-            self._values[labels] = self._values.get(labels, 0) + (value if counts else 0)
+            self.begin(labels)
+            self._values[labels] += value if counts else 0
 
     def begin(self, labels: tuple[str, ...]) -> None:
-        self._values.setdefault(labels, 0)
+        if labels not in self._values:
+            self._values[labels] = self._removed.pop(labels, 0)
 
     def remove(self, labels: tuple[str, ...]) -> None:
-        self._values.pop(labels, None)
+        value = self._values.pop(labels)
+        if self.measure.kind == "counter":
+            self._removed[labels] = value
 
     def _observed(self, _: CallbackOptions) -> Iterable[Observation]:
         """Return all values; one that is not known is left out, because OpenTelemetry has no number for that."""
