@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from threading import Event
 
 import pytest
+from opentelemetry.metrics import get_meter_provider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint
-from tests.opentelemetry.collected import metrics, provider_and_reader, value, values
+from tests.opentelemetry.collected import metrics, provider_and_reader, total, value, values
 from tests.prometheus.watched import Ledger, handle_of
 from tests.reporting.made import batch
 
@@ -25,6 +27,14 @@ LATER = 4e9
 
 def later(batch_id: int) -> BatchMetrics:
     return batch(batch_id=batch_id, rows=1, started_at=LATER + batch_id, seconds={"total": 2.0})
+
+
+def next_time() -> float:
+    """Return a time of the clock after all that it has shown; it may stand still for milliseconds."""
+    now = time.time()
+    while (then := time.time()) <= now:
+        pass
+    return then
 
 
 def test_a_query_is_counted_from_its_registration_on():
@@ -52,8 +62,48 @@ def test_registrations_in_one_provider_share_their_instruments(caplog: pytest.Lo
     one.commit(later(0))
     other.commit(later(0))
     assert value(reader, "skypane.rows", stream="watched") == value(reader, "skypane.rows", stream="other") == 1
-    assert repr(shared) == "<metrics of other, watched in OpenTelemetry>"
+    assert repr(shared) == "<metrics of other in OpenTelemetry>"
     assert not caplog.records
+
+
+def test_close_ends_the_queries_of_its_own_registration_only():
+    provider, reader = provider_and_reader()
+    one, other = Ledger(), Ledger()
+    sp.register_metrics(handle_of(one), meter_provider=provider)
+    with sp.register_metrics(meter_provider=provider) as ended:
+        ended.watch(handle_of(other), name="other")
+        ended.watch(handle_of(one), name="taken over")
+        taker = sp.register_metrics(meter_provider=provider)
+        taker.watch(handle_of(one), name="taken over")
+    one.commit(later(0))
+    assert not other.listeners
+    streams = {dict(labels)["stream"] for name, labels in values(reader) if name == "skypane.batches"}
+    assert streams == {"watched", "taken over"}
+    assert total(reader, "skypane.batches") == 2
+
+
+def test_batches_before_a_later_registration_in_one_provider_do_not_count():
+    provider, reader = provider_and_reader()
+    first = sp.register_metrics(meter_provider=provider)
+    earlier = Ledger(batch(batch_id=0, rows=1, started_at=next_time()))
+    next_time()
+    sp.register_metrics(handle_of(earlier), meter_provider=provider)
+    assert value(reader, "skypane.rows", stream="watched") == 0
+    first.watch(handle_of(earlier), name="first")
+    assert value(reader, "skypane.rows", stream="first") == 1
+
+
+def test_a_registration_that_is_refused_leaves_no_query_watched():
+    class Elsewhere(Ledger):
+        checkpoint = "/elsewhere"
+
+    provider, reader = provider_and_reader()
+    one, other = Ledger(), Elsewhere()
+    with pytest.raises(sp.ConfigError, match="both named 'watched'"):
+        sp.register_metrics(handle_of(one), handle_of(other), meter_provider=provider)
+    assert not one.listeners
+    assert not other.listeners
+    assert values(reader) == {}
 
 
 def test_providers_are_independent():
@@ -117,6 +167,8 @@ def test_without_a_provider_nothing_is_lost_silently():
         sp.ConfigError, match=r"no MeterProvider yet.*\.set_meter_provider\(\) before, give one as meter_pro"
     ):
         sp.register_metrics()
+    with pytest.raises(sp.ConfigError, match="no MeterProvider yet"):
+        sp.register_metrics(meter_provider=get_meter_provider())
 
 
 def test_a_job_without_a_provider_ends_before_spark_starts(capsys: pytest.CaptureFixture[str]):

@@ -33,21 +33,22 @@ class WatchedStreams:
         """Hold `lock` while a batch is added: who holds it sees whole batches only."""
         self._lock = lock
         self._series = series
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, WatchedStream] = {}
         self._began = time.time()
 
     @property
     def names(self) -> list[str]:
         return sorted(self._streams)
 
-    def watch(self, handle: StreamHandle, name: str | None = None) -> None:
+    def watch(self, handle: StreamHandle, name: str | None = None, since: float | None = None) -> WatchedStream:
         """Add the state in which the query's last batch has left it, and each batch once.
 
-        Those batches count that began after this object, or its close(), and after the last one of an earlier query of this
-        name, which is replaced: counters continue, as after a restart in this process. Without `name`, it is that of the
-        query in Spark, or of its checkpoint's folder. Raises ConfigError if it is that of a query with another checkpoint.
+        Those batches count that began after `since`, a time of the clock, by default when this object was made, and after
+        the last one of an earlier query of this name, which is replaced: counters continue, as after a restart in this
+        process. Without `name`, it is that of the query in Spark, or of its checkpoint's folder. Raises ConfigError if it
+        is that of a query with another checkpoint.
         """
-        stream = _Stream(name or handle.name, handle)
+        stream = WatchedStream(name or handle.name, handle, self._began if since is None else since)
         stream.listen(self._committed)
         try:
             known = handle.recent_metrics(RECENT)  # without the lock: its files may be far away, and others go on
@@ -56,6 +57,7 @@ class WatchedStreams:
         except BaseException:
             stream.forget()
             raise
+        return stream
 
     def add(self, name: str, metrics: BatchMetrics) -> None:
         """Add a batch of the query under this name."""
@@ -69,19 +71,22 @@ class WatchedStreams:
         wait(asked.values(), patience)
         return {name: _runs(answer) for name, answer in asked.items()}
 
-    def close(self) -> None:
-        """Listen to no query any more, and forget those that there were."""
+    def end(self, stream: WatchedStream) -> None:
+        """Listen to the query no more, and forget its values; do nothing if another one has taken its place."""
         with self._lock:
-            for stream in self._streams.values():
+            if self._streams.get(stream.name) is stream:
                 stream.forget()
                 self._series.forget(stream.name)
-            self._streams.clear()
-            self._began = time.time()
+                del self._streams[stream.name]
 
-    def _replace(self, stream: _Stream, known: list[BatchMetrics]) -> None:
+    def close(self) -> None:
+        """Listen to no query any more, and forget those that there were."""
+        for stream in tuple(self._streams.values()):
+            self.end(stream)
+
+    def _replace(self, stream: WatchedStream, known: list[BatchMetrics]) -> None:
         """Let the query take the place of an earlier one of its name, from its last batches on."""
         before = self._streams.get(stream.name)
-        stream.since = self._began
         if before is not None:
             before.check_replaceable(stream)
             stream.since = before.since
@@ -92,14 +97,14 @@ class WatchedStreams:
             self._take(stream, metrics, counts=metrics.started_at > stream.since)
         stream.early.clear()
 
-    def _committed(self, stream: _Stream, metrics: BatchMetrics) -> None:
+    def _committed(self, stream: WatchedStream, metrics: BatchMetrics) -> None:
         with self._lock:
             if self._streams.get(stream.name) is stream:
                 self._take(stream, metrics, counts=True)
             else:  # watch() still reads what was committed before
                 stream.early.append(metrics)
 
-    def _take(self, stream: _Stream, metrics: BatchMetrics, *, counts: bool) -> None:
+    def _take(self, stream: WatchedStream, metrics: BatchMetrics, *, counts: bool) -> None:
         if metrics.batch_id <= stream.through:
             return
         stream.through = metrics.batch_id
@@ -109,23 +114,23 @@ class WatchedStreams:
 
 
 @dataclass(slots=True, eq=False)
-class _Stream:
+class WatchedStream:
     """A query under its name.
 
-    since    the start of its last counted batch
+    since    the start of its last counted batch, at first the time from which on batches count
     through  the number of the last batch that is known
     early    batches that were committed while those before them were read
     """
 
     name: str
     handle: StreamHandle
-    since: float = 0.0
+    since: float
     through: int = -1
     early: list[BatchMetrics] = field(default_factory=list)
     _listener: Listener | None = None
     _asked: Future[bool] | None = None
 
-    def listen(self, committed: Callable[[_Stream, BatchMetrics], None]) -> None:
+    def listen(self, committed: Callable[[WatchedStream, BatchMetrics], None]) -> None:
         """Pass on each batch that is committed from now on."""
         self._listener = partial(committed, self)
         self.handle.add_listener(self._listener)
@@ -136,7 +141,7 @@ class _Stream:
             self.handle.remove_listener(self._listener)
             self._listener = None
 
-    def check_replaceable(self, other: _Stream) -> None:
+    def check_replaceable(self, other: WatchedStream) -> None:
         """Raise ConfigError unless the other one continues from the same checkpoint."""
         checkpoints = self.handle.checkpoint, other.handle.checkpoint
         if checkpoints[0] != checkpoints[1]:

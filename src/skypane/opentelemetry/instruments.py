@@ -55,7 +55,8 @@ _creating: Final = Lock()
 
 def instruments_of(provider: MeterProvider | None) -> Instruments:
     """Return the instruments of a provider, by default of the program's own; raise ConfigError if it has none yet."""
-    provider = _set_provider() if provider is None else provider
+    provider = get_meter_provider() if provider is None else provider
+    _check_set(provider)
     with _creating:
         known = _known.get(provider)
         if known is None:
@@ -63,16 +64,14 @@ def instruments_of(provider: MeterProvider | None) -> Instruments:
     return known
 
 
-def _set_provider() -> MeterProvider:
-    """Return the program's provider; one of the API itself stands for none, and its instruments would be silent."""
-    provider = get_meter_provider()
+def _check_set(provider: MeterProvider) -> None:
+    """Raise ConfigError for the API's placeholder of a provider that is not set yet: its instruments would be silent."""
     if type(provider).__module__.startswith("opentelemetry.metrics") and not isinstance(provider, NoOpMeterProvider):
         raise ConfigError(
             "OpenTelemetry has no MeterProvider yet, so metrics would go nowhere: call "
             "opentelemetry.metrics.set_meter_provider() before, give one as meter_provider=, or start the program by "
             "opentelemetry-instrument"
         )
-    return provider
 
 
 def _version() -> str | None:

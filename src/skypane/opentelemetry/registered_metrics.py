@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Self
 
+from skypane.monitoring.watched_streams import WatchedStream
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.types import ConfigError
 
@@ -16,12 +18,14 @@ if TYPE_CHECKING:
 class RegisteredMetrics:
     """The metrics of queries as instruments of a meter provider, until close(): a query that has ended is shown as such.
 
-    A provider has one set of instruments: those that are registered in one provider share their queries, and close() of one ends all.
+    A provider has one set of instruments, so those that are registered in one provider share the names of their queries.
     """
 
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
         """Create the instruments in `meter_provider`, as register_metrics()."""
-        self._instruments = _instruments(meter_provider)
+        self._all = _instruments(meter_provider).streams
+        self._watched: dict[str, WatchedStream] = {}
+        self._since = time.time()
 
     def watch(self, handle: StreamHandle, *, name: str | None = None) -> None:
         """Give the metrics of a query, too, with the attribute stream=`name`; those batches count that began after this.
@@ -29,14 +33,17 @@ class RegisteredMetrics:
         Without `name`, it is that of the query in Spark, or of its checkpoint's folder. A query with the checkpoint of an
         earlier one continues its counters. Raises ConfigError if another one has the name.
         """
-        self._instruments.streams.watch(handle, name)
+        stream = self._all.watch(handle, name, self._since)
+        self._watched[stream.name] = stream
 
     def close(self) -> None:
-        """Give the metrics of no query any more; batches that are committed later are not counted."""
-        self._instruments.streams.close()
+        """End the metrics of these queries; batches that are committed later are not counted."""
+        while self._watched:
+            self._all.end(self._watched.popitem()[1])
+        self._since = time.time()
 
     def __repr__(self) -> str:
-        return f"<metrics of {', '.join(self._instruments.streams.names) or 'no query yet'} in OpenTelemetry>"
+        return f"<metrics of {', '.join(sorted(self._watched)) or 'no query yet'} in OpenTelemetry>"
 
     def __enter__(self) -> Self:
         return self
@@ -54,8 +61,12 @@ def register_metrics(*handles: StreamHandle, meter_provider: MeterProvider | Non
     `pip install 'skypane[opentelemetry]'`. Raises ConfigError if no provider is given or set.
     """
     metrics = RegisteredMetrics(meter_provider)
-    for handle in handles:
-        metrics.watch(handle)
+    try:
+        for handle in handles:
+            metrics.watch(handle)
+    except BaseException:
+        metrics.close()
+        raise
     return metrics
 
 
