@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.runtime.test_monitored import job_of, until
 
-from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION
+from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION, described_jobs
 
 LIMIT = 300
 
@@ -55,18 +55,64 @@ def test_the_jobs_of_a_batch_are_described_by_its_number_and_step(spark: SparkSe
     assert all(text is not None and text.startswith("described\n") for text in sink.seen)
 
 
+@pytest.mark.parametrize("before", [None, "mine"])
+def test_afterwards_jobs_are_described_as_before(spark: SparkSession, before: str | None):
+    """Also if a step fails: jobs of the same thread that belong to no batch, such as a listener's, are not the batch's."""
+    context = spark.sparkContext
+    seen = []
+
+    def failing() -> None:
+        with described_jobs(spark, 7) as describe:
+            for step in ("plq", "sink"):
+                describe(step)
+                seen.append(context.getLocalProperty(DESCRIPTION))
+            raise OSError("the disk is full")
+
+    context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
+    try:
+        with pytest.raises(OSError, match="full"):
+            failing()
+        assert context.getLocalProperty(DESCRIPTION) == before
+    finally:
+        context.setLocalProperty(DESCRIPTION, None)  # type: ignore[arg-type]
+    first = "" if before is None else "mine\n"
+    assert seen == [f"{first}skypane: batch 7, plq", f"{first}skypane: batch 7, sink"]
+
+
 def test_a_drain_leaves_the_description_of_its_thread_as_it_was(spark: SparkSession, tmp_path: Path):
     sink = Counting()
     handle = job_of(spark, tmp_path, output=sink).start()
     until(lambda: len(handle.recent_metrics()) == 4)
     context = spark.sparkContext
-    for before, shown in (("mine", "mine\nskypane: batch 4, sink"), (None, None)):
-        context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]
-        drained = handle.drain()
-        assert (drained is None) == (shown is None), "a second drain has nothing to answer"
-        assert context.getLocalProperty(DESCRIPTION) == before
-        if shown is not None:
-            assert sink.seen[-1] == shown
+    context.setJobDescription("mine")
+    try:
+        assert handle.drain() is not None
+        assert context.getLocalProperty(DESCRIPTION) == "mine"
+    finally:
+        context.setLocalProperty(DESCRIPTION, None)  # type: ignore[arg-type]
+    assert sink.seen[-1] == "mine\nskypane: batch 4, sink"
+
+
+STOPPED = """
+from pyspark.sql import SparkSession
+from tests.java import inside_java
+from skypane.runtime.spark.engine.job_descriptions import described_jobs
+
+spark = SparkSession.builder.master("local[1]").config(map=inside_java()).config("spark.ui.enabled", "false").getOrCreate()
+try:
+    with described_jobs(spark, 7) as describe:
+        spark.stop()
+        describe("sink")
+        raise OSError("the disk is full")
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_session_that_is_stopped_meanwhile_hides_no_error_of_the_batch():
+    done = subprocess.run([sys.executable, "-c", STOPPED], check=False, capture_output=True, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stdout) == (0, "the disk is full\n"), done.stderr
 
 
 @pytest.mark.slow

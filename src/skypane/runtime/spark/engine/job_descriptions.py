@@ -28,15 +28,18 @@ def described_jobs(spark: SparkSession, batch_id: int) -> Iterator[Callable[[str
     if over_connect(spark):
         yield lambda _: None
         return
-    context = spark.sparkContext
-    before = context.getLocalProperty(DESCRIPTION)
+    java = spark.sparkContext._jsc  # noqa: SLF001 - PySpark's own calls fail after spark.stop() in another thread
+    before = java.getLocalProperty(DESCRIPTION)
+
+    def describe_by(text: str | None) -> None:
+        with suppress(Py4JError, ConnectionError):  # Java has ended, which the step itself reports
+            java.setLocalProperty(DESCRIPTION, text)  # None removes it
 
     def describe(step: str) -> None:
         own = f"skypane: batch {batch_id}, {step}"
-        context.setJobDescription(own if before is None else f"{before}\n{own}")
+        describe_by(own if before is None else f"{before}\n{own}")
 
     try:
         yield describe
     finally:
-        with suppress(Py4JError, ConnectionError):  # Java has ended: what has failed by that says more
-            context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
+        describe_by(before)
