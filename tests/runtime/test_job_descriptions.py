@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -93,12 +94,15 @@ def test_a_drain_leaves_the_description_of_its_thread_as_it_was(spark: SparkSess
     assert sink.seen[-1] == "mine\nskypane: batch 4, sink"
 
 
-STOPPED = """
+SESSION = """
 from pyspark.sql import SparkSession
 from tests.java import inside_java
-from skypane.runtime.spark.engine.job_descriptions import described_jobs
+from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION, described_jobs
 
 spark = SparkSession.builder.master("local[1]").config(map=inside_java()).config("spark.ui.enabled", "false").getOrCreate()
+"""
+
+STOPPED = """
 try:
     with described_jobs(spark, 7) as describe:
         spark.stop()
@@ -111,8 +115,34 @@ except OSError as error:
 
 @pytest.mark.slow
 def test_a_session_that_is_stopped_meanwhile_hides_no_error_of_the_batch():
-    done = subprocess.run([sys.executable, "-c", STOPPED], check=False, capture_output=True, text=True, timeout=LIMIT)
-    assert (done.returncode, done.stdout) == (0, "the disk is full\n"), done.stderr
+    assert output(SESSION + STOPPED) == "the disk is full\n"
+
+
+UNPINNED = """
+with described_jobs(spark, 7) as describe:
+    describe("plq")
+    print(spark.sparkContext.getLocalProperty(DESCRIPTION))
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_jobs_are_not_described_where_threads_share_those_of_java():
+    """A description would be that of a thread in Java, which another thread of Python may use next."""
+    assert output(SESSION + UNPINNED, PYSPARK_PIN_THREAD="false") == "None\n"
+
+
+def output(program: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.slow

@@ -23,9 +23,10 @@ DESCRIPTION: Final = "spark.job.description"
 def described_jobs(spark: SparkSession, batch_id: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that describes the jobs from now on by a step of the batch; afterwards they are as before.
 
-    A client of Spark Connect has no way to describe jobs.
+    A client of Spark Connect has no way to describe jobs. Without a thread in Java for each thread of Python, a description
+    could reach jobs of other threads, so there is none.
     """
-    if over_connect(spark):
+    if over_connect(spark) or not _threads_are_pinned(spark):
         yield lambda _: None
         return
     java = spark.sparkContext._jsc  # noqa: SLF001 - PySpark's own calls fail after spark.stop() in another thread
@@ -43,3 +44,10 @@ def described_jobs(spark: SparkSession, batch_id: int) -> Iterator[Callable[[str
         yield describe
     finally:
         describe_by(before)
+
+
+def _threads_are_pinned(spark: SparkSession) -> bool:
+    """Return whether each thread of Python has one in Java, as by default: see PYSPARK_PIN_THREAD in PySpark's docs."""
+    from py4j.clientserver import ClientServer  # noqa: PLC0415 - PySpark's package `pyspark-client` comes without Py4J
+
+    return isinstance(spark.sparkContext._gateway, ClientServer)  # noqa: SLF001 - as PySpark itself
