@@ -231,6 +231,7 @@ def _moved(trial: SinkTrial) -> bool:
     Path(trial.place("second place")).parent.mkdir()
     shutil.move(trial.place("first place"), trial.place("second place"))
     sink = trial.make(trial.place("second place"))
+    sink.check(trial.batches[0].schema)
     sink.open(QueryStart(_QUERY, _driver(2), 2, trial.place("first place")))
     later = StartedSink(sink, trial, "second place", _driver(2))
     for number in range(1, len(trial.batches)):
@@ -273,6 +274,7 @@ def _until_killed(make: Make, place: str, batches: Sequence[pa.Table], share: fl
     """Write batches, and kill this process in the last, at `share` of the lines that the batch before it took."""
     spark = session("local[1]", "skypane-killed", {"spark.ui.enabled": "false"})
     sink = make(place)
+    sink.check(batches[0].schema)
     sink.open(QueryStart(_QUERY, _driver(1)))
     lines = _Lines(None)
     for number, rows in enumerate(batches[: _KILLED + 1]):

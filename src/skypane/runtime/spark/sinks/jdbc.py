@@ -17,10 +17,10 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.postgresql import PostgreSql
-from skypane.runtime.spark.sinks.row_changes import are_of_windows
+from skypane.runtime.spark.sinks.row_changes import are_of_windows, is_versioned
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.runtime.spark.sinks.sqlite_file import SqliteFile
-from skypane.runtime.spark.sinks.table_writer import TableWriter, columns_of, is_versioned
+from skypane.runtime.spark.sinks.table_writer import TableWriter, columns_of
 from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
 
 

@@ -1,4 +1,4 @@
-"""Changes of rows that have a key: the updates of a front, and amended windows that are answered as changes."""
+"""What the columns of answers say of them: versions of windows, or changes of rows that have a key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.operators.fronts.row_front import ACTION_TIME
-from skypane.operators.window_query import ACTION, ADDED, REMOVED, VERSION, WINDOW_END, WINDOW_START
+from skypane.operators.window_query import ACTION, ADDED, EMPTY, REMOVED, VERSION, WINDOW_END, WINDOW_START
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+
+
+def is_versioned(schema: pa.Schema) -> bool:
+    """Return whether answers are versions of windows, each of which replaces the version before it."""
+    return schema.names[:3] == [WINDOW_START, WINDOW_END, VERSION] and EMPTY in schema.names[3:5]
 
 
 def are_of_windows(schema: pa.Schema) -> bool:

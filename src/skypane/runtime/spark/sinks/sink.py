@@ -30,7 +30,7 @@ class Sink(Protocol):
         return self
 
     def open(self, claim: QueryStart) -> None:
-        """Prepare for the batches of a driver start; raise CheckpointError if another query writes to this sink."""
+        """Prepare for the batches of a driver start, after check(); raise CheckpointError if another query writes here."""
         del claim  # most sinks need no preparation
 
     def stage(self, driver: str) -> DocumentStore | None:

@@ -14,12 +14,12 @@ from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 
-from skypane.operators.window_query import ACTION, ADDED, EMPTY, REMOVED, VERSION, WINDOW_END, WINDOW_START
+from skypane.operators.window_query import ACTION, ADDED, EMPTY, REMOVED, VERSION, WINDOW_START
 from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
-from skypane.runtime.spark.sinks.row_changes import are_changes, in_order
+from skypane.runtime.spark.sinks.row_changes import are_changes, in_order, is_versioned
 from skypane.runtime.spark.sinks.table_rows import Row, Statements, quoted_table, stored_rows
 from skypane.types import CheckpointError, ConfigError
 
@@ -42,11 +42,6 @@ class Writer(NamedTuple):
 
     query: str
     role: str
-
-
-def is_versioned(schema: pa.Schema) -> bool:
-    """Return whether answers are versions of windows, each of which replaces the version before it."""
-    return schema.names[:3] == [WINDOW_START, WINDOW_END, VERSION] and EMPTY in schema.names[3:5]
 
 
 def columns_of(schema: pa.Schema, key: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,136 @@
+"""The catalog of an Iceberg table, as a user configures it: its options, with secrets in environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from skypane.runtime.environment import check_named, held, is_named
+from skypane.runtime.redaction import HIDDEN, without_login
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+_PLAIN: Final = re.compile(
+    r"type|uri|warehouse|prefix|scope|audience|resource|oauth2-server-uri|rest\.(sigv4-enabled|signing-region|signing-name)"
+    r"|rest-page-size|snapshot-loading-mode|scan-planning-mode|namespace-separator|table-name"
+    r"|echo|pool_pre_ping|init_catalog_tables|schema_version|lock-check-[a-z-]+|hive\.[a-z0-9-]+"
+    r"|(client|glue|s3|dynamodb)\.(region|profile-name|role-arn|role-session-name)"
+    r"|glue\.(id|skip-archive|endpoint|max-retries|retry-mode)"
+    r"|s3\.(endpoint|anonymous|resolve-region|connect-timeout|request-timeout|force-virtual-addressing|proxy-uri"
+    r"|server-side-encryption|signer(\.uri|\.endpoint)?)"
+    r"|adls\.(account-name|account-host|tenant-id|client-id|anon|(blob|dfs)-storage-(authority|scheme))"
+    r"|gcs\.(project-id|access|consistency|cache-timeout|requester-pays|service\.host|default-bucket-location|version-aware)"
+    r"|hdfs\.(host|port|user)|hf\.endpoint"
+)
+"""Properties of PyIceberg's catalogs and of their files that hold no secret; others are "$NAME"."""
+
+_IN_URI: Final = frozenset("application_name connect_timeout host port sslmode sslrootcert timeout".split())
+"""Parameters that a URI may have; it is shown in errors."""
+
+_CODE: Final = re.compile(r".*-impl|auth(\..*)?")
+"""Properties that name Python to import, which a job file must not; PyIceberg's configuration may have them."""
+
+_RELATIVE: Final = re.compile(r"sqlite:///([^/:?][^?]*)")
+
+
+@dataclass(frozen=True)
+class CatalogPlace:
+    """A catalog by its name and its options; what PyIceberg's own configuration says of that name is added to them.
+
+    options  properties of the catalog, such as uri; "$NAME" is an environment variable. A file of SQLite, and a
+             warehouse beside it, are relative to the working folder of now
+    """
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ConfigError(f"catalog must be the name of a catalog, got {self.name!r}")
+        for name, value in self.options.items():
+            self._check(name, value)
+        object.__setattr__(self, "options", _absolute(self.options))
+        if find_spec("pyiceberg") is None:
+            raise ConfigError(
+                "a table of Iceberg needs the package pyiceberg, which is not installed: pip install 'skypane[iceberg]'"
+            )
+
+    def __str__(self) -> str:
+        uri = self.options.get("uri", "")
+        return f"catalog {self.name}" + (f" at {uri}" if uri and not is_named(uri) else "")
+
+    def _check(self, name: str, value: str) -> None:
+        where = f"catalog {self.name}: option {name}"
+        if _CODE.fullmatch(name):
+            raise ConfigError(
+                f"{where} names code, and options are texts and numbers: put it into the file .pyiceberg.yaml under "
+                f"catalog, {self.name}, which PyIceberg reads"
+            )
+        if is_named(value):
+            return
+        if not _PLAIN.fullmatch(name):
+            check_named(value, where)
+        place = urlsplit(value)
+        secret = place.password is not None or parse_qs(place.query, keep_blank_values=True).keys() - _IN_URI
+        if "://" in value and secret:
+            raise ConfigError(
+                f"{where} is {without_login(value.partition('?')[0])} with a password, or with a parameter that may be "
+                f'one, which errors would show: give it as "$NAME", an environment variable that holds the whole text'
+            )
+
+    def opened(self) -> Catalog:
+        """Return the catalog; raise ConfigError if an environment variable is not set."""
+        from pyiceberg.catalog import load_catalog  # noqa: PLC0415 - an extra
+
+        texts = {name: held(text, f"option {name} of {self}", os.environ) for name, text in self.options.items()}
+        # A database may have ended a connection that was idle between two batches.
+        return load_catalog(self.name, **{"pool_pre_ping": "true", **texts})
+
+    def reason(self, error: BaseException) -> str:
+        """Return the text of an error in one line, without secrets: clients may show what they were given."""
+        text = " ".join(str(error).split()) or type(error).__name__
+        for secret in self._secrets():
+            text = text.replace(secret, HIDDEN)
+        return without_login(text)
+
+    def _secrets(self) -> Iterator[str]:
+        """Yield the values of environment variables, and the passwords in those that are URIs, encoded and plain."""
+        for value in filter(is_named, self.options.values()):
+            with suppress(ConfigError, ValueError):  # it is not set, or it is no URI
+                secret = held(value, "option", os.environ)
+                password = urlsplit(secret).password or ""
+                yield from filter(None, (secret, password, unquote(password)))
+
+
+def option_texts(options: Any, where: str) -> dict[str, str]:
+    """Return options as texts; raise ConfigError, which shows no value, if they are not names with plain values."""
+    if not isinstance(options, Mapping):
+        raise ConfigError(f"{where}: options must be a mapping of properties of the catalog")
+    for name, value in options.items():
+        if not isinstance(value, str | int | float):
+            raise ConfigError(f"{where}: option {name} must be a text, a number, True or False")
+    return {str(name): _text(value) for name, value in sorted(options.items())}
+
+
+def _text(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _absolute(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options in which the file of a catalog of SQLite, and the folder of its tables, do not depend on the working folder."""
+    uri, warehouse = options.get("uri", ""), options.get("warehouse", "")
+    if not uri.startswith("sqlite:"):
+        return dict(options)
+    fixed = _RELATIVE.sub(lambda found: f"sqlite:///{Path(found[1]).absolute()}", uri)
+    if warehouse and ":" not in warehouse and not is_named(warehouse):
+        warehouse = Path(warehouse).expanduser().absolute().as_uri()
+    return {**options, "uri": fixed} | ({"warehouse": warehouse} if warehouse else {})

@@ -1,0 +1,135 @@
+"""A table of Iceberg, and commits to it that happen once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace
+from skypane.runtime.spark.sinks.iceberg_rows import fitted, stored_rows, stored_schema
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+
+_OF_NEW_TABLES: Final = {
+    # Each batch is a commit with a manifest and a file of metadata, and a stream has many batches.
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+
+class ConflictError(Exception):
+    """The commit of another writer came first, or it is not known whether this one happened: look again."""
+
+
+@dataclass(frozen=True)
+class IcebergTable:
+    """A table of a catalog, by its name, namespace.table."""
+
+    place: CatalogPlace
+    name: str
+    catalog: Catalog = field(repr=False)
+
+    def create(self, schema: pa.Schema) -> None:
+        """Create the table for rows of a schema, and its namespace, if they do not exist."""
+        self.catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+        self.catalog.create_table_if_not_exists(self.name, stored_schema(schema), properties=_OF_NEW_TABLES)
+
+    def now(self) -> Table:
+        """Return the table as it is now, with new credentials if the catalog lends them."""
+        return self.catalog.load_table(self.name)
+
+
+@dataclass
+class BatchFiles:
+    """The files of data with the rows of a batch, which are written once, whatever number of commits is tried."""
+
+    answers: BatchRows
+    name: str
+    _written: tuple[int, list[DataFile]] | None = None
+
+    def of(self, table: Table) -> list[DataFile]:
+        """Return the files; they are written again if the partitions of the table have changed since."""
+        spec = table.metadata.default_spec_id
+        if self._written is None or self._written[0] != spec:
+            self._written = spec, list(self._write(table))
+        return self._written[1]
+
+    def _write(self, table: Table) -> Iterator[DataFile]:
+        # PyIceberg has no public function that splits rows by the partitions of a table.
+        from pyiceberg.io.pyarrow import _dataframe_to_data_files  # noqa: PLC0415
+
+        if not self.answers.row_count:
+            return
+        schema = fitted(self.answers.schema, table.schema(), self.name)
+        batches = stored_rows(self.answers, schema, self.name)
+        rows: pa.Table | pa.RecordBatchReader = pa.RecordBatchReader.from_batches(schema, batches)
+        if not table.spec().is_unpartitioned():
+            rows = rows.read_all()  # all partitions are written at once
+        try:
+            yield from _dataframe_to_data_files(table.metadata, rows, table.io)
+        except OverflowError:
+            raise ConfigError(
+                f"table {self.name}: a time is outside of the years 1 to 9999, of which PyIceberg cannot take the "
+                f"smallest and the largest: leave such rows out, or cast the column to a text"
+            ) from None
+
+
+def commit(
+    table: Table,
+    files: Sequence[DataFile],
+    removed: BooleanExpression | None,
+    properties: Mapping[str, str],
+    summary: Mapping[str, str],
+) -> None:
+    """Remove rows from a table, add files and set properties, in one commit that follows the state that `table` has.
+
+    Raises ConflictError if the table has another state by now; then nothing of this is there, unless the error comes from
+    a server whose answer was lost.
+    """
+    from pyiceberg.exceptions import CommitStateUnknownException  # noqa: PLC0415 - an extra
+    from pyiceberg.table import Table as PyIcebergTable  # noqa: PLC0415
+
+    once = cast("Catalog", _OneTry(table.catalog))
+    state = PyIcebergTable(table.name(), table.metadata, table.metadata_location, table.io, once, table.config)
+    try:
+        with state.transaction() as changes:
+            if removed is not None and any(True for _ in state.scan(removed).plan_files()):
+                changes.delete(removed, dict(summary))
+            with changes.update_snapshot(dict(summary)).merge_append() as added:
+                for one in files:
+                    added.append_data_file(one)
+            changes.set_properties(dict(properties))
+    except CommitStateUnknownException as error:
+        raise ConflictError(str(error)) from None
+
+
+class _OneTry:
+    """A catalog that tells a commit which came too late by an error of its own.
+
+    PyIceberg would append the same files after the commit that came first, without a look at what that one has added:
+    it may be this batch, written by the next driver. It would also remove the manifests of a commit that happened, if a
+    server reports a repeated request as a conflict.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def commit_table(self, *commit: Any) -> Any:
+        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
+
+        try:
+            return self._catalog.commit_table(*commit)
+        except CommitFailedException as error:
+            raise ConflictError(str(error)) from None

@@ -1,0 +1,41 @@
+"""Run by test_iceberg_sink: a driver of a table that is killed at a line of the sink's code or of PyIceberg's: python -m ... FOLDER LINE.
+
+It has three batches. It keeps no ledger, and so repeats the last batch that the table has, as after a kill before the
+commit. In the end it prints how many lines it ran.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import cast
+
+from pyiceberg import table
+from pyiceberg.catalog import sql
+from pyiceberg.table.update import snapshot
+from pyspark.sql import SparkSession
+from tests.runtime.killed_lines import SCHEMA, Lines, batch
+
+from skypane.runtime.spark.sinks import iceberg, iceberg_rows, iceberg_table, iceberg_writer
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+
+FILES = {
+    str(module.__file__) for module in (iceberg, iceberg_rows, iceberg_table, iceberg_writer, snapshot, sql, table)
+}
+
+
+def main(folder: str, last: int) -> None:
+    options = {"uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}
+    sink = iceberg.Iceberg("shop.answers", options=options)
+    sink.check(SCHEMA)
+    lines = Lines(FILES, last)
+    sys.settrace(lines.of)
+    sink.open(QueryStart("q", driver=f"driver-{os.getpid()}", next_batch=3))
+    for number in range(max(0, sink._opened[0].next_batch - 1), 3):
+        sink.write(cast("SparkSession", None), batch(number), number)
+    sys.settrace(None)
+    print(lines.seen)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,763 @@
+"""A table of Iceberg as output: a batch is there once or not at all, whatever happens to the drivers and beside them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
+from pyspark.sql import SparkSession
+from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
+
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.iceberg import Iceberg
+from skypane.types import CheckpointError, ConfigError
+
+NO_SPARK = cast("SparkSession", None)
+NAME = "shop.answers"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A catalog in a folder, and how its table is read: as any other client reads it."""
+
+    folder: Path
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return {"uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": f"file://{self.folder}/tables"}
+
+    def sink(self, table: str = NAME, **more: Any) -> Iceberg:
+        return Iceberg(table, **{"options": {**self.properties, **self.options}, **more})
+
+    def started(self, next_batch: int = 0, schema: pa.Schema = SCHEMA, table: str = NAME, **claim: Any) -> Iceberg:
+        """Return the sink as one more driver start of a query opens it."""
+        sink = self.sink(table)
+        sink.check(schema)
+        sink.open(QueryStart(**{"query": "q", "next_batch": next_batch, **claim}))
+        return sink
+
+    def catalog(self) -> Catalog:
+        return load_catalog("default", **self.properties)
+
+    def table(self, name: str = NAME) -> Table:
+        return self.catalog().load_table(name)
+
+    def rows(self, *columns: str) -> list[Any]:
+        found = self.table().scan(selected_fields=columns or ("n",)).to_arrow()
+        lists = [found[name].to_pylist() for name in columns or ("n",)]
+        return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: Place, tmp_path: Path):
+    """The last time in another order, from files of workers; batches without rows leave nothing."""
+    first = place.started()
+    for batch in (0, 0, 1, 1):
+        first.write(NO_SPARK, numbers(batch, 10 + batch), batch)
+    first.write(NO_SPARK, numbers(), 2)
+    first.write(NO_SPARK, numbers(3, 13), 3)
+    second = place.started(3, driver="driver-2")
+    snapshots = len(place.table().snapshots())
+    store = DocumentStore.at(str(tmp_path))
+    for name, number in (("a", 13), ("b", 3)):
+        store.write_parquet(name, SCHEMA, numbers(number).tables)
+    second.write(NO_SPARK, replace(numbers(3, 13), tables=(), store=store, files=("a", "b")), 3)
+    assert len(place.table().snapshots()) == snapshots
+    second.write(NO_SPARK, numbers(4), 4)
+    assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
+
+
+def test_each_snapshot_names_its_query_and_its_batch(place: Place):
+    sink = place.started(driver="driver-1")
+    sink.write(NO_SPARK, numbers(1), 0)
+    *_, last = place.table().snapshots()
+    assert last.summary is not None
+    named = {name: value for name, value in last.summary.additional_properties.items() if name.startswith("skypane")}
+    assert named == {
+        "skypane.query": "q",
+        "skypane.role": "output",
+        "skypane.driver": "driver-1",
+        "skypane.batch": "0",
+    }
+
+
+class Killed(BaseException):
+    """The process ends here, as far as the code can tell."""
+
+
+Step = Callable[[Callable[[], Any]], Any]
+"""What becomes of a commit: it is called with the commit."""
+
+
+def dies_before(_commit: Callable[[], Any]) -> Any:
+    raise Killed
+
+
+def dies_after(commit: Callable[[], Any]) -> Any:
+    commit()
+    raise Killed
+
+
+def loses_the_reply(commit: Callable[[], Any]) -> Any:
+    commit()
+    raise CommitStateUnknownException("502: Bad Gateway")
+
+
+def is_lost(_commit: Callable[[], Any]) -> Any:
+    raise CommitStateUnknownException("502: Bad Gateway")
+
+
+@dataclass
+class Interposed:
+    """Stands between the sinks and the catalog: the next commit of a sink goes by the step that is set here."""
+
+    step: Step | None = None
+    commit: Callable[..., Any] = SqlCatalog.commit_table
+
+    def __call__(self, catalog: SqlCatalog, table: Table, *what: Any) -> Any:
+        step, self.step = self.step, None
+        return self.commit(catalog, table, *what) if step is None else step(lambda: self.commit(catalog, table, *what))
+
+
+@pytest.fixture
+def interposed(monkeypatch: pytest.MonkeyPatch) -> Interposed:
+    found = Interposed()
+    monkeypatch.setattr(SqlCatalog, "commit_table", lambda *what: found(*what))  # noqa: PLW0108 - a method, which is called with its catalog
+    return found
+
+
+def test_a_driver_that_dies_before_or_after_a_commit_leaves_the_batch_once(place: Place, interposed: Interposed):
+    for batch, step in enumerate((dies_before, dies_after)):
+        sink = place.started(batch, driver=f"driver-{batch}")
+        interposed.step = step
+        with pytest.raises(Killed):
+            sink.write(NO_SPARK, numbers(batch, 10 + batch), batch)
+        place.started(batch, driver=f"driver-{batch}b").write(NO_SPARK, numbers(batch, 10 + batch), batch)
+    assert place.rows() == [0, 1, 10, 11]
+
+
+@pytest.mark.parametrize("step", [loses_the_reply, is_lost])
+def test_a_commit_whose_reply_is_lost_is_there_once(place: Place, interposed: Interposed, step: Step):
+    sink = place.started()
+    interposed.step = step
+    sink.write(NO_SPARK, numbers(1), 0)
+    sink.write(NO_SPARK, numbers(2), 1)
+    assert place.rows() == [1, 2]
+
+
+def test_a_commit_that_a_server_reports_as_a_conflict_though_it_happened_is_there_once_and_whole(
+    place: Place, interposed: Interposed
+):
+    """A proxy has sent the request twice; PyIceberg by itself would remove the manifests of the first one."""
+
+    def sent_twice(commit: Callable[[], Any]) -> Any:
+        commit()
+        return commit()
+
+    sink = place.started()
+    interposed.step = sent_twice
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def test_a_driver_that_was_frozen_before_its_commit_adds_nothing_after_its_successor(
+    place: Place, interposed: Interposed
+):
+    """Its successor has written that batch, and two more; it finds another snapshot, and its name gone from the note."""
+    frozen = place.started(driver="driver-1")
+    frozen.write(NO_SPARK, numbers(0), 0)
+
+    def others_write(commit: Callable[[], Any]) -> Any:
+        successor = place.started(1, driver="driver-2")
+        for batch in (1, 2, 3):
+            successor.write(NO_SPARK, numbers(batch), batch)
+        return commit()
+
+    interposed.step = others_write
+    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
+        frozen.write(NO_SPARK, numbers(1), 1)
+    assert place.rows() == [0, 1, 2, 3]
+
+
+def test_a_driver_that_was_frozen_while_its_successor_only_started_adds_nothing(place: Place, interposed: Interposed):
+    frozen = place.started(driver="driver-1")
+
+    def another_starts(commit: Callable[[], Any]) -> Any:
+        place.started(driver="driver-2")
+        return commit()
+
+    interposed.step = another_starts
+    with pytest.raises(CheckpointError, match="taken over"):
+        frozen.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == []
+
+
+def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(place: Place):
+    def fenced() -> None:
+        raise CheckpointError("another driver has taken over")
+
+    running = place.started(driver="driver-2")
+    with pytest.raises(CheckpointError, match="another driver has taken over"):
+        place.started(driver="driver-1", check=fenced)
+    running.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def test_a_driver_that_is_fenced_while_it_opens_the_sink_takes_nothing(place: Place, interposed: Interposed):
+    """It was frozen between the look at its claim and its commit, which the catalog refuses; it looks again."""
+    place.started().write(NO_SPARK, numbers(0), 0)
+    successor: list[Iceberg] = []
+
+    def fenced() -> None:
+        if successor:
+            raise CheckpointError("another driver has taken over")
+
+    def another_starts(commit: Callable[[], Any]) -> Any:
+        successor.append(place.started(1, driver="driver-2"))
+        return commit()
+
+    interposed.step = another_starts
+    with pytest.raises(CheckpointError, match="another driver has taken over"):
+        place.started(1, driver="driver-1", check=fenced)
+    successor[0].write(NO_SPARK, numbers(1), 1)
+    assert place.rows() == [0, 1]
+
+
+def test_a_batch_is_tried_again_after_the_commit_of_another_writer_with_the_same_files(
+    place: Place, interposed: Interposed
+):
+    sink = place.started()
+
+    def others_write(commit: Callable[[], Any]) -> Any:
+        foreign(place, -1)
+        return commit()
+
+    interposed.step = others_write
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [-1, 1]
+    assert len(list(place.folder.glob("tables/**/*.parquet"))) == 2
+
+
+def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    sink = place.sink(timeout="100 milliseconds")
+    sink.check(SCHEMA)
+    sink.open(QueryStart("q"))
+    commit = SqlCatalog.commit_table
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlCatalog, "commit_table", lambda *_: is_lost(lambda: None))
+        with pytest.raises(OSError, match=r"did not take batch 0 within 0.1 s, as other writers .*502.*started again"):
+            sink.write(NO_SPARK, numbers(1), 0)
+    assert SqlCatalog.commit_table is commit
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def foreign(place: Place, number: int) -> None:
+    """Let another writer, which knows nothing of skypane, add a row."""
+    place.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
+
+
+def expire(place: Place) -> None:
+    """Remove all snapshots but the last, as maintenance does."""
+    place.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
+
+
+def compact(place: Place) -> None:
+    """Write all rows into one file, in a snapshot of another writer."""
+    table = place.table()
+    table.overwrite(table.scan().to_arrow())
+
+
+@dataclass
+class History:
+    """Drivers of one query in turn, with the ledger of its checkpoint, and what else happens to the table."""
+
+    place: Place
+    interposed: Interposed
+    steps: Iterator[str]
+    starts: int = 0
+    committed: int = 0
+    alien: int = 0
+    driver: Iceberg | None = None
+
+    def play(self) -> None:
+        for step in self.steps:
+            self.take(step)
+        self.start()
+        self.deliver()
+
+    def take(self, step: str) -> None:
+        if step in OUTSIDE:
+            if self.starts:
+                self.outside(step)
+            return
+        kind, _, outcome = step.partition(": ")
+        if kind == "deliver" and self.driver is None:
+            self.start()
+        self.interposed.step = self.frozen if outcome == "frozen" else OUTCOMES.get(outcome)
+        self.start() if kind == "start" else self.deliver()
+        self.interposed.step = None
+
+    def outside(self, step: str) -> None:
+        if step == "foreign":
+            self.alien += 1
+            foreign(self.place, -self.alien)
+        else:
+            OUTSIDE[step](self.place)
+
+    def start(self) -> None:
+        self.starts += 1
+        self.driver = None
+        with suppress(Killed):
+            self.driver = self.place.started(self.committed, driver=f"driver-{self.starts:06d}")
+
+    def deliver(self) -> None:
+        """Deliver the next batch, in half of the cases twice, and record it in the ledger if this driver may."""
+        number, driver, starts = self.committed, self.driver, self.starts
+        if driver is None:
+            return
+        try:
+            driver.write(NO_SPARK, numbers(2 * number, 2 * number + 1), number)
+            if number % 2:
+                driver.write(NO_SPARK, numbers(2 * number + 1, 2 * number), number)
+        except Killed:
+            self.driver = None if self.starts == starts else self.driver
+        except CheckpointError as fenced:
+            if self.starts == starts:
+                raise AssertionError(f"{driver} is told that it is fenced, and no other has started") from fenced
+        else:
+            self.committed += self.starts == starts
+
+    def frozen(self, commit: Callable[[], Any]) -> Any:
+        """Before this driver's commit its successor starts, and some of what follows happens."""
+        self.start()
+        for step in islice(self.steps, 3):
+            self.take(step)
+        return commit()
+
+
+OUTCOMES: dict[str, Step] = {
+    "dies before": dies_before,
+    "dies after": dies_after,
+    "loses the reply": loses_the_reply,
+    "is lost": is_lost,
+}
+OUTSIDE: dict[str, Callable[[Place], None]] = {"foreign": lambda _: None, "expire": expire, "compact": compact}
+
+
+STEPS = ["deliver", "start", "deliver: frozen", *OUTSIDE, *(f"deliver: {one}" for one in OUTCOMES),
+         *(f"start: {one}" for one in OUTCOMES)]  # fmt: skip
+
+
+@pytest.mark.long
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=10))
+def test_any_sequence_of_deliveries_kills_and_starts_leaves_each_batch_once(steps: list[str]):
+    interposed = Interposed()
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SqlCatalog, "commit_table", lambda *what: interposed(*what))  # noqa: PLW0108 - as above
+        history = History(Place(Path(folder)), interposed, iter(steps))
+        history.play()
+        batches = history.committed
+        expected = Counter([*range(2 * batches), *(-number for number in range(1, history.alien + 1))])
+        assert Counter(history.place.rows()) == expected
+
+
+@pytest.mark.parametrize("maintained", [expire, compact])
+def test_maintenance_between_two_starts_hides_no_batch(place: Place, maintained: Callable[[Place], None]):
+    sink = place.started()
+    for batch in range(3):
+        sink.write(NO_SPARK, numbers(batch), batch)
+    foreign(place, -1)
+    maintained(place)
+    expire(place)
+    assert len(place.table().snapshots()) == 1
+    second = place.started(2, driver="driver-2")
+    for batch in (2, 3):
+        second.write(NO_SPARK, numbers(batch), batch)
+    assert place.rows() == [-1, 0, 1, 2, 3]
+
+
+PARTITIONS: dict[str, tuple[str, Transform[Any, Any]]] = {
+    "city": ("city", IdentityTransform()),
+    "hour": ("window_start", HourTransform()),
+    "bucket": ("city", BucketTransform(4)),
+}
+
+
+@pytest.mark.parametrize("partition", [None, *PARTITIONS])
+def test_a_version_of_a_window_replaces_its_rows_and_an_empty_one_leaves_none(place: Place, partition: str | None):
+    """In a table of the sink, and in tables with partitions that were there before."""
+    if partition is not None:
+        partitioned(place, *PARTITIONS[partition])
+    sink = place.started(schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (0, 0, False, "Rome", 2), (1, 0, False, "Oslo", 3)), 0)
+    again = of(VERSIONS, (0, 1, False, "Rome", 4), (1, 1, True, None, None))
+    for _ in range(2):
+        sink.write(NO_SPARK, again, 1)
+    assert place.rows("city", "n", "version") == [("Rome", 4, 1)]
+    sink.write(NO_SPARK, of(VERSIONS, (1, 2, False, "Bern", 5)), 2)
+    assert place.rows("city", "n", "version") == [("Bern", 5, 2), ("Rome", 4, 1)]
+
+
+def partitioned(place: Place, column: str, transform: Transform[Any, Any]) -> None:
+    """Create the table as another client does, with columns in another order and one more."""
+    catalog = place.catalog()
+    catalog.create_namespace("shop")
+    moment = pa.timestamp("us", "UTC")
+    columns = pa.schema([("window_start", moment), ("window_end", moment), ("city", pa.string()), ("n", pa.int64()),
+                         ("version", pa.int64()), ("note", pa.string())])  # fmt: skip
+    with catalog.create_table(NAME, columns).update_spec() as spec:
+        spec.add_field(column, transform)
+
+
+def test_readers_see_a_version_at_once(place: Place, interposed: Interposed):
+    """The rows that go and those that come are one commit: what is read before it has the version before."""
+    sink = place.started(schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
+    seen: list[Any] = []
+
+    def read(commit: Callable[[], Any]) -> Any:
+        seen.append(place.rows())
+        committed = commit()
+        seen.append(place.rows())
+        return committed
+
+    interposed.step = read
+    sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 7)), 1)
+    assert seen == [[1, 2], [2, 7]]
+
+
+def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, interposed: Interposed):
+    sink = place.started(schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
+
+    def compacted(commit: Callable[[], Any]) -> Any:
+        compact(place)
+        return commit()
+
+    interposed.step = compacted
+    sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 7)), 1)
+    assert place.rows() == [2, 7]
+
+
+def test_changes_are_kept_as_they_are(place: Place):
+    sink = place.started(schema=CHANGES)
+    sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
+    assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]
+
+
+def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: Place):
+    sink = place.started(role="front")
+    sink.write(NO_SPARK, numbers(1, 2), 0)
+    sink.write(NO_SPARK, numbers(2, 3), 1)
+    assert place.rows() == [2, 3]
+    sink.write(NO_SPARK, numbers(), 2)
+    assert place.rows() == []
+
+
+def test_queries_roles_and_tables_have_separate_batches(place: Place):
+    for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
+        place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
+    assert place.rows() == [1, 1, 1]
+    place.started(1, table="shop.others").write(NO_SPARK, numbers(7), 0)
+    assert place.table("shop.others").scan().to_arrow()["n"].to_pylist() == [7]
+
+
+@pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}])
+def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: Place, alone: dict[str, Any]):
+    place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
+    for claim in (alone, {}):
+        with pytest.raises(
+            CheckpointError, match=r"has the output of query q, .* remove its property 'skypane\.batches"
+        ):
+            place.started(**{"query": "another", "schema": VERSIONS, **claim})
+    assert place.rows() == [1]
+
+
+def test_one_sink_is_for_one_role(place: Place):
+    sink = place.started()
+    with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
+        sink.open(QueryStart("q", role="late"))
+
+
+def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
+    first = place.started()
+    for batch in range(3):
+        first.write(NO_SPARK, numbers(batch), batch)
+    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
+        place.started(1)
+    repeated = place.started(2)
+    for other in (numbers(5), numbers()):
+        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
+            repeated.write(NO_SPARK, other, 2)
+    assert place.rows() == [0, 1, 2]
+
+
+def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(place: Place):
+    first = place.started()
+    for batch in range(3):
+        first.write(NO_SPARK, numbers(batch), batch)
+    table = place.table()
+    of_batch_0 = table.snapshots()[1].snapshot_id
+    table.manage_snapshots().rollback_to_snapshot(of_batch_0).commit()
+    with pytest.raises(
+        CheckpointError, match=r"older snapshot, too, remove its property 'skypane\.batches\.q\.output'"
+    ):
+        place.started(1)
+    with place.table().transaction() as changes:
+        changes.remove_properties("skypane.batches.q.output")
+    second = place.started(1, driver="driver-2")
+    for batch in (1, 2):
+        second.write(NO_SPARK, numbers(batch), batch)
+    assert place.rows() == [0, 1, 2]
+
+
+def test_a_table_that_was_dropped_and_made_again_under_a_running_query_is_refused(place: Place):
+    sink = place.started()
+    sink.write(NO_SPARK, numbers(1), 0)
+    place.catalog().drop_table(NAME)
+    place.catalog().create_table(NAME, SCHEMA)
+    with pytest.raises(CheckpointError, match=r"lost its property 'skypane\.batches\.q\.output'"):
+        sink.write(NO_SPARK, numbers(2), 1)
+
+
+TYPES: dict[str, tuple[pa.DataType, Any]] = {
+    "yes": (pa.bool_(), True),
+    "small": (pa.int16(), -7),
+    "large": (pa.int64(), -(2**62)),
+    "price": (pa.float64(), 0.1),
+    "rate": (pa.float32(), 0.5),
+    "none": (pa.float64(), float("inf")),
+    "exact": (pa.decimal128(20, 3), Decimal("12345678901234567.125")),
+    "text": (pa.string(), 'a,"b"\n%s'),
+    "bytes": (pa.binary(), b"\x00\xff"),
+    "day": (pa.date32(), date(2026, 1, 2)),
+    "plain": (pa.timestamp("us"), datetime.fromisoformat("2026-01-02T03:04:05.000006")),
+    "list": (pa.list_(pa.int64()), [1, None]),
+    "pair": (pa.struct([("a", pa.string()), ("at", pa.timestamp("us", "UTC"))]),
+             {"a": "ü", "at": datetime(2026, 1, 2, tzinfo=UTC)}),
+    "map": (pa.map_(pa.string(), pa.int64()), [("x", 1)]),
+    'a.b 100% "sure"': (pa.int64(), 1),
+}  # fmt: skip
+
+
+def test_values_of_every_type_and_nulls_come_back(place: Place):
+    schema = pa.schema([(name, kind) for name, (kind, _) in TYPES.items()])
+    rows = pa.Table.from_pylist([{name: value for name, (_, value) in TYPES.items()}, {}], schema)
+    sink = place.started(schema=schema)
+    sink.write(NO_SPARK, BatchRows(schema, 2, ((0, 2),), (rows,)), 0)
+    found = place.table().scan().to_arrow()
+    assert found.to_pylist() == rows.to_pylist()
+
+
+def test_a_time_with_a_zone_is_the_same_moment_whatever_its_zone(place: Place):
+    schema = pa.schema([("moment", pa.timestamp("us", "Europe/Oslo"))])
+    rows = pa.table([pa.array([1_000_001], pa.int64()).cast(schema.field(0).type)], schema)
+    place.started(schema=schema).write(NO_SPARK, BatchRows(schema, 1, (), (rows,)), 0)
+    moments = place.table().scan().to_arrow()["moment"]
+    assert (moments.type, moments.cast(pa.int64()).to_pylist()) == (pa.timestamp("us", "UTC"), [1_000_001])
+
+
+def test_a_time_that_pyiceberg_cannot_take_fails_the_batch_with_the_remedy(place: Place):
+    schema = pa.schema([("moment", pa.timestamp("us", "UTC"))])
+    rows = pa.table([pa.array([2**62], pa.int64()).cast(schema.field(0).type)], schema)
+    sink = place.started(schema=schema)
+    with pytest.raises(ConfigError, match="a time is outside of the years 1 to 9999"):
+        sink.write(NO_SPARK, BatchRows(schema, 1, (), (rows,)), 0)
+
+
+@pytest.mark.parametrize(("columns", "message"), [
+    ([("window_end", "timestamptz"), ("city", "string"), ("n", "long")],
+     r"has no column 'window_start', which the rows have: ALTER TABLE shop.answers ADD COLUMNS \(`window_start` timestamp\)"),
+    ([("window_start", "timestamptz"), ("window_end", "timestamptz"), ("city", "long"), ("n", "long")],
+     "column 'city' is long, and the rows have string: cast it in the query"),
+    ([("window_start", "timestamp"), ("window_end", "timestamptz"), ("city", "string"), ("n", "long")],
+     "column 'window_start' is timestamp, and the rows have timestamptz"),
+    ([("window_start", "timestamptz"), ("window_end", "timestamptz"), ("city", "string"), ("n", "int")],
+     "column 'n' is int, and the rows have long"),
+    ([("window_start", "timestamptz"), ("window_end", "timestamptz"), ("city", "string"), ("n", "long"), ("id!", "long")],
+     "has the column 'id', which must have a value in each row"),
+])  # fmt: skip
+def test_a_table_that_cannot_take_the_rows_is_refused_at_the_start(
+    place: Place, columns: list[tuple[str, str]], message: str
+):
+    create(place, columns)
+    with pytest.raises(ConfigError, match=message):
+        place.started()
+    assert place.table().snapshots() == []
+
+
+def create(place: Place, columns: list[tuple[str, str]]) -> None:
+    """Create a table; a column whose name has a "!" must have a value in each row."""
+    kinds = {
+        "timestamptz": pa.timestamp("us", "UTC"),
+        "timestamp": pa.timestamp("us"),
+        "string": pa.string(),
+        "long": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+    }
+    fields = [pa.field(name.strip("!"), kinds[kind], nullable="!" not in name) for name, kind in columns]
+    place.catalog().create_namespace("shop")
+    place.catalog().create_table(NAME, pa.schema(fields))
+
+
+def test_a_column_may_be_wider_and_may_need_values(place: Place):
+    moment = "timestamptz"
+    create(
+        place, [("window_start!", moment), ("window_end!", moment), ("city!", "string"), ("n", "double"), ("x", "int")]
+    )
+    narrow = SCHEMA.set(3, pa.field("n", pa.float32()))
+    sink = place.started(schema=narrow)
+    sink.write(NO_SPARK, of(narrow, (0, "Oslo", 0.5)), 0)
+    assert place.rows("city", "n", "x") == [("Oslo", 0.5, None)]
+    with pytest.raises(ConfigError, match=r"column 'city' must have a value in each row .*DROP NOT NULL"):
+        sink.write(NO_SPARK, of(narrow, (0, None, 0.5)), 1)
+
+
+def test_a_type_that_iceberg_does_not_have_is_refused_by_its_column(place: Place):
+    with pytest.raises(ConfigError, match=r"column 'd' is of type duration\[us\], for which Iceberg has no column"):
+        place.sink().check(pa.schema([("d", pa.duration("us"))]))
+    with pytest.raises(ConfigError, match="column 'u' is of type list<item: uint32>"):
+        place.sink().check(pa.schema([("u", pa.list_(pa.uint32()))]))
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"table": "prices"}, "table must be the name of a table with its namespace, as in shop.prices, got 'prices'"),
+    ({"table": "a..b"}, "table must be the name of a table"),
+    ({"catalog": ""}, "catalog must be the name of a catalog"),
+    ({"timeout": "0 s"}, "timeout must be longer than 0"),
+    ({"options": ["hunter2"]}, "options must be a mapping"),
+    ({"options": {"auth": {"token": "hunter2"}}}, "option auth must be a text, a number, True or False"),
+    ({"options": {"token": "hunter2"}}, r'option token must be "\$NAME"'),
+    ({"options": {"s3.secret-access-key": "hunter2"}}, r'option s3.secret-access-key must be "\$NAME"'),
+    ({"options": {"header.X-Key": "hunter2"}}, r'option header.X-Key must be "\$NAME"'),
+    ({"options": {"uri": "postgresql+psycopg2://me:hunter2@host/db"}}, r'with a password, .* give it as "\$NAME"'),
+    ({"options": {"uri": "postgresql+psycopg2://host/db?password=hunter2"}}, "or with a parameter that may be one"),
+    ({"options": {"s3.endpoint": "https://me:hunter2@host"}}, "option s3.endpoint is https://.*with a password"),
+    ({"options": {"py-io-impl": "os.path"}}, r"option py-io-impl names code.*\.pyiceberg\.yaml"),
+    ({"options": {"py-catalog-impl": "$CODE"}}, "option py-catalog-impl names code"),
+])  # fmt: skip
+def test_wrong_arguments_are_refused_and_no_secret_is_shown(arguments: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message) as raised:
+        Iceberg(**{"table": "shop.prices", **arguments})
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_secret_is_from_the_environment_and_no_error_shows_it(place: Place, monkeypatch: pytest.MonkeyPatch):
+    """Here the name of a kind of catalog is one, as PyIceberg tells a wrong one."""
+    sink = place.sink(options={**place.properties, "type": "$SKYPANE_TEST_TYPE"})
+    sink.check(SCHEMA)
+    with pytest.raises(ConfigError, match=r"option type of catalog default .* environment variable SKYPANE_TEST_TYPE"):
+        sink.open(QueryStart("q"))
+    monkeypatch.setenv("SKYPANE_TEST_TYPE", "hunter2")
+    with pytest.raises(ConfigError, match=r"cannot be used \(.*\(not shown\)") as raised:
+        sink.open(QueryStart("q"))
+    assert "hunter2" not in f"{raised.value} {sink!r}"
+    assert raised.value.__suppress_context__
+    monkeypatch.setenv("SKYPANE_TEST_TYPE", "sql")
+    sink.open(QueryStart("q"))
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def test_an_address_with_a_login_is_a_secret_and_so_is_its_password(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SKYPANE_TEST_URI", "postgresql+psycopg2://me:hunter%232@host/db")
+    place = Iceberg(NAME, options={"uri": "$SKYPANE_TEST_URI"}).catalog_place
+    error = ValueError("no login with hunter%232 or hunter#2 at postgresql+psycopg2://me:hunter%232@host/db")
+    assert place.reason(error) == "no login with (not shown) or (not shown) at (not shown)"
+
+
+def test_a_catalog_that_cannot_be_used_is_named_with_the_remedy(place: Place):
+    (place.folder / "catalog.db").mkdir()
+    with pytest.raises(
+        ConfigError, match=r"shop.answers of catalog default at sqlite:.* cannot be used \(.*unable to open"
+    ):
+        place.started()
+
+
+def test_a_disk_that_refuses_fails_the_batch_which_comes_again(place: Place):
+    sink = place.started()
+    data = place.folder / "tables" / "shop" / "answers" / "data"
+    data.write_text("a file where a folder should be")
+    with pytest.raises(OSError, match=r"did not take batch 0 .*it has none of its rows, or all"):
+        sink.write(NO_SPARK, numbers(1), 0)
+    data.unlink()
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [1]
+
+
+def test_files_of_a_catalog_of_sqlite_do_not_depend_on_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    sink = Iceberg(NAME, options={"uri": "sqlite:///catalog.db", "warehouse": "tables"})
+    monkeypatch.chdir("/")
+    sink.check(SCHEMA)
+    sink.open(QueryStart("q"))
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert Place(tmp_path).rows() == [1]
+    assert sink == Iceberg(NAME, options=Place(tmp_path).properties)
+
+
+def test_a_catalog_may_be_in_pyicebergs_own_configuration(place: Place, monkeypatch: pytest.MonkeyPatch):
+    """It is read when PyIceberg is imported: here, in a process of its own."""
+    program = (
+        "import pyarrow as pa; import skypane as sp; from skypane.runtime.spark.sinks.folder_owner import QueryStart\n"
+        "sink = sp.Iceberg('shop.answers', catalog='mine'); sink.check(pa.schema([('n', pa.int64())]))\n"
+        "sink.open(QueryStart('q'))"
+    )
+    for name, value in place.properties.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__MINE__{name.upper()}", value)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    assert load_catalog("mine", **place.properties).table_exists(NAME)
+
+
+@pytest.mark.slow
+def test_kills_at_any_line_leave_each_batch_once(tmp_path: Path):
+    """Each driver is killed at a later line of the sink or of PyIceberg, with a table of its own; the next one finishes."""
+    lines = int(driven(tmp_path / "whole").stdout)
+    for line in range(0, lines, lines // 40):
+        folder = tmp_path / str(line)
+        assert driven(folder, line).returncode == -signal.SIGKILL
+        assert driven(folder).returncode == 0
+        assert Place(folder).rows() == list(range(30)), line
+
+
+def driven(folder: Path, line: int = 10**9) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "tests.runtime.iceberg_sink_driver", str(folder), str(line)]
+    root = Path(__file__).parent.parent.parent
+    return subprocess.run(
+        command, cwd=root, env=dict(os.environ), stdout=subprocess.PIPE, text=True, timeout=120, check=False
+    )
