@@ -34,6 +34,7 @@ CALLED_BY_OTHERS = {
     "analyze": "PySpark calls it",
     "do_handshake": "the ssl module calls it",
     "on_broken_pipe": "rich calls it",
+    "commit_table": "PyIceberg calls it",
     "http_open": "urllib calls it",
     "https_open": "urllib calls it",
     "on_end": "Numba's events call it",

@@ -150,6 +150,21 @@ def test_a_table_of_a_database_is_an_output_with_its_key_and_login():
     assert "hunter2" not in complaint
 
 
+def test_a_table_of_iceberg_is_an_output_with_its_catalog():
+    place = {"uri": "https://catalog.example", "credential": "$CATALOG_CREDENTIAL", "rest.sigv4-enabled": True}
+    options = {"table": "shop.answers", "catalog": "prod", "timeout": "5 minutes", "options": place}
+    job = parse(changed(output={"format": "iceberg", "options": options}))
+    assert job.output is not None
+    assert job.output.build() == sp.Iceberg("shop.answers", catalog="prod", timeout="5 minutes", options=place)
+    (complaint,) = complaints(output={"format": "iceberg", "options": options | {"options": {"credential": "hunter2"}}})
+    assert complaint.startswith('output: catalog prod: option credential must be "$NAME"')
+    assert "hunter2" not in complaint
+    (complaint,) = complaints(output={"format": "iceberg", "options": options | {"options": {"py-io-impl": "os.path"}}})
+    assert "option py-io-impl names code" in complaint
+    (complaint,) = complaints(output={"format": "iceberg", "options": {"catalog": "prod"}})
+    assert complaint.startswith("output.options.table: is missing"), complaint
+
+
 def test_a_job_without_a_front_is_described_as_before_there_were_any():
     assert "front" not in parse(STREAM).summary()
 

@@ -110,7 +110,7 @@ def test_each_snapshot_names_its_query_and_its_batch(place: Place):
 
 
 class Killed(BaseException):
-    """The process ends here, as far as the code can tell."""
+    """The process ends here."""
 
 
 Step = Callable[[Callable[[], Any]], Any]
@@ -523,7 +523,10 @@ def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(p
     assert place.rows() == [0, 1, 2]
 
 
-def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(place: Place):
+def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(
+    place: Place, caplog: pytest.LogCaptureFixture
+):
+    """That the property is gone is reported in the log."""
     first = place.started()
     for batch in range(3):
         first.write(NO_SPARK, numbers(batch), batch)
@@ -537,6 +540,7 @@ def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(pla
     with place.table().transaction() as changes:
         changes.remove_properties("skypane.batches.q.output")
     second = place.started(1, driver="driver-2")
+    assert "no property skypane.batches.q.output, the note of this query's batches: batch 1 is written" in caplog.text
     for batch in (1, 2):
         second.write(NO_SPARK, numbers(batch), batch)
     assert place.rows() == [0, 1, 2]
@@ -675,7 +679,7 @@ def test_wrong_arguments_are_refused_and_no_secret_is_shown(arguments: dict[str,
 
 
 def test_a_secret_is_from_the_environment_and_no_error_shows_it(place: Place, monkeypatch: pytest.MonkeyPatch):
-    """Here the name of a kind of catalog is one, as PyIceberg tells a wrong one."""
+    """Here the type of the catalog is one: PyIceberg repeats a wrong type in its error."""
     sink = place.sink(options={**place.properties, "type": "$SKYPANE_TEST_TYPE"})
     sink.check(SCHEMA)
     with pytest.raises(ConfigError, match=r"option type of catalog default .* environment variable SKYPANE_TEST_TYPE"):
@@ -691,7 +695,7 @@ def test_a_secret_is_from_the_environment_and_no_error_shows_it(place: Place, mo
     assert place.rows() == [1]
 
 
-def test_an_address_with_a_login_is_a_secret_and_so_is_its_password(monkeypatch: pytest.MonkeyPatch):
+def test_an_address_with_a_login_is_hidden_and_its_password_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SKYPANE_TEST_URI", "postgresql+psycopg2://me:hunter%232@host/db")
     place = Iceberg(NAME, options={"uri": "$SKYPANE_TEST_URI"}).catalog_place
     error = ValueError("no login with hunter%232 or hunter#2 at postgresql+psycopg2://me:hunter%232@host/db")

@@ -37,6 +37,7 @@ from skypane.runtime.spark.sinks.current_front import FILE, Current
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.function import Call
+from skypane.runtime.spark.sinks.iceberg import Iceberg
 from skypane.runtime.spark.sinks.jdbc import Jdbc
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.memory import Memory
@@ -134,6 +135,17 @@ def of_table(sink: Jdbc) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
+def in_catalog(place: str) -> Iceberg:
+    """Return the sink of a table whose catalog and files are beside the path."""
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    return Iceberg("kit.answers", options={"uri": f"sqlite:///{place}.db", "warehouse": f"file://{place}"})
+
+
+def of_catalog(sink: Iceberg) -> pa.Table:
+    found: pa.Table = sink.catalog_place.opened().load_table(sink.table).scan().to_arrow()
+    return found
+
+
 def printed(place: str) -> Console:
     del place
     return Console()
@@ -152,6 +164,7 @@ SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
         spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
     "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
     "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
+    "iceberg": (Iceberg, lambda spark, folder: check_sink(spark, in_catalog, of_catalog, folder, kills=1)),
     "jdbc": (Jdbc, lambda spark, folder: check_sink(spark, in_file, of_table, folder, kills=1)),
     "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
     "console": (Console, lambda spark, folder: check_sink(spark, printed, kept, folder, keeps="nothing", lasting=False)),
@@ -167,6 +180,11 @@ def test_every_sink_keeps_the_laws(spark: SparkSession, tmp_path: Path, kind: st
 def test_a_folder_keeps_the_laws_wherever_its_driver_is_killed(spark: SparkSession, tmp_path: Path):
     check_sink(spark, Directory, parquet, tmp_path / "parquet", kills=4)
     check_sink(spark, partial(Directory, format="json"), lines, tmp_path / "json", rows=NUMBERS, kills=2)
+
+
+@pytest.mark.slow
+def test_a_table_of_iceberg_keeps_the_laws_wherever_its_driver_is_killed(spark: SparkSession, tmp_path: Path):
+    check_sink(spark, in_catalog, of_catalog, tmp_path, kills=4)
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ _RELATIVE: Final = re.compile(r"sqlite:///([^/:?][^?]*)")
 
 @dataclass(frozen=True)
 class CatalogPlace:
-    """A catalog by its name and its options; what PyIceberg's own configuration says of that name is added to them.
+    """A catalog by its name and its options; properties of PyIceberg's own configuration for that name are added.
 
     options  properties of the catalog, such as uri; "$NAME" is an environment variable. A file of SQLite, and a
              warehouse beside it, are relative to the working folder of now
@@ -105,7 +105,7 @@ class CatalogPlace:
     def _secrets(self) -> Iterator[str]:
         """Yield the values of environment variables, and the passwords in those that are URIs, encoded and plain."""
         for value in filter(is_named, self.options.values()):
-            with suppress(ConfigError, ValueError):  # it is not set, or it is no URI
+            with suppress(ConfigError, ValueError):  # it is not set, or it is not a URI
                 secret = held(value, "option", os.environ)
                 password = urlsplit(secret).password or ""
                 yield from filter(None, (secret, password, unquote(password)))

@@ -26,7 +26,7 @@ _OF_NEW_TABLES: Final = {
 }
 
 
-class ConflictError(Exception):
+class OvertakenError(Exception):
     """The commit of another writer came first, or it is not known whether this one happened: look again."""
 
 
@@ -40,7 +40,11 @@ class IcebergTable:
 
     def create(self, schema: pa.Schema) -> None:
         """Create the table for rows of a schema, and its namespace, if they do not exist."""
-        self.catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+        if self.catalog.table_exists(self.name):
+            return
+        namespace, _, _ = self.name.rpartition(".")
+        if not self.catalog.namespace_exists(namespace):  # a user who may create tables may lack the right to this
+            self.catalog.create_namespace_if_not_exists(namespace)
         self.catalog.create_table_if_not_exists(self.name, stored_schema(schema), properties=_OF_NEW_TABLES)
 
     def now(self) -> Table:
@@ -86,13 +90,13 @@ class BatchFiles:
 def commit(
     table: Table,
     files: Sequence[DataFile],
-    removed: BooleanExpression | None,
+    replaced: BooleanExpression | None,
     properties: Mapping[str, str],
     summary: Mapping[str, str],
 ) -> None:
     """Remove rows from a table, add files and set properties, in one commit that follows the state that `table` has.
 
-    Raises ConflictError if the table has another state by now; then nothing of this is there, unless the error comes from
+    Raises OvertakenError if the table has another state by now; then nothing of this is there, unless the error comes from
     a server whose answer was lost.
     """
     from pyiceberg.exceptions import CommitStateUnknownException  # noqa: PLC0415 - an extra
@@ -102,18 +106,18 @@ def commit(
     state = PyIcebergTable(table.name(), table.metadata, table.metadata_location, table.io, once, table.config)
     try:
         with state.transaction() as changes:
-            if removed is not None and any(True for _ in state.scan(removed).plan_files()):
-                changes.delete(removed, dict(summary))
+            if replaced is not None and any(True for _ in state.scan(replaced).plan_files()):
+                changes.delete(replaced, dict(summary))
             with changes.update_snapshot(dict(summary)).merge_append() as added:
                 for one in files:
                     added.append_data_file(one)
             changes.set_properties(dict(properties))
     except CommitStateUnknownException as error:
-        raise ConflictError(str(error)) from None
+        raise OvertakenError(str(error)) from None
 
 
 class _OneTry:
-    """A catalog that tells a commit which came too late by an error of its own.
+    """A catalog that raises an error of its own for a commit that came too late.
 
     PyIceberg would append the same files after the commit that came first, without a look at what that one has added:
     it may be this batch, written by the next driver. It would also remove the manifests of a commit that happened, if a
@@ -132,4 +136,4 @@ class _OneTry:
         try:
             return self._catalog.commit_table(*commit)
         except CommitFailedException as error:
-            raise ConflictError(str(error)) from None
+            raise OvertakenError(str(error)) from None

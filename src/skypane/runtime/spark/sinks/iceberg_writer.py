@@ -21,13 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.operators.window_query import VERSION, WINDOW_START
-from skypane.runtime.spark.sinks import text_format
-from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg_rows import fitted
-from skypane.runtime.spark.sinks.iceberg_table import BatchFiles, ConflictError, IcebergTable, commit
+from skypane.runtime.spark.sinks.iceberg_table import BatchFiles, IcebergTable, OvertakenError, commit
 from skypane.runtime.spark.sinks.row_changes import is_versioned
+from skypane.runtime.spark.sinks.rows_digest import rows_digest
 from skypane.types import CheckpointError
 
 if TYPE_CHECKING:
@@ -37,15 +36,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PREFIX: Final = "skypane.batches."
-"""Of the properties with notes; the rest of the name is that of the query and of its role."""
+"""Beginning of the names of properties with notes; the query and its role follow."""
 
 _PAUSES: Final = (0.05, 2.0)
 """Seconds before the second try of a commit, and at most between two."""
 
 
 @dataclass(frozen=True)
-class Note:
-    """What a table knows of a query that writes to it.
+class BatchNote:
+    """The state of a query in a table that it writes to.
 
     next_batch  number of the first batch that is not in the table
     driver      name of the driver in charge
@@ -91,7 +90,7 @@ class IcebergWriter:
         Raises CheckpointError if the table has other rows of this batch or if another driver has taken over, and
         OSError if other writers of the table commit first for longer than `timeout`.
         """
-        digest, files = _digest(answers), BatchFiles(answers, self.table.name)
+        digest, files = rows_digest(answers.parts()), BatchFiles(answers, self.table.name)
 
         def put(table: Table) -> None:
             note = self._note(table)
@@ -106,7 +105,7 @@ class IcebergWriter:
                 )
             if batch_id >= note.next_batch:
                 then = replace(note, next_batch=batch_id + 1, digest=digest)
-                self._commit(table, then, files, self._removed(answers))
+                self._commit(table, then, files, self._replaced(answers))
             elif digest != note.digest:
                 raise CheckpointError(
                     f"batch {batch_id} comes again with other rows than table {self.table.name} has ({digest}, and "
@@ -129,16 +128,22 @@ class IcebergWriter:
                 f"newest copy, or start with a new checkpoint and a new table. If the table has been rolled back to an "
                 f"older snapshot, too, remove its property {note.property!r}"
             )
+        if self.claim.next_batch and not note.driver:
+            log.warning(
+                "table %s has no property %s, the note of this query's batches: batch %d is written, though a killed "
+                "driver may have written it, if the property was removed", self.table.name, note.property,
+                self.claim.next_batch,
+            )  # fmt: skip
         self.claim.check()  # before a commit that follows this state: a driver that was fenced must not take the note
         self._commit(table, replace(note, driver=self.claim.driver, removes=removes))
         self.next_batch = note.next_batch
 
     def _check_alone(self, table: Table, *, removes: bool) -> None:
         """Raise CheckpointError if this query or another one that has the table would remove rows of the other."""
-        mine = Note(self.claim.query, self.claim.role).property
+        mine = BatchNote(self.claim.query, self.claim.role).property
         notes = {name: text for name, text in table.properties.items() if name.startswith(PREFIX) and name != mine}
         for name, text in notes.items():
-            other = Note(**json.loads(text))
+            other = BatchNote(**json.loads(text))
             if removes or other.removes:
                 raise CheckpointError(
                     f"table {self.table.name} has the {other.role} of query {other.query}, and a front and versions of "
@@ -146,12 +151,12 @@ class IcebergWriter:
                     f"delete the rows of this one and remove its property {name!r}"
                 )
 
-    def _note(self, table: Table) -> Note:
-        note = Note(self.claim.query, self.claim.role)
+    def _note(self, table: Table) -> BatchNote:
+        note = BatchNote(self.claim.query, self.claim.role)
         text = table.properties.get(note.property)
-        return note if text is None else Note(**json.loads(text))
+        return note if text is None else BatchNote(**json.loads(text))
 
-    def _removed(self, answers: BatchRows) -> BooleanExpression | None:
+    def _replaced(self, answers: BatchRows) -> BooleanExpression | None:
         """Return which rows of the table a batch replaces: a front all, a version those of its window."""
         from pyiceberg.expressions import AlwaysTrue, In  # noqa: PLC0415 - an extra
 
@@ -166,12 +171,12 @@ class IcebergWriter:
         return In(WINDOW_START, starts) if starts else None
 
     def _commit(
-        self, table: Table, note: Note, files: BatchFiles | None = None, removed: BooleanExpression | None = None
+        self, table: Table, note: BatchNote, files: BatchFiles | None = None, replaced: BooleanExpression | None = None
     ) -> None:
         of_batch = {} if files is None else {"skypane.batch": str(note.next_batch - 1)}
         summary = {"skypane.query": note.query, "skypane.role": note.role, "skypane.driver": note.driver, **of_batch}
         data = [] if files is None else files.of(table)
-        commit(table, data, removed, {note.property: note.text()}, summary)
+        commit(table, data, replaced, {note.property: note.text()}, summary)
 
     def _until_committed(self, what: str, attempt: Callable[[Table], None]) -> None:
         """Call `attempt` with the newest state of the table, again as long as other writers commit first."""
@@ -179,7 +184,7 @@ class IcebergWriter:
         for pause in _pauses():
             try:
                 attempt(self.table.now())
-            except ConflictError as error:
+            except OvertakenError as error:
                 if time.monotonic() + pause > limit:
                     raise OSError(
                         f"table {self.table.name} of {self.table.place} did not take {what} within {self.timeout:g} s, as "
@@ -198,12 +203,3 @@ def _pauses() -> Iterator[float]:
     while True:
         yield pause * random.uniform(0.5, 1)
         pause = min(2 * pause, longest)
-
-
-def _digest(answers: BatchRows) -> str:
-    digest = BatchDigest()
-    for part in answers.parts():
-        for rows in text_format.json_objects(part):
-            for row in rows:
-                digest.add(text_format.json_text(row).encode())
-    return str(digest)

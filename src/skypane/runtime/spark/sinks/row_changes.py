@@ -1,4 +1,4 @@
-"""What the columns of answers say of them: versions of windows, or changes of rows that have a key."""
+"""Kinds of answers by their columns: versions of windows, and changes of rows that have a key."""
 
 from __future__ import annotations
 
