@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -16,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -28,6 +30,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
 from pyspark.sql import SparkSession
 from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
+from tests.servers.postgresql import PASSWORD, USER
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -275,11 +278,44 @@ def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again
     commit = SqlCatalog.commit_table
     with monkeypatch.context() as patched:
         patched.setattr(SqlCatalog, "commit_table", lambda *_: is_lost(lambda: None))
-        with pytest.raises(OSError, match=r"did not take batch 0 within 0.1 s, as other writers .*502.*started again"):
+        with pytest.raises(
+            OSError,
+            match=r"^table \S+ of \S+ default at \S+ did not take batch 0 \(other writers committed first for 0.1 s, .*502",
+        ):
             sink.write(NO_SPARK, numbers(1), 0)
     assert SqlCatalog.commit_table is commit
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def shared(request: pytest.FixtureRequest, place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A catalog in a file, or on a server, whose whole address is a secret."""
+    if request.param == "sqlite":
+        return place
+    one = request.getfixturevalue("postgresql")
+    address = one.url.replace("postgresql://", f"postgresql+psycopg://{USER}:{PASSWORD}@")
+    monkeypatch.setenv("SKYPANE_TEST_URI", address)
+    return replace(place, options={"uri": "$SKYPANE_TEST_URI"})
+
+
+@pytest.mark.long
+def test_queries_that_write_into_one_table_at_once_lose_and_double_nothing(shared: Place):
+    """Each commit but one of those that are tried together is refused by the catalog, and tried again."""
+    table = f"shop.t_{uuid4().hex[:8]}"
+    sinks = [shared.started(table=table, query=f"q{at}") for at in range(3)]
+
+    def write(at: int) -> None:
+        for batch in range(5):
+            sinks[at].write(NO_SPARK, numbers(10 * batch + at), batch)
+
+    with ThreadPoolExecutor(len(sinks)) as threads:
+        list(threads.map(write, range(len(sinks))))
+    catalog = sinks[0].catalog_place.opened()
+    found = catalog.load_table(table).scan().to_arrow()["n"].to_pylist()
+    for used in (catalog, *(sink._opened[0].table.catalog for sink in sinks)):
+        cast("SqlCatalog", used).engine.dispose()
+    assert sorted(found) == sorted(10 * batch + at for batch in range(5) for at in range(3))
 
 
 def foreign(place: Place, number: int) -> None:
@@ -734,6 +770,7 @@ def test_files_of_a_catalog_of_sqlite_do_not_depend_on_the_working_folder(
     assert sink == Iceberg(NAME, options=Place(tmp_path).properties)
 
 
+@pytest.mark.long
 def test_a_catalog_may_be_in_pyicebergs_own_configuration(place: Place, monkeypatch: pytest.MonkeyPatch):
     """It is read when PyIceberg is imported: here, in a process of its own."""
     program = (

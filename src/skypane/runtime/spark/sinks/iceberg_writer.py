@@ -88,7 +88,7 @@ class IcebergWriter:
         """Put the rows of a batch into the table, or nothing if they are there.
 
         Raises CheckpointError if the table has other rows of this batch or if another driver has taken over, and
-        OSError if other writers of the table commit first for longer than `timeout`.
+        OvertakenError if other writers of the table commit first for longer than `timeout`.
         """
         digest, files = rows_digest(answers.parts()), BatchFiles(answers, self.table.name)
 
@@ -186,10 +186,8 @@ class IcebergWriter:
                 attempt(self.table.now())
             except OvertakenError as error:
                 if time.monotonic() + pause > limit:
-                    raise OSError(
-                        f"table {self.table.name} of {self.table.place} did not take {what} within {self.timeout:g} s, as "
-                        f"other writers committed first ({self.table.place.reason(error)}); it has none of its rows, or "
-                        f"all, and takes it when the query is started again"
+                    raise OvertakenError(
+                        f"other writers committed first for {self.timeout:g} s, the last time: {error}"
                     ) from None
                 log.info("table %s: %s again, as another writer has committed first", self.table.name, what)
                 time.sleep(pause)
