@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -120,12 +121,16 @@ def _application(server: Server) -> Flask:
 
 
 def _explain(app: Flask) -> None:
-    for kind in (NoSuchTableError, NoSuchNamespaceError):
-        app.register_error_handler(kind, lambda error: failure(404, error))
-    for kind in (TableAlreadyExistsError, NamespaceAlreadyExistsError):
-        app.register_error_handler(kind, lambda error: failure(409, error))
+    codes: dict[type[Exception], int] = {
+        NoSuchTableError: 404,
+        NoSuchNamespaceError: 404,
+        TableAlreadyExistsError: 409,
+        NamespaceAlreadyExistsError: 409,
+    }
+    for kind, code in codes.items():
+        app.register_error_handler(kind, partial(failure, code))
 
 
 def _shown(table: Table) -> Response:
-    shown = TableResponse(metadata_location=table.metadata_location, metadata=table.metadata)
+    shown = TableResponse.model_validate({"metadata-location": table.metadata_location, "metadata": table.metadata})
     return Response(shown.model_dump_json(by_alias=True), content_type="application/json")

@@ -15,7 +15,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -168,7 +168,8 @@ class IcebergWriter:
         for part in answers.parts():
             later = part.filter(pc.greater(part[VERSION], 0))
             starts.update(later[WINDOW_START].cast(pa.int64()).to_pylist())
-        return In(WINDOW_START, starts) if starts else None
+        # A type checker derives other arguments from the fields of the class.
+        return cast("BooleanExpression", cast("Any", In)(WINDOW_START, starts)) if starts else None
 
     def _commit(
         self, table: Table, note: BatchNote, files: BatchFiles | None = None, replaced: BooleanExpression | None = None
