@@ -33,6 +33,7 @@ from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
 from tests.servers.postgresql import PASSWORD, USER
 
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.sinks import iceberg_writer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
@@ -280,12 +281,41 @@ def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again
         patched.setattr(SqlCatalog, "commit_table", lambda *_: is_lost(lambda: None))
         with pytest.raises(
             OSError,
-            match=r"^table \S+ of \S+ default at \S+ did not take batch 0 \(other writers committed first for 0.1 s, .*502",
+            match=r"^table \S+ of \S+ default at \S+ did not take batch 0 \(other writers committed first, or replies were lost, for 0.1 s, .*502",
         ):
             sink.write(NO_SPARK, numbers(1), 0)
     assert SqlCatalog.commit_table is commit
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
+
+
+@dataclass
+class Clock:
+    """A clock of this test, in place of the module `time`."""
+
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_batch_whose_files_take_longer_than_the_timeout_is_tried_again_all_the_same(
+    place: Place, interposed: Interposed, monkeypatch: pytest.MonkeyPatch
+):
+    sink, clock = place.started(), Clock()
+    monkeypatch.setattr(iceberg_writer, "time", clock)
+
+    def others_write(commit: Callable[[], Any]) -> Any:
+        clock.now += 3600
+        foreign(place, -1)
+        return commit()
+
+    interposed.step = others_write
+    sink.write(NO_SPARK, numbers(1), 0)
+    assert place.rows() == [-1, 1]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -180,15 +181,19 @@ class IcebergWriter:
         commit(table, data, replaced, {note.property: note.text()}, summary)
 
     def _until_committed(self, what: str, attempt: Callable[[Table], None]) -> None:
-        """Call `attempt` with the newest state of the table, again as long as other writers commit first."""
-        limit = time.monotonic() + self.timeout
+        """Call `attempt` with the newest state of the table, again as long as other writers commit first.
+
+        The time counts from the first refusal: the files of a batch may take longer to write than `timeout`.
+        """
+        limit = math.inf
         for pause in _pauses():
             try:
                 attempt(self.table.now())
             except OvertakenError as error:
+                limit = min(limit, time.monotonic() + self.timeout)
                 if time.monotonic() + pause > limit:
                     raise OvertakenError(
-                        f"other writers committed first for {self.timeout:g} s, the last time: {error}"
+                        f"other writers committed first, or replies were lost, for {self.timeout:g} s, the last time: {error}"
                     ) from None
                 log.info("table %s: %s again, as another writer has committed first", self.table.name, what)
                 time.sleep(pause)
