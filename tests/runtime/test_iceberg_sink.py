@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -733,6 +734,10 @@ def test_a_type_that_iceberg_does_not_have_is_refused_by_its_column(place: Place
     ({"options": {"s3.secret-access-key": "hunter2"}}, r'option s3.secret-access-key must be "\$NAME"'),
     ({"options": {"header.X-Key": "hunter2"}}, r'option header.X-Key must be "\$NAME"'),
     ({"options": {"uri": "postgresql+psycopg2://me:hunter2@host/db"}}, r'with a password, .* give it as "\$NAME"'),
+    ({"options": {"uri": "postgresql+psycopg2://me:hunter2/hunter2@host/db"}}, r"is postgresql\+psycopg2://\(not shown\) "),
+    ({"options": {"uri": "postgresql+psycopg2://me:hunter2#hunter2@host/db"}}, "with a password"),
+    ({"options": {"uri": "postgresql+psycopg2://me:hunter2?hunter2@host/db"}}, "with a password"),
+    ({"options": {"uri": "postgresql+psycopg2://me:hunter2[@host/db"}}, "with a password"),
     ({"options": {"uri": "postgresql+psycopg2://host/db?password=hunter2"}}, "or with a parameter that may be one"),
     ({"options": {"s3.endpoint": "https://me:hunter2@host"}}, "option s3.endpoint is https://.*with a password"),
     ({"options": {"py-io-impl": "os.path"}}, r"option py-io-impl names code.*\.pyiceberg\.yaml"),
@@ -761,10 +766,12 @@ def test_a_secret_is_from_the_environment_and_no_error_shows_it(place: Place, mo
     assert place.rows() == [1]
 
 
-def test_an_address_with_a_login_is_hidden_and_its_password_too(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("SKYPANE_TEST_URI", "postgresql+psycopg2://me:hunter%232@host/db")
+@pytest.mark.parametrize("password", ["hunter%232", "hunter#2", "hunter%2F2"])
+def test_an_address_with_a_login_is_hidden_and_its_password_too(monkeypatch: pytest.MonkeyPatch, password: str):
+    monkeypatch.setenv("SKYPANE_TEST_URI", f"postgresql+psycopg2://me:{password}@host/db")
     place = Iceberg(NAME, options={"uri": "$SKYPANE_TEST_URI"}).catalog_place
-    error = ValueError("no login with hunter%232 or hunter#2 at postgresql+psycopg2://me:hunter%232@host/db")
+    plain = unquote(password)
+    error = ValueError(f"no login with {password} or {plain} at postgresql+psycopg2://me:{password}@host/db")
     assert place.reason(error) == "no login with (not shown) or (not shown) at (not shown)"
 
 

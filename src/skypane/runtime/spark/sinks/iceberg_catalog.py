@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from skypane.runtime.environment import check_named, held, is_named
 from skypane.runtime.redaction import HIDDEN, without_login
@@ -38,6 +38,9 @@ _IN_URI: Final = frozenset("application_name connect_timeout host port sslmode s
 
 _CODE: Final = re.compile(r".*-impl|auth(\..*)?")
 """Properties that name Python to import, which a job file must not; PyIceberg's configuration may have them."""
+
+_LOGIN: Final = re.compile(r"[^:/]+://[^:/]*:([^@]*)@")
+"""A URI with a password, which may have "/", "?" and "#" in it: SQLAlchemy reads them so."""
 
 _RELATIVE: Final = re.compile(r"sqlite:///([^/:?][^?]*)")
 
@@ -79,12 +82,12 @@ class CatalogPlace:
             return
         if not _PLAIN.fullmatch(name):
             check_named(value, where)
-        place = urlsplit(value)
-        secret = place.password is not None or parse_qs(place.query, keep_blank_values=True).keys() - _IN_URI
-        if "://" in value and secret:
+        scheme, is_uri, rest = value.partition("://")
+        parameters = parse_qs(rest.partition("?")[2], keep_blank_values=True).keys()
+        if is_uri and (_LOGIN.match(value) or parameters - _IN_URI):
             raise ConfigError(
-                f"{where} is {without_login(value.partition('?')[0])} with a password, or with a parameter that may be "
-                f'one, which errors would show: give it as "$NAME", an environment variable that holds the whole text'
+                f"{where} is {scheme}://{HIDDEN} with a password, or with a parameter that may be one, which errors "
+                f'would show: give it as "$NAME", an environment variable that holds the whole text'
             )
 
     def opened(self) -> Catalog:
@@ -105,9 +108,10 @@ class CatalogPlace:
     def _secrets(self) -> Iterator[str]:
         """Yield the values of environment variables, and the passwords in those that are URIs, encoded and plain."""
         for value in filter(is_named, self.options.values()):
-            with suppress(ConfigError, ValueError):  # it is not set, or it is not a URI
+            with suppress(ConfigError):  # it is not set
                 secret = held(value, "option", os.environ)
-                password = urlsplit(secret).password or ""
+                login = _LOGIN.match(secret)
+                password = login[1] if login else ""
                 yield from filter(None, (secret, password, unquote(password)))
 
 
