@@ -622,6 +622,19 @@ def test_a_table_that_was_dropped_and_made_again_under_a_running_query_is_refuse
         sink.write(NO_SPARK, numbers(2), 1)
 
 
+@pytest.mark.parametrize("text", ['{"next_batch": 3', "[]", '{"query": "q", "role": "output", "later": 1}'])
+@pytest.mark.parametrize("query", ["q", "another"])
+def test_a_property_that_is_no_note_is_named(place: Place, query: str, text: str):
+    """Also that of another query, which a later version of skypane may have written."""
+    place.started()
+    with place.table().transaction() as changes:
+        changes.set_properties({"skypane.batches.q.output": text})
+    with pytest.raises(
+        CheckpointError, match=r"table shop.answers has the property 'skypane\.batches\.q\.output', which"
+    ):
+        place.started(query=query, driver="driver-2")
+
+
 TYPES: dict[str, tuple[pa.DataType, Any]] = {
     "yes": (pa.bool_(), True),
     "small": (pa.int16(), -7),

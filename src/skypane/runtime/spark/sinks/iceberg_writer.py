@@ -65,6 +65,17 @@ class BatchNote:
         """The name of the property."""
         return f"{PREFIX}{self.query}.{self.role}"
 
+    @classmethod
+    def read(cls, table: str, name: str, text: str) -> Self:
+        """Return the note in the text of a property; raise CheckpointError if it is none."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            raise CheckpointError(
+                f"table {table} has the property {name!r}, which is no note of batches that this version of skypane can "
+                f"read, {text!r}: use the version that has written it, or restore it"
+            ) from None
+
     def text(self) -> str:
         return json.dumps(asdict(self))
 
@@ -144,7 +155,7 @@ class IcebergWriter:
         mine = BatchNote(self.claim.query, self.claim.role).property
         notes = {name: text for name, text in table.properties.items() if name.startswith(PREFIX) and name != mine}
         for name, text in notes.items():
-            other = BatchNote(**json.loads(text))
+            other = BatchNote.read(self.table.name, name, text)
             if removes or other.removes:
                 raise CheckpointError(
                     f"table {self.table.name} has the {other.role} of query {other.query}, and a front and versions of "
@@ -155,7 +166,7 @@ class IcebergWriter:
     def _note(self, table: Table) -> BatchNote:
         note = BatchNote(self.claim.query, self.claim.role)
         text = table.properties.get(note.property)
-        return note if text is None else BatchNote(**json.loads(text))
+        return note if text is None else BatchNote.read(self.table.name, note.property, text)
 
     def _replaced(self, answers: BatchRows) -> BooleanExpression | None:
         """Return which rows of the table a batch replaces: a front all, a version those of its window."""
