@@ -701,6 +701,42 @@ def test_a_table_that_cannot_take_the_rows_is_refused_at_the_start(
     assert place.table().snapshots() == []
 
 
+@pytest.mark.parametrize(("rows", "column"), [
+    (pa.decimal128(20, 3), pa.decimal128(38, 0)),
+    (pa.decimal128(20, 3), pa.decimal128(10, 3)),
+    (pa.binary(), pa.string()),
+    (pa.list_(pa.string()), pa.list_(pa.int64())),
+    (pa.struct([("a", pa.int64())]), pa.struct([pa.field("a", pa.int64(), nullable=False)])),
+])  # fmt: skip
+def test_a_column_that_does_not_hold_the_values_is_refused_at_the_start(
+    place: Place, rows: pa.DataType, column: pa.DataType
+):
+    place.catalog().create_namespace("shop")
+    place.catalog().create_table(NAME, pa.schema([("x", column)]))
+    with pytest.raises(ConfigError, match=r"column 'x' is .*, and the rows have .*: cast it in the query"):
+        place.started(schema=pa.schema([("x", rows)]))
+
+
+def test_a_wider_decimal_and_comments_of_nested_fields_are_taken(place: Place):
+    comment = {b"doc": b"how it is measured"}
+    columns = pa.schema([
+        ("exact", pa.decimal128(38, 3)), ("pair", pa.struct([pa.field("a", pa.int64(), metadata=comment)])),
+    ])  # fmt: skip
+    place.catalog().create_namespace("shop")
+    place.catalog().create_table(NAME, columns)
+    schema = pa.schema([("exact", pa.decimal128(20, 3)), ("pair", pa.struct([("a", pa.int64())]))])
+    row = {"exact": Decimal("1.125"), "pair": {"a": 1}}
+    sink = place.started(schema=schema)
+    sink.write(NO_SPARK, BatchRows(schema, 1, ((0, 1),), (pa.Table.from_pylist([row], schema),)), 0)
+    assert place.table().scan().to_arrow().to_pylist() == [row]
+
+
+def test_a_table_with_partitions_by_a_column_that_the_rows_lack_is_refused_at_the_start(place: Place):
+    partitioned(place, "note", IdentityTransform())
+    with pytest.raises(ConfigError, match="is partitioned by the column 'note', which the rows do not have"):
+        place.started(schema=VERSIONS)
+
+
 def create(place: Place, columns: list[tuple[str, str]]) -> None:
     """Create a table; a column whose name has a "!" must have a value in each row."""
     kinds = {

@@ -15,7 +15,7 @@ from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
-    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
 
 _TYPES: Final = (
     pa.types.is_boolean,
@@ -61,28 +61,35 @@ def stored_rows(answers: BatchRows, schema: pa.Schema, table: str) -> Iterator[p
         yield from pa.table(columns, schema=schema).to_batches()
 
 
-def fitted(schema: pa.Schema, there: Schema, table: str) -> pa.Schema:
-    """Return the stored schema of rows as the table with the columns `there` takes it.
+def fitted(schema: pa.Schema, there: Table, table: str) -> pa.Schema:
+    """Return the stored schema of rows as the table `there` takes it.
 
     Raises ConfigError, which names the column, if the table lacks one, has another type for it, or has a column that
-    must have a value and that the rows do not have.
+    must have a value, or by which it is partitioned, and that the rows do not have.
     """
     from pyiceberg.io.pyarrow import pyarrow_to_schema  # noqa: PLC0415 - an extra
     from pyiceberg.schema import Schema as Columns  # noqa: PLC0415
 
     stored = stored_schema(schema)
-    fields = {field.name: field for field in there.fields}
+    fields = {field.name: field for field in there.schema().fields}
     if missing := [field for field in stored if field.name not in fields]:
         added = ", ".join(f"`{field.name}` {_sql_type(field.type)}" for field in missing)
         raise ConfigError(
             f"table {table} has no column {', '.join(repr(field.name) for field in missing)}, which the rows have: "
             f"ALTER TABLE {table} ADD COLUMNS ({added}), or name another table"
         )
-    for field in there.fields:
+    for field in fields.values():
         if field.required and field.name not in stored.names:
             raise ConfigError(
                 f"table {table} has the column {field.name!r}, which must have a value in each row, and which the rows "
                 f"do not have: ALTER TABLE {table} ALTER COLUMN {field.name} DROP NOT NULL, or name another table"
+            )
+    for partition in there.spec().fields:
+        source = there.schema().find_column_name(partition.source_id) or ""
+        if not {source, source.partition(".")[0]} & set(stored.names):  # PyIceberg takes it from the rows
+            raise ConfigError(
+                f"table {table} is partitioned by the column {source!r}, which the rows do not have: partition it by "
+                f"others, or name another table"
             )
     for field in stored:
         column = Columns(fields[field.name])
@@ -90,7 +97,7 @@ def fitted(schema: pa.Schema, there: Schema, table: str) -> pa.Schema:
             own = pyarrow_to_schema(pa.schema([field]), name_mapping=column.name_mapping).fields[0].field_type
         except (ValueError, TypeError):  # a nested field that the table's column lacks
             own = None
-        if own is None or not _is_promoted(own, fields[field.name].field_type):
+        if own is None or not _holds(fields[field.name].field_type, own):
             raise ConfigError(
                 f"table {table}: column {field.name!r} is {fields[field.name].field_type}, and the rows have "
                 f"{own or field.type}: cast it in the query, or name another table"
@@ -98,17 +105,21 @@ def fitted(schema: pa.Schema, there: Schema, table: str) -> pa.Schema:
     return pa.schema([field.with_nullable(not fields[field.name].required) for field in stored])
 
 
-def _is_promoted(own: Any, there: Any) -> bool:
-    """Return whether a table's column of type `there` holds all values of type `own`."""
-    from pyiceberg.exceptions import ResolveError  # noqa: PLC0415
-    from pyiceberg.schema import promote  # noqa: PLC0415
+def _holds(there: Any, own: Any) -> bool:
+    """Return whether a table's column of type `there` holds all values of type `own`.
 
-    if own == there:
+    PyIceberg's promote() is for reading: it also takes bytes for a text, and a decimal of another scale. Types of Arrow
+    are compared, as those of Iceberg differ by the comments of nested fields.
+    """
+    from pyiceberg.io.pyarrow import schema_to_pyarrow  # noqa: PLC0415
+    from pyiceberg.types import DecimalType, DoubleType, FloatType, IntegerType, LongType  # noqa: PLC0415
+
+    if isinstance(own, DecimalType) and isinstance(there, DecimalType):
+        return own.scale == there.scale and own.precision <= there.precision
+    if (type(own), type(there)) in {(IntegerType, LongType), (FloatType, DoubleType)}:
         return True
-    try:
-        return bool(promote(own, there) == there)
-    except ResolveError:
-        return False
+    one, other = (schema_to_pyarrow(kind, include_field_ids=False) for kind in (own, there))
+    return type(own) is type(there) and bool(one == other)
 
 
 def _is_held(kind: pa.DataType) -> bool:

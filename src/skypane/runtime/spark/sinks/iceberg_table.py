@@ -73,7 +73,7 @@ class BatchFiles:
 
         if not self.answers.row_count:
             return
-        schema = fitted(self.answers.schema, table.schema(), self.name)
+        schema = fitted(self.answers.schema, table, self.name)
         batches = stored_rows(self.answers, schema, self.name)
         rows: pa.Table | pa.RecordBatchReader = pa.RecordBatchReader.from_batches(schema, batches)
         if not table.spec().is_unpartitioned():

@@ -132,7 +132,7 @@ class IcebergWriter:
         note = self._note(table)
         removes = self.claim.role == "front" or is_versioned(self.schema)
         self._check_alone(table, removes=removes)
-        fitted(self.schema, table.schema(), self.table.name)
+        fitted(self.schema, table, self.table.name)
         if note.next_batch > self.claim.next_batch + 1:
             raise CheckpointError(
                 f"table {self.table.name} has the batches of this query up to {note.next_batch - 1}, and the next batch "
