@@ -20,7 +20,8 @@ from skypane.runtime import local
 
 
 def rows_in(folder: Path, name: str = NAME) -> pa.Table:
-    return load_catalog("default", **properties(folder)).load_table(name).scan().to_arrow()
+    with load_catalog("default", **properties(folder)) as catalog:
+        return catalog.load_table(name).scan().to_arrow()
 
 
 def multiset(rows: pa.Table) -> Counter[tuple[Any, ...]]:

@@ -142,7 +142,8 @@ def in_catalog(place: str) -> Iceberg:
 
 
 def of_catalog(sink: Iceberg) -> pa.Table:
-    found: pa.Table = sink.catalog_place.opened().load_table(sink.table).scan().to_arrow()
+    with sink.catalog_place.opened() as catalog:
+        found: pa.Table = catalog.load_table(sink.table).scan().to_arrow()
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -71,8 +71,8 @@ class Iceberg(Sink):
                     f"tables of their own"
                 )
         (schema,) = self._schemas
-        with self._explained():
-            table = IcebergTable(self.catalog_place, self.table, self.catalog_place.opened())
+        with self._explained(), closing(self.catalog_place.opened()) as catalog:
+            table = IcebergTable(self.catalog_place, self.table, catalog)
             self._opened[:] = [IcebergWriter.started(table, claim, schema, micros(self.timeout, "timeout") / 1e6)]
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
@@ -81,7 +81,8 @@ class Iceberg(Sink):
             raise CheckpointError(f"table {self.table}: the sink has not been opened; start the query")
         writer = self._opened[0]
         if answers.row_count or batch_id < writer.next_batch or writer.claim.role == "front":
-            with self._explained(f"batch {batch_id}"):
+            # A catalog that was closed opens connections again; none stays open until the next batch, or after the last.
+            with self._explained(f"batch {batch_id}"), closing(writer.table.catalog):
                 writer.write(batch_id, answers)
 
     @contextmanager

@@ -95,7 +95,7 @@ class CatalogPlace:
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 - an extra
 
         texts = {name: held(text, f"option {name} of {self}", os.environ) for name, text in self.options.items()}
-        # A database may have ended a connection that was idle between two batches.
+        # A database may have ended a connection that was idle while the files of a batch were written.
         return load_catalog(self.name, **{"pool_pre_ping": "true", **texts})
 
     def reason(self, error: BaseException) -> str:
