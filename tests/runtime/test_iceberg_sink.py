@@ -514,6 +514,35 @@ def partitioned(place: Place, column: str, transform: Transform[Any, Any]) -> No
         spec.add_field(column, transform)
 
 
+def test_manifests_are_merged_and_lose_no_version(place: Place):
+    """A table of the sink merges a hundred manifests; this one three."""
+    sink = place.started(schema=VERSIONS)
+    properties = place.table().properties
+    assert (
+        properties["commit.manifest-merge.enabled"]
+        == properties["write.metadata.delete-after-commit.enabled"]
+        == "true"
+    )
+    with place.table().transaction() as changes:
+        changes.set_properties({"commit.manifest.min-count-to-merge": "3"})
+    for batch in range(9):
+        again = [(batch - 2, 1, False, "Rome", 100 + batch)] if batch >= 2 else []
+        sink.write(NO_SPARK, of(VERSIONS, (batch, 0, False, "Oslo", batch), *again), batch)
+    assert place.rows("n", "version") == [(7, 0), (8, 0), *((100 + batch, 1) for batch in range(2, 9))]
+    table = place.table()
+    current = table.current_snapshot()
+    assert current is not None
+    assert len(current.manifests(table.io)) <= 4
+
+
+def test_a_batch_that_only_empties_windows_leaves_none_of_their_rows(place: Place):
+    partitioned(place, "city", IdentityTransform())
+    sink = place.started(schema=VERSIONS)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
+    sink.write(NO_SPARK, of(VERSIONS, (0, 1, True, None, None)), 1)
+    assert place.rows() == [2]
+
+
 def test_readers_see_a_version_at_once(place: Place, interposed: Interposed):
     """The rows that go and those that come are one commit: what is read before it has the version before."""
     sink = place.started(schema=VERSIONS)

@@ -13,7 +13,7 @@ from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 from tests.runtime.driver import assert_killed
 from tests.runtime.iceberg_stream_driver import NAME, PLACES, PLAN, job, properties
-from tests.runtime.streams import answers, finish, late_rows, read_batches, write_batches
+from tests.runtime.streams import NaiveKSlack, answers, finish, late_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime import local
@@ -82,6 +82,30 @@ def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkS
         {"city": "Oslo", "n": 1, "version": 1},
         {"city": "Oslo", "n": 1, "version": 0},
     ]
+
+
+def test_rejected_rows_are_in_a_table_of_their_own(spark: SparkSession, tmp_path: Path):
+    tables = late_rows(4, batches=5)
+    write_batches(tmp_path / "in", tables)
+    naive = NaiveKSlack(PLAN.windows.longest_pane)
+    for table in tables:
+        naive.take(table)
+    finish(
+        sp.stream(
+            read_batches(spark, tmp_path / "in", tables[0].schema),
+            PLAN.query,
+            time="ts",
+            window=PLAN.windows,
+            progress=PLAN.progress,
+            output=tmp_path / "out",
+            late=sp.Iceberg("stream.late", options=properties(tmp_path)),
+            checkpoint=tmp_path / "checkpoint",
+        )
+    )
+    late = rows_in(tmp_path, "stream.late")
+    assert naive.late
+    assert sorted(late["id"].to_pylist()) == sorted(naive.late)
+    assert set(late["reason"].to_pylist()) == {"late"}
 
 
 def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tmp_path: Path):

@@ -75,8 +75,8 @@ class CatalogPlace:
         where = f"catalog {self.name}: option {name}"
         if _CODE.fullmatch(name):
             raise ConfigError(
-                f"{where} names code, and options are texts and numbers: put it into the file .pyiceberg.yaml under "
-                f"catalog, {self.name}, which PyIceberg reads"
+                f"{where} names code, and options are texts and numbers: PyIceberg reads py-io-impl and auth from the "
+                f"file .pyiceberg.yaml, under catalog, {self.name}"
             )
         if is_named(value):
             return
