@@ -535,8 +535,10 @@ def test_manifests_are_merged_and_lose_no_version(place: Place):
     assert len(current.manifests(table.io)) <= 4
 
 
-def test_a_batch_that_only_empties_windows_leaves_none_of_their_rows(place: Place):
-    partitioned(place, "city", IdentityTransform())
+@pytest.mark.parametrize("partition", [None, *PARTITIONS])
+def test_a_batch_that_only_empties_windows_leaves_none_of_their_rows(place: Place, partition: str | None):
+    if partition is not None:
+        partitioned(place, *PARTITIONS[partition])
     sink = place.started(schema=VERSIONS)
     sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
     sink.write(NO_SPARK, of(VERSIONS, (0, 1, True, None, None)), 1)

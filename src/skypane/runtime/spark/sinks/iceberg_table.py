@@ -78,6 +78,8 @@ class BatchFiles:
         rows: pa.Table | pa.RecordBatchReader = pa.RecordBatchReader.from_batches(schema, batches)
         if not table.spec().is_unpartitioned():
             rows = rows.read_all()  # all partitions are written at once
+            if not rows.num_rows:  # windows that are empty now: PyIceberg cannot divide no rows by hours or buckets
+                return
         try:
             yield from _dataframe_to_data_files(table.metadata, rows, table.io)
         except OverflowError:
