@@ -294,6 +294,10 @@ def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again
             match=r"^table \S+ of \S+ default at \S+ did not take batch 0 \(other writers committed first, or replies were lost, for 0.1 s, .*502",
         ):
             sink.write(NO_SPARK, numbers(1), 0)
+        with pytest.raises(
+            ConfigError, match=r"cannot be used \(other writers committed first.*; start the query again"
+        ):
+            sink.open(QueryStart("q", driver="driver-2"))
     assert SqlCatalog.commit_table is commit
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]

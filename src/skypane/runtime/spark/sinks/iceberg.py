@@ -15,7 +15,7 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace, option_texts
 from skypane.runtime.spark.sinks.iceberg_rows import check_types
-from skypane.runtime.spark.sinks.iceberg_table import IcebergTable
+from skypane.runtime.spark.sinks.iceberg_table import IcebergTable, OvertakenError
 from skypane.runtime.spark.sinks.iceberg_writer import IcebergWriter
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
@@ -95,9 +95,14 @@ class Iceberg(Sink):
         except Exception as error:  # noqa: BLE001 - each catalog and each store has errors of its own
             place = self.catalog_place
             if not what:
+                busy = isinstance(error, OvertakenError)
+                remedy = (
+                    "start the query again"
+                    if busy
+                    else "check the options of the catalog, and what it allows this user"
+                )
                 raise ConfigError(
-                    f"table {self.table} of {place} cannot be used ({place.reason(error)}); check the options of the "
-                    f"catalog, and what it allows this user"
+                    f"table {self.table} of {place} cannot be used ({place.reason(error)}); {remedy}"
                 ) from None
             raise OSError(
                 f"table {self.table} of {place} did not take {what} ({place.reason(error)}); it has none of its rows, or "
