@@ -95,12 +95,9 @@ class Iceberg(Sink):
         except Exception as error:  # noqa: BLE001 - each catalog and each store has errors of its own
             place = self.catalog_place
             if not what:
-                busy = isinstance(error, OvertakenError)
-                remedy = (
-                    "start the query again"
-                    if busy
-                    else "check the options of the catalog, and what it allows this user"
-                )
+                remedy = "check the options of the catalog, and what it allows this user"
+                if isinstance(error, OvertakenError):
+                    remedy = "start the query again"
                 raise ConfigError(
                     f"table {self.table} of {place} cannot be used ({place.reason(error)}); {remedy}"
                 ) from None

@@ -84,13 +84,7 @@ def fitted(schema: pa.Schema, there: Table, table: str) -> pa.Schema:
                 f"table {table} has the column {field.name!r}, which must have a value in each row, and which the rows "
                 f"do not have: ALTER TABLE {table} ALTER COLUMN {field.name} DROP NOT NULL, or name another table"
             )
-    for partition in there.spec().fields:
-        source = there.schema().find_column_name(partition.source_id) or ""
-        if not {source, source.partition(".")[0]} & set(stored.names):  # PyIceberg takes it from the rows
-            raise ConfigError(
-                f"table {table} is partitioned by the column {source!r}, which the rows do not have: partition it by "
-                f"others, or name another table"
-            )
+    _check_partitions(stored, there, table)
     for field in stored:
         column = Columns(fields[field.name])
         try:
@@ -103,6 +97,17 @@ def fitted(schema: pa.Schema, there: Table, table: str) -> pa.Schema:
                 f"{own or field.type}: cast it in the query, or name another table"
             )
     return pa.schema([field.with_nullable(not fields[field.name].required) for field in stored])
+
+
+def _check_partitions(stored: pa.Schema, there: Table, table: str) -> None:
+    """Raise ConfigError if a column by which a table is partitioned is missing: PyIceberg takes it from the rows."""
+    for partition in there.spec().fields:
+        source = there.schema().find_column_name(partition.source_id) or ""
+        if not {source, source.partition(".")[0]} & set(stored.names):  # a.b is a column, or a field of the column a
+            raise ConfigError(
+                f"table {table} is partitioned by the column {source!r}, which the rows do not have: partition it by "
+                f"others, or name another table"
+            )
 
 
 def _holds(there: Any, own: Any) -> bool:
