@@ -34,10 +34,12 @@ from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.shared_plan import SharedPlan
 from skypane.windows import Windows
 
-SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended", "early")
+SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended", "early", "rolling")
 SHARED: Final = {"skyline": Windows(LENGTH, SLIDE), "sums": Windows(SHORT, SHORT)}
 """The queries of the scenario "shared", by name, and their windows."""
 PREFERENCE = "price MIN, rating MAX"
+FILE: Final = 9_000
+"""Bytes of a file in the scenario "rolling", in which answers and late rows wait for it: those of a few batches."""
 _NEVER: Final = 1e9
 """Seconds that nothing is worth."""
 
@@ -62,7 +64,8 @@ class Stream:
         return str(self.folder)
 
     def _out(self, name: str) -> Noted:
-        return Noted(f"{self.place}/{name}", notes=self.folder / name)
+        out = Noted(f"{self.place}/{name}", notes=self.folder / name)
+        return out if self.scenario != "rolling" else replace(out, roll="1 hour", roll_bytes=FILE)
 
     def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
         out = self._out("out")

@@ -29,7 +29,9 @@ def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
     return counts
 
 
-@pytest.mark.parametrize("scenario", slow_but(("skyline", "continuous", "shared", "amended", "early"), SCENARIOS))
+@pytest.mark.parametrize(
+    "scenario", slow_but(("skyline", "continuous", "shared", "amended", "early", "rolling"), SCENARIOS)
+)
 def test_a_stream_survives_kills(scenario: str):
     counts = survived(scenario, 25, 1)
     assert counts["kills"] >= 25

@@ -55,6 +55,15 @@ def test_a_query_has_the_windows_and_the_output_of_the_job_unless_it_has_its_own
     }
 
 
+def test_answers_and_late_rows_may_wait_for_their_files():
+    rolls = {"roll": "5 minutes", "roll_bytes": 1_000}
+    given = options(job_of(output={"path": "out", **rolls}, late={"path": "late", "roll": "1 hour"}))
+    assert given["output"]["best"] == sp.Directory("out/best", roll="5 minutes", roll_bytes=1_000)
+    assert given["late"] == sp.Directory("late", roll="1 hour")
+    summary = job_of(output={"path": "out", **rolls}).summary()
+    assert summary == job_of().summary(), "a job may be resumed with another roll"
+
+
 def test_a_job_is_described_query_by_query():
     shown = dict(settings(job_of()))
     assert shown["query of best"] == "skyline of price MIN, rating MAX, one per city"

@@ -274,6 +274,22 @@ def test_workers_of_a_batch_are_not_elastic():
         ),
         ({"output": {"format": "console", "path": "o"}}, "output.path: is not for format console"),
         (
+            {"output": {"format": "console", "roll": "5 minutes"}},
+            "output.roll: is not for format console, which has no files",
+        ),
+        (
+            {"output": {"path": "o", "roll_bytes": 9}},
+            "output.roll: is missing; roll_bytes needs the longest time for which answers wait",
+        ),
+        (
+            {"output": {"path": "o", "roll": "0 s"}},
+            "output: roll must be longer than 0, got '0 s': without it each batch has its file",
+        ),
+        (
+            {"mode": "batch", "checkpoint": None, "output": {"path": "o", "roll": "5 minutes"}},
+            "output.roll: is only for mode stream; Spark writes the answers of a batch at once",
+        ),
+        (
             {"output": {"path": "o", "if_exists": "overwrite"}},
             "output.if_exists: is only for mode batch; a stream resumes from its checkpoint",
         ),

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from tests.model.disk import Disk
 from tests.model.gate import Gate
 from tests.model.programs import Script
@@ -26,7 +26,7 @@ from skypane.plan import Plan
 from skypane.progress import KSlack
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import shell, timer
+from skypane.runtime.spark.engine import outbox, shell, timer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
@@ -40,7 +40,8 @@ from skypane.windows import Windows
 CHECKPOINT, OUTPUT = "/model/checkpoint", "/model/out"
 ANSWERS = pa.schema([("batch", pa.int64())])
 PLAN = Plan(Skyline("price MIN"), Windows(10, 10), "time", KSlack())
-ROWS = cast("DataFrame", SimpleNamespace(sparkSession=None))
+SPARK = cast("SparkSession", None)
+ROWS = cast("DataFrame", SimpleNamespace(sparkSession=SPARK))
 PLAIN = frozenset(
     [
         "driver.<locals>.script",
@@ -114,15 +115,22 @@ def _metrics(batch_id: int) -> BatchMetrics:
     )  # fmt: skip
 
 
-def driver(who: int, batches: int) -> Script:
-    """Return a driver that goes on to the end of so many batches; ends with "done", or with what it says."""
+def driver(who: int, batches: int, roll: str | None = None) -> Script:
+    """Return a driver that goes on to the end of so many batches; ends with "done", or with what it says.
+
+    roll   how long answers wait for a file of several batches, on a clock that stands still; they come at the end
+    """
 
     def script(gate: Gate) -> str:
         with _on(gate, who):
             try:
-                engine = shell.Engine(_setting(), Workers(1, 1))
+                engine = shell.Engine(_setting(roll), Workers(1, 1))
+                if roll is not None:
+                    engine.publish(SPARK)
                 for batch_id in range(engine._committed.batch_id + 1, batches):
                     engine(ROWS, batch_id)
+                if roll is not None:
+                    engine.publish(SPARK)
             except CheckpointError as error:
                 return _in_short(str(error))
             except OSError as error:
@@ -144,12 +152,12 @@ def _in_short(error: str) -> str:
     return "others were faster" if "while this one tried" in error else error
 
 
-def _setting() -> JobSettings:
+def _setting(roll: str | None) -> JobSettings:
     return JobSettings(
         plan=PLAN,
         schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
         checkpoint=CHECKPOINT,
-        sinks=Sinks(Directory(OUTPUT, "json")),
+        sinks=Sinks(Directory(OUTPUT, "json", roll=roll)),
         splitting=splitting("PB_RR"),
     )
 
@@ -162,6 +170,8 @@ def _on(gate: Gate, who: int) -> Iterator[None]:
         patch.setattr(DocumentStore, "_fs", property(lambda store: (gate, store.place.path)))
         patch.setattr(DocumentStore, "is_local", property(lambda _: True))
         patch.setattr(DocumentStore, "sync", lambda *_: None)
+        patch.setattr(DocumentStore, "open_input", lambda store, name: pa.BufferReader(store.read(name)))
+        patch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: 0.0))
         patch.setattr(shell, "program_of", lambda _setting, store, _staged: OnePartial(store))
         patch.setattr(timer, "time", SimpleNamespace(time=lambda: 0.0, perf_counter=lambda: 0.0))
         patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=(who << 12 | next(drawn)) << 96))

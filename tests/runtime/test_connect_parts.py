@@ -161,6 +161,12 @@ def test_a_sink_in_memory_is_refused_for_each_role():
     check_sinks(Sinks.of("folder", "other"))
 
 
+def test_a_sink_whose_rows_wait_is_refused_for_each_role(tmp_path: Path):
+    rolling = sp.Directory(str(tmp_path), roll="5 minutes")
+    with pytest.raises(sp.ConfigError, match=r"late has roll=.* leave roll= out, or run the job in a classic session"):
+        check_sinks(Sinks.of("folder", rolling))
+
+
 def test_executors_that_a_client_cannot_request_are_refused_when_the_job_is_made(spark: SparkSession, tmp_path: Path):
     settings = described(tmp_path, sp.Skyline("price MIN")).settings
     host = ConnectHost(spark)

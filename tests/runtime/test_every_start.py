@@ -24,14 +24,15 @@ from skypane.runtime.spark.engine import ownership
 
 SKYPANE = f"{CHECKPOINT}/skypane"
 Ends: TypeAlias = set[tuple[Hashable, ...]]
+ROLL = "1 hour"
 ENDS = {"done", "taken over", "others were faster"}
 
 
-def begun(batches: int) -> Disk:
+def begun(batches: int, roll: str | None = None) -> Disk:
     """A checkpoint with so many batches."""
     if not batches:
         return EMPTY
-    disk, ended = alone(driver(9, batches), EMPTY)
+    disk, ended = alone(driver(9, batches, roll), EMPTY)
     assert ended == "done"
     return disk
 
@@ -65,6 +66,20 @@ def check_whole(disk: Disk, batches: int) -> None:
     assert len(below(disk, f"{SKYPANE}/owner")) == len(below(disk, f"{OUTPUT}/_staging")) == 1
 
 
+def check_each_once(disk: Disk, batches: int) -> None:
+    """One start after all others has finished: each batch's answer is in one of the files, once, and none waits."""
+    disk, ended = alone(driver(8, batches, ROLL), disk)
+    assert ended == "done"
+    files = {name: there for name, there in below(disk, OUTPUT).items() if name.startswith("part-")}
+    lines = [line for there in files.values() if isinstance(there, bytes) for line in there.splitlines()]
+    assert sorted(json.loads(line)["batch"] for line in lines) == list(range(batches))
+    manifest = latest(disk)
+    operator = manifest["operator"]
+    assert isinstance(operator, dict)
+    assert below(disk, f"{SKYPANE}/partials").keys() == set(operator["files"])
+    assert len(below(disk, f"{SKYPANE}/owner")) == len(below(disk, f"{OUTPUT}/_staging")) == 1
+
+
 def check_changes_nothing(who: int, before: Disk, after: Disk) -> None:
     """A driver whose folder is gone from a place adds no file there, and replaces or removes none."""
     for path in before.keys() | after.keys():
@@ -81,12 +96,12 @@ def _harms_nobody(who: int, path: str, was: Content, is_now: Content) -> bool:
     return was is None and path.startswith(f"{SKYPANE}/partials/")
 
 
-def watching(batches: int) -> Callable[[int, Disk, Disk], None]:
+def watching(batches: int, whole: Callable[[Disk, int], None] = check_whole) -> Callable[[int, Disk, Disk], None]:
     """Return what checks each change, and each disk that comes of one."""
 
     @cache
     def check(disk: Frozen) -> None:
-        check_whole(dict(disk), batches)
+        whole(dict(disk), batches)
 
     def watch(index: int, before: Disk, after: Disk) -> None:
         check_changes_nothing(index + 1, before, after)
@@ -95,9 +110,9 @@ def watching(batches: int) -> Callable[[int, Disk, Disk], None]:
     return watch
 
 
-def programs(drivers: int, batches: int, plain: Collection[str] = PLAIN) -> list[Program]:
+def programs(drivers: int, batches: int, plain: Collection[str] = PLAIN, roll: str | None = None) -> list[Program]:
     """Drivers each of which goes on to so many batches."""
-    return [Program(driver(who, batches), f"driver {who}", plain) for who in range(1, drivers + 1)]
+    return [Program(driver(who, batches, roll), f"driver {who}", plain) for who in range(1, drivers + 1)]
 
 
 def explore(drivers: int, before: int, batches: int) -> Exploration:
@@ -143,6 +158,28 @@ def test_three_drivers_that_try_again_do_too_in_orders_that_are_drawn(orders: in
             check_whole(after, 2)
 
     check_ends(Exploration(programs(3, 2), begun(1), watch).drawn(orders, np.random.default_rng(1)))
+
+
+@pytest.mark.slow
+def test_two_drivers_whose_answers_wait_leave_each_answer_once_however_they_interleave(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ownership, "_TRIES", 1)
+    exploration = Exploration(programs(2, 3, roll=ROLL), begun(1, ROLL), watching(3, check_each_once))
+    check_ends(exploration.ends())
+
+
+@pytest.mark.parametrize("orders", [60, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_two_drivers_whose_answers_wait_do_so_in_orders_that_are_drawn(orders: int, monkeypatch: pytest.MonkeyPatch):
+    """The first batch of each is delivered at once, the others wait until the end; a driver may wake at any time."""
+    monkeypatch.setattr(ownership, "_TRIES", 5)
+    chance = random.Random(1)
+
+    def watch(index: int, before: Disk, after: Disk) -> None:
+        check_changes_nothing(index + 1, before, after)
+        if chance.random() < 0.02:
+            check_each_once(after, 3)
+
+    exploration = Exploration(programs(2, 3, roll=ROLL), begun(1, ROLL), watch)
+    check_ends(exploration.drawn(orders, np.random.default_rng(1)))
 
 
 def gone_through(drivers: Sequence[Program], before: int, *, everything: bool) -> tuple[set[Frozen], Ends]:

@@ -81,7 +81,7 @@ class Killed(BaseException):
     """Ends a driver at a request, for good."""
 
 
-@pytest.mark.parametrize("scenario", slow_but(("skyline",), SCENARIOS))
+@pytest.mark.parametrize("scenario", slow_but(("skyline", "rolling"), SCENARIOS))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_driver_may_end_at_any_request(scenario: str, when: str, tmp_path: Path):
     for at in range(1, 1_000):

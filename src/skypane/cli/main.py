@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 from skypane.cli import (
     calibrate,
+    compact,
     demo,
     describe,
     doctor,
@@ -52,6 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     run,
     top,
     readmit,
+    compact,
     receive,
     inputs,
     monitoring,

@@ -42,7 +42,7 @@ class Watched:
         """Return the newest answer, if the job says where it is."""
         from skypane.jobs.running import newest_answer  # noqa: PLC0415
 
-        return None if self.job is None else newest_answer(self.job, metrics)
+        return None if self.job is None else newest_answer(self.job, metrics, self.checkpoint)
 
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:

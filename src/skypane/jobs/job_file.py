@@ -306,6 +306,8 @@ class JobFile(Section):
                 "output.format",
                 f"{one.output.format!r} is only for mode stream; {instead(one.output.format, OF_A_BATCH)}",
             )
+        if one.output.roll is not None:
+            raise MisfitError("output.roll", "is only for mode stream; Spark writes the answers of a batch at once")
         if self.workers.elastic is not None:
             raise MisfitError("workers.elastic", "is only for mode stream; a batch is one Spark job")
 

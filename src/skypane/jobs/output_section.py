@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:
     Format = Literal[tuple(SINKS)]
 
-_OWN: Final = ("format", "path", "rows", "holds")
+_OWN: Final = ("format", "path", "rows", "roll", "roll_bytes", "holds")
 """Parameters of sinks that have fields of their own in a job file, or that users do not set."""
 
 
@@ -54,6 +54,10 @@ class OutputSection(Section):
     rows: PositiveInt = 20
     #: batch only: whether an existing folder is an error or is overwritten
     if_exists: Literal["error", "overwrite"] = "error"
+    #: stream only: longest time for which answers of several micro-batches wait for a file that they share (files)
+    roll: Time | None = None
+    #: bytes of parquet at which that file is written earlier; 128 MiB by default
+    roll_bytes: PositiveInt | None = None
     #: other arguments of the sink
     options: dict[str, _Option | list[str] | dict[str, _Option]] = Field(default_factory=dict)
 
@@ -64,6 +68,11 @@ class OutputSection(Section):
             raise MisfitError("path", f"is not for format {self.format}")
         if "path" in takes and self.path is None and takes["path"].default is inspect.Parameter.empty:
             raise MisfitError("path", f"is missing; format {self.format} needs it")
+        for name in ("roll", "roll_bytes"):
+            if name not in takes and getattr(self, name) is not None:
+                raise MisfitError(name, f"is not for format {self.format}, which has no files")
+        if self.roll_bytes is not None and self.roll is None:
+            raise MisfitError("roll", "is missing; roll_bytes needs the longest time for which answers wait")
         free = [name for name in takes if name not in _OWN]
         for name in self.options:
             if name not in free:
@@ -79,11 +88,14 @@ class OutputSection(Section):
         """Return the sink."""
         takes = inspect.signature(SINKS[self.format]).parameters
         known: Mapping[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
-        return SINKS[self.format](**{name: known[name] for name in known if name in takes}, **self.options)
+        rolls = {"roll": self.roll, "roll_bytes": self.roll_bytes}
+        given = known | {name: value for name, value in rolls.items() if value is not None}
+        return SINKS[self.format](**{name: given[name] for name in given if name in takes}, **self.options)
 
     def summary(self) -> dict[str, Any]:
         """Return the fields that must not change when a run with this output is resumed."""
-        return self.model_dump(mode="json", exclude=set() if self.options else {"options"})
+        free = {"roll", "roll_bytes"}
+        return self.model_dump(mode="json", exclude=free if self.options else free | {"options"})
 
 
 class LateSection(OutputSection):

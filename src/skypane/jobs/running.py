@@ -26,9 +26,11 @@ from skypane.reporting.snapshot import (
     answers,
     example,
     front_sizes,
+    last_window,
     latest_front,
     sizes_of_one_front,
 )
+from skypane.runtime.spark.waiting_answers import waiting_answers
 from skypane.types import CheckpointError
 
 
@@ -52,7 +54,7 @@ def run_stream(
 
     def on_batch(metrics: sp.BatchMetrics) -> None:
         log.append(metrics)
-        display.batch(metrics, lambda: newest_answer(job, metrics))
+        display.batch(metrics, lambda: newest_answer(job, metrics, ready.settings.checkpoint))
 
     def start(listen: Callable[[sp.BatchMetrics], None]) -> sp.StreamHandle:
         return ready.start(on_batch=listen, trigger=job.trigger, begin=begin, name=job.name)
@@ -162,8 +164,11 @@ def log_of(checkpoint: str, *, on_server: bool = False) -> RunLog:
     return RunLog(Path(f"{place}-metrics" if is_beside else f"{Path(place.path).name or place.authority}-metrics"))
 
 
-def newest_answer(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
-    """Return the rows of the newest answer of the only query, or None if they are not on this machine."""
+def newest_answer(job: JobFile, metrics: sp.BatchMetrics, checkpoint: str) -> pa.Table | None:
+    """Return the rows of the newest answer of the only query, or None if they are not on this machine.
+
+    checkpoint  where answers wait for their file, if the output rolls
+    """
     if job.queries:
         return None
     (one,) = job.each_query
@@ -171,7 +176,10 @@ def newest_answer(job: JobFile, metrics: sp.BatchMetrics) -> pa.Table | None:
         folder = None if job.front is None else _local(job.front.path, "front.path")
         return None if folder is None else answers(folder)
     folder = _folder(one)
-    return None if folder is None else latest_front(folder, metrics)
+    if folder is None:
+        return None
+    waiting = None if one.output.roll is None else waiting_answers(checkpoint, metrics.batch_id)
+    return latest_front(folder, metrics) if waiting is None else last_window(waiting, metrics)
 
 
 def _folder(one: JobQuery) -> Path | None:

@@ -138,8 +138,15 @@ def latest_front(directory: Path, metrics: BatchMetrics) -> pa.Table | None:
     files = sorted(directory.glob(f"part-{metrics.batch_id:012d}-*.parquet"))
     if metrics.latest_window is None or not files:
         return None
+    return last_window(ds.dataset([str(file) for file in files], format="parquet").to_table(), metrics)
+
+
+def last_window(rows: pa.Table, metrics: BatchMetrics) -> pa.Table | None:
+    """Return the rows of the last window that a batch answered, among `rows` of windows; None if it answered none."""
+    if metrics.latest_window is None:
+        return None
     end = metrics.latest_window["end"]
-    rows = _ending(ds.dataset([str(file) for file in files], format="parquet").to_table(), end)
+    rows = _ending(rows, end)
     if are_stays(rows.schema):  # those that hold the last window of a batch end with it
         rows = _ending(expanded(rows), end)
     return _current(rows)

@@ -26,6 +26,7 @@ from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
+from skypane.runtime.spark.roll_clock import RollClock
 from skypane.types import SkypaneError
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ class ClassicHost:
             if lifecycle.query is not None:
                 lifecycle.query.stop()
             raise
+        if any(sink.rolling() is not None for sink in description.settings.sinks.by_role.values()):
+            RollClock(engine, spark, lifecycle.active).start()
         return StreamHandle(query, engine, lifecycle, spark, inputs, start.listeners)
 
 

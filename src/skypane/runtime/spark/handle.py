@@ -27,7 +27,7 @@ from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.query_control import BatchControl, EngineControl
-from skypane.types import ConfigError, SkypaneError
+from skypane.types import CheckpointError, ConfigError, SkypaneError
 
 log = logging.getLogger(__name__)
 
@@ -123,13 +123,13 @@ class StreamHandle:
                 limit = None if timeout is None else max(timeout, 0.001)
                 ended = awaited(in_background(lambda: self.query.awaitTermination(limit)))  # type: ignore[arg-type]
         except StreamingQueryException as error:
-            self._lifecycle.settle()
+            self._settle(failed=True)
             if self._lifecycle.error is None:
                 where = f"in Spark's part, with the checkpoint {self._engine.checkpoint}"
                 raise SkypaneError(f"the query has failed {where}: {cause(error)}") from error
             raise SkypaneError(f"the query has failed: {cause(self._lifecycle.error)}") from self._lifecycle.error
         if ended is not False:
-            self._lifecycle.settle()
+            self._settle()
         if ended is not False and self.interrupted and not interrupted_before:
             log.warning("interrupted: the query has stopped; the next start resumes it from here")
         return ended is not False
@@ -160,6 +160,19 @@ class StreamHandle:
         while not wait([stopped], SAY_EVERY).done:
             log.warning("the query does not stop yet: %s", self._lifecycle.doing)
         stopped.result()
+        self._settle()
+
+    def _settle(self, *, failed: bool = False) -> None:
+        """Have sinks and listeners receive what is left for them, once the query has ended.
+
+        If it has failed, its own error is the one to raise; if another driver has taken over, that one delivers the rows.
+        """
+        try:
+            self._engine.publish(self._spark)
+        except Exception as error:
+            if not (failed or isinstance(error, CheckpointError)):
+                raise
+            log.warning("committed rows wait in %s for their file: %s", self._engine.checkpoint, error)
         self._lifecycle.settle()
 
     def _stop_later(self, timeout: float) -> None:

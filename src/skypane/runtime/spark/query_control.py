@@ -44,6 +44,10 @@ class EngineControl(Protocol):
         """Answer the open windows in one more batch, if any are open; no batch of Spark may be running."""
         ...
 
+    def publish(self, spark: SparkSession) -> None:
+        """Have sinks receive committed rows that wait for a file of several batches, if there are any."""
+        ...
+
     def readmit(
         self, spark: SparkSession, reason: str, repair: Callable[[DataFrame], DataFrame] | None
     ) -> BatchMetrics | None:

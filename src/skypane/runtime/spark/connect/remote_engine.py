@@ -70,6 +70,9 @@ class RemoteEngine:
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
         return self._outside(spark, DrainWork(self._description))
 
+    def publish(self, spark: SparkSession) -> None:
+        """Do nothing: no rows wait, as a sink with roll= is refused (server_checks.py)."""
+
     def readmit(
         self, spark: SparkSession, reason: str, repair: Callable[[DataFrame], DataFrame] | None
     ) -> BatchMetrics | None:

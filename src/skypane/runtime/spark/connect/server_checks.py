@@ -26,8 +26,13 @@ _REMEDY: Final = (
 
 
 def check_sinks(sinks: Sinks | SharedSinks) -> None:
-    """Raise ConfigError for a sink whose rows would stay in the server's process."""
+    """Raise ConfigError for a sink whose rows would stay in the server's process, or wait for its next start."""
     for role, sink in sinks.by_role.items():
+        if sink.rolling() is not None:
+            raise ConfigError(
+                f"{role} has roll=, by which rows wait for their file until the query stops; over Spark Connect the server "
+                f"ends the process that would write it: leave roll= out, or run the job in a classic session"
+            )
         if isinstance(sink, Memory):
             raise ConfigError(
                 f"{role} is Memory(), which over Spark Connect would keep the rows in a process beside the server, "

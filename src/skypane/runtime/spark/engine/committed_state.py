@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from skypane.metrics import BatchMetrics
 from skypane.progress import ProgressPolicy
+from skypane.runtime.spark.engine import outbox
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.ledger import Manifest
+from skypane.runtime.spark.engine.outbox import Waiting
 from skypane.runtime.spark.engine.program import Program, ProgramState
 from skypane.snapshots import from_json, to_json
 
@@ -25,6 +27,13 @@ class CommittedState:
     fingerprint: Fingerprint
     #: number of drains among the batches
     drains: int = 0
+    #: the rows that wait for a file of several batches, by sink
+    outbox: Waiting = field(default_factory=dict)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Names of the files, among the partials, that are needed."""
+        return self.state.files | outbox.files_of(self.outbox)
 
     @classmethod
     def restored(cls, program: Program[Any], control: ControlLoop, manifest: Manifest | None) -> Self:
@@ -37,6 +46,7 @@ class CommittedState:
             control.restore(manifest.control),
             fingerprint,
             manifest.drains,
+            outbox.restored(manifest.outbox),
         )
 
     def manifest(self, progress: ProgressPolicy, control: ControlLoop, metrics: BatchMetrics) -> Manifest:
@@ -48,4 +58,5 @@ class CommittedState:
             control=control.snapshot(self.control),
             metrics=metrics.to_json(),
             drains=self.drains,
+            outbox=outbox.snapshot(self.outbox),
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import spark_files
+from skypane.runtime.spark.engine import outbox, spark_files
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.owner import Owner
@@ -19,6 +19,7 @@ from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.shared_plan import SharedPlan
 from skypane.types import CheckpointError
+from skypane.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +67,21 @@ def check_start(
                 f"the checkpoint {store.root} belongs to other queries: {'; '.join(change.refused)}. Use another "
                 f"checkpoint, or restore the queries. {SEVERAL_MAY_CHANGE}"
             )
+        _check_outbox(ledger.latest(), store, settings)
         definition = _definition(settings, change)
         spark_files.check(DocumentStore.at(settings.checkpoint))
     return change, definition
+
+
+def _check_outbox(latest: Manifest | None, store: DocumentStore, settings: JobSettings) -> None:
+    """Raise CheckpointError if rows wait for the file of a sink that the job does not have."""
+    waiting = {} if latest is None else outbox.restored(latest.outbox)
+    for role in waiting.keys() - settings.sinks.by_role.keys():
+        rows = sum(ref.rows for ref in waiting[role])
+        raise CheckpointError(
+            f"{counted(rows, 'rows')} for {role} wait in the checkpoint {store.root} for their file (roll=), and this job has "
+            f"no such sink: start the query once as it was, which writes the file"
+        )
 
 
 def _claim_locations(
@@ -86,7 +99,8 @@ def _claim_locations(
         with _usable(role, str(location)):
             # Queries that share a checkpoint own their folders by name, so that two of them cannot be swapped.
             owner = query if role in _OF_ALL else f"{query} {role}"
-            number = 0 if last is None else last.batch_id + 1
+            # Rows that wait for their file are delivered under the number of the last batch (outbox.py).
+            number = 0 if last is None else last.batch_id + (role not in last.outbox)
             sink.open(QueryStart(owner, owned.driver, number, before, owned.check, role))
     return locations
 

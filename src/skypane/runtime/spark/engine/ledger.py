@@ -15,8 +15,9 @@ Reading a ledger changes nothing; changing it requires the ownership that claim(
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.checkpoint_head import DRAIN, paths_in_head, read_document
@@ -29,6 +30,8 @@ from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError
 
 FORMAT = 2
+WITH_OUTBOX = 3
+"""Format of a manifest with rows that wait for their file: versions that would forget these cannot read it."""
 KEEP = 100
 """Manifests kept; all but the newest are kept only for their metrics."""
 
@@ -49,6 +52,7 @@ class Manifest:
     control      states of the control policies, and the workers
     metrics      metrics of the batch
     drains       number of drains among the batches so far; Spark does not count them
+    outbox       the rows that wait for a file of several batches, by sink (outbox.py)
     """
 
     batch_id: int
@@ -58,6 +62,21 @@ class Manifest:
     control: dict[str, Any]
     metrics: dict[str, Any]
     drains: int
+    outbox: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the manifest as it is written."""
+        value = {name: getattr(self, name) for name in self.__slots__ if name != "outbox"}
+        if not self.outbox:
+            return {"format": FORMAT, **value}
+        return {"format": WITH_OUTBOX, "outbox": self.outbox, "batch": value}
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """Return the manifest that was written; raise KeyError or TypeError if it is none."""
+        has_outbox = document.get("format") == WITH_OUTBOX
+        value, outbox = (document["batch"], document["outbox"]) if has_outbox else (document, {})
+        return cls(**{name: value[name] for name in cls.__slots__ if name != "outbox"}, outbox=outbox)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +134,18 @@ class Ledger:
         Raises CheckpointError if this driver was fenced: either before the commit, with nothing changed, or after it,
         with only old manifests left to remove.
         """
-        value = {"format": FORMAT, **{name: getattr(manifest, name) for name in Manifest.__slots__}}
-        self.ownership.write(self._store, _name(manifest.batch_id), value)
+        self.ownership.write(self._store, _name(manifest.batch_id), manifest.document())
         self._batches.append(manifest.batch_id)
         old = self._batches[:-KEEP]
         if len(old) > (0 if self._root.objects is None else _MORE):
             self.ownership.remove(self._store, map(_name, old))
             del self._batches[:-KEEP]
+
+    def empty_outbox(self) -> None:
+        """Write the newest manifest again, without the rows that waited for their file: the sinks have them."""
+        latest = self.latest()
+        if latest is not None:
+            self.ownership.write(self._store, _name(latest.batch_id), replace(latest, outbox={}).document())
 
     def begin_drain(self, batch_id: int, readmission: PendingReadmission | None = None) -> None:
         """Note that the next batch is a drain: once a sink may have received it, it must end before other batches.
@@ -177,7 +201,7 @@ class Ledger:
         try:
             path = f"{_FOLDER}/{_name(batch_id)}"
             value = read_document(self._root, path) if batch_id == self._last else self._root.read_json(path)
-            return Manifest(**{name: value[name] for name in Manifest.__slots__})
+            return Manifest.read(value)
         except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
             raise CheckpointError(
                 f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "

@@ -65,12 +65,16 @@ def attempt_name(batch_id: int, task: int) -> str:
 
 def write(store: DocumentStore, name: str, partials: Iterable[pa.Table]) -> list[PartialReference]:
     """Write a file of partials, and return references to them; the commit synchronises the file to disk."""
+    return write_blocks(store, name, ((encoded(partial), partial.num_rows) for partial in partials))
+
+
+def write_blocks(store: DocumentStore, name: str, blocks: Iterable[tuple[pa.Buffer, int]]) -> list[PartialReference]:
+    """Write a file of blocks, each with its number of rows, and return references to them."""
     refs, start = [], 0
     with store.open_output(name) as stream:
-        for partial in partials:
-            data = encoded(partial)
+        for data, rows in blocks:
             stream.write(data)
-            refs.append(PartialReference(name, start, data.size, zlib.crc32(data), partial.num_rows))
+            refs.append(PartialReference(name, start, data.size, zlib.crc32(data), rows))
             start += data.size
     return refs
 
@@ -87,11 +91,15 @@ class PartialReader:
         self._room = Headroom(SHORTER_WINDOW)
 
     def __call__(self, ref: PartialReference) -> pa.Table:
+        return decoded(self.read(ref))
+
+    def read(self, ref: PartialReference) -> pa.Buffer:
+        """Return the bytes to which a reference points, once their checksum matches."""
         self._room.require(ref.size, _MERGING * ref.size, f"the {count(ref.rows)} rows of a partial ({size(ref.size)})")
         data = self._bytes(ref)
         if data.size != ref.size or zlib.crc32(data) != ref.crc:
             raise self._lost(ref, "is damaged: its checksum does not match")
-        return decoded(data)
+        return data
 
     def _bytes(self, ref: PartialReference) -> pa.Buffer:
         try:

@@ -9,6 +9,7 @@ See design, "The way of one micro-batch". The steps of a batch:
     observe   the control policies receive the measurements of the batch           control_loop.py
     pace      without a trigger of its own, the query pauses after the batch       pacing.py
     commit    one manifest is written atomically; then unneeded files are removed  ledger.py
+    publish   sinks that roll receive the committed rows of several batches        outbox.py
 
 A kill at any moment leaves either the manifest before the batch or the one after it. Answers depend only on the rows
 and the manifest, so a replayed batch gives the same answers.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -43,6 +45,7 @@ from skypane.runtime.spark.engine.handover_program import HandoverProgram
 from skypane.runtime.spark.engine.job_descriptions import described_jobs
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, PendingReadmission
+from skypane.runtime.spark.engine.outbox import Outbox, Waiting, files_of
 from skypane.runtime.spark.engine.pacing import Pacing
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
@@ -54,8 +57,10 @@ from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.runtime.spark.engine.window_state import WindowState, files_in
 from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
+from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
+from skypane.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +101,9 @@ class Engine:
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
         self._control = ControlLoop.of(settings, workers)
+        self._outbox = Outbox(settings.sinks.by_role, self._partials)
+        #: held by who changes the committed state: a batch, or the clock of the rolling sinks
+        self._turn = RLock()
         self.ledger = Ledger(self._store)
         fence(self.ledger, self._store, settings, begin)
         ownership = self.ledger.ownership
@@ -114,12 +122,14 @@ class Engine:
             begun = self.ledger.readmission_begun
             #: the files of the earlier query, from which this one continues; unneeded after the first commit
             self._earlier = files_in(latest.operator) if change and latest is not None else frozenset[str]()
-            needed = self._committed.state.files | self._earlier
+            needed = self._committed.files | self._earlier
             needed |= frozenset() if begun is None else {begun.ref.file}
             tidy(ownership, self._partials, needed, (self._rejected, self._answers))
             #: the files that the change writes, which the first commit synchronises
             self._converted: frozenset[str] = frozenset()
             self._change_query(change)
+        #: whether sinks may have received the rows that wait: they are delivered again before anything else happens
+        self._published = bool(self._committed.outbox)
         #: the first batch of this driver
         self._first = self._committed.batch_id + 1
         #: the workers requested by scale() since the last batch began
@@ -171,8 +181,8 @@ class Engine:
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch of Spark; a batch that is already in the ledger is only read and compared."""
-        batch_id += self._committed.drains  # Spark does not count drains
-        with self.ledger.ownership.in_charge():
+        with self._turn, self.ledger.ownership.in_charge():
+            batch_id += self._committed.drains  # Spark does not count drains
             self.ledger.ownership.check()
             if batch_id == self._committed.batch_id:
                 self._read_again(rows, batch_id)
@@ -189,14 +199,20 @@ class Engine:
         The ledger notes the drain before a sink receives it, so after a kill it is repeated before any other batch.
         """
         metrics = None
-        while not self._committed.state.drained:
-            self.ledger.ownership.check()
-            self.ledger.begin_drain(self._committed.batch_id + 1)
-            metrics = self.finish_drain(spark)
+        with self._turn:
+            while not self._committed.state.drained:
+                self.ledger.ownership.check()
+                self.ledger.begin_drain(self._committed.batch_id + 1)
+                metrics = self.finish_drain(spark)
+            self.publish(spark)
         return metrics
 
     def finish_drain(self, spark: SparkSession) -> BatchMetrics | None:
-        """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain."""
+        """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain.
+
+        Before that, sinks receive the rows that wait for their file since an earlier start.
+        """
+        self.publish(spark)
         if not self.ledger.drain_begun:
             return None
         readmission = self.ledger.readmission_begun
@@ -204,7 +220,7 @@ class Engine:
             rows = spark.createDataFrame([], spark_schema(self._settings.schema))
         else:
             rows = readmissions.again(spark, self._partials, readmission)
-        with self.ledger.ownership.in_charge():
+        with self._turn, self.ledger.ownership.in_charge():
             metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
         self._notify(metrics)
         return metrics
@@ -214,6 +230,7 @@ class Engine:
 
         The ledger notes the rows before a sink receives anything, as for a drain, and their batch when it is committed.
         """
+        self.publish(spark)  # rejected rows, too, are read from their files
         self.ledger.ownership.check()
         if isinstance(self._committed.state, HandoverState):
             raise SkypaneError(
@@ -228,6 +245,37 @@ class Engine:
         with self.ledger.ownership.in_charge():
             self.ledger.begin_drain(through + 1, readmissions.kept(self._partials, fixed, reason, through))
         return self.finish_drain(spark)
+
+    @property
+    def waits(self) -> bool:
+        """Whether committed rows wait for their file."""
+        return bool(self._committed.outbox)
+
+    def publish(self, spark: SparkSession) -> None:
+        """Have sinks receive the rows that wait for their file, if there are any; safe from any thread."""
+        with self._turn:
+            if self.waits:
+                with self.ledger.ownership.in_charge():
+                    self._publish(spark)
+
+    def publish_due(self, spark: SparkSession) -> None:
+        """As publish(), if the rows have waited for long enough."""
+        with self._turn:
+            if self._outbox.is_due(self._committed.outbox):
+                self.publish(spark)
+
+    def _publish(self, spark: SparkSession) -> None:
+        waiting, last = self._committed.outbox, self._committed.batch_id
+        self.ledger.ownership.check()
+        self._published = True
+        for role, refs in waiting.items():
+            rows = self._outbox.rows(refs)
+            log.info("%s of the batches up to %d become a file of %s", counted(rows.row_count, "rows"), last, role)
+            self._settings.sinks.by_role[role].write(spark, self._addressed(rows, last), last)
+        self.ledger.empty_outbox()
+        self._committed, self._published = replace(self._committed, outbox={}), False
+        self._outbox.emptied()
+        self.ledger.ownership.remove(self._partials, files_of(waiting))
 
     def _read_again(self, rows: DataFrame, batch_id: int) -> None:
         """Read the rows of a replayed batch, so that stateful operators before the engine commit their state of it.
@@ -263,6 +311,8 @@ class Engine:
     def _process(
         self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None
     ) -> BatchMetrics:
+        if self._published:
+            self._publish(rows.sparkSession)
         with described_jobs(rows.sparkSession, batch_id) as entered:
             return self._committing(rows, batch_id, Timer(entered), drain=drain, readmission=readmission)
 
@@ -279,7 +329,7 @@ class Engine:
         batch = MicroBatch(batch_id, rows, steering, timer, interval, arrived, since)
         outcome = self._run(batch, before.state, readmission, drain=drain)
         with timer("sink"):
-            self._deliver(rows, outcome, batch_id)
+            waiting = self._deliver(rows, outcome, batch_id)
         report = self._inputs()
         with timer("commit"):
             # A drain is not a batch of Spark, and its duration is not measured for the control policies.
@@ -291,9 +341,9 @@ class Engine:
                 outcome.measured, backlog=report.backlog, overrun=overrun, sized=report.sized, ahead=report.ahead
             )
             control = requested if drain else self._control.observe(control, measured)
-            after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain)
-            fresh = outcome.written | self._converted
-            if kept := sorted(fresh & outcome.state.files):
+            after = CommittedState(batch_id, outcome.state, control, seen, before.drains + drain, waiting)
+            fresh = outcome.written | self._converted | files_of(waiting) - before.files
+            if kept := sorted(fresh & after.files):
                 self._partials.sync(*kept, "")
         # Timed before the manifest is written, which holds the times: the ledger and the listener get the same metrics.
         decisions = (*outcome.metrics.decisions, *report.decisions, *plain(followed, paced))
@@ -311,6 +361,8 @@ class Engine:
         self._remove_unneeded(before, outcome)
         if readmission is not None:
             self.ledger.ownership.remove(self._partials, [readmission.ref.file])
+        if waiting and (drain or self._outbox.is_due(waiting)):
+            self._publish(rows.sparkSession)
         return metrics
 
     def _change_query(self, change: QueryChange) -> None:
@@ -350,17 +402,29 @@ class Engine:
         store = DocumentStore.at(self._settings.checkpoint)
         return spark_files.waiting_since(store, sparks_batch, self._settings.plan.time)
 
-    def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> None:
-        owner = self.ledger.ownership
-        owner.check()
+    def _deliver(self, rows: DataFrame, outcome: BatchOutcome[Any], batch_id: int) -> Waiting:
+        """Deliver the rows of a batch, and return those that wait for their file once it is committed."""
+        self.ledger.ownership.check()
         sinks = self._settings.sinks.by_role
+        later: dict[str, BatchRows] = {}
         for role, sent in outcome.by_role.items():
-            if role in sinks:
-                delivered = replace(sent, driver=owner.driver, check=owner.check, first=batch_id == self._first)
-                sinks[role].write(rows.sparkSession, delivered, batch_id)
+            if self._outbox.takes(role) and batch_id != self._first:
+                later[role] = sent
+            elif role in sinks:
+                sinks[role].write(rows.sparkSession, self._addressed(sent, batch_id), batch_id)
+        if not self._outbox.fits(later):
+            self._publish(rows.sparkSession)
+        return self._outbox.add(self._committed.outbox, later, batch_id)
+
+    def _addressed(self, rows: BatchRows, batch_id: int) -> BatchRows:
+        """Return rows with the driver that delivers them."""
+        owner = self.ledger.ownership
+        return replace(rows, driver=owner.driver, check=owner.check, first=batch_id <= self._first)
 
     def _staged(self, role: str) -> DocumentStore:
         """Return the folder to which workers write the answers for a sink."""
+        if self._outbox.takes(role):
+            return self._answers
         return self._settings.sinks.by_role[role].stage(self.ledger.ownership.driver) or self._answers
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:

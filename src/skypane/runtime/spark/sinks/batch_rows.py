@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ class BatchRows:
     schema: pa.Schema
     row_count: int
     windows: tuple[tuple[int, int], ...] = ()
-    tables: tuple[pa.Table, ...] = ()
+    tables: Sequence[pa.Table] = ()
     store: DocumentStore | None = None
     files: tuple[str, ...] = ()
     driver: str = "driver"

@@ -20,8 +20,9 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import ANSWERS, REJECTED, QueryStart, staging, take_folder
 from skypane.runtime.spark.sinks.object_folder import ObjectBatch
 from skypane.runtime.spark.sinks.repeated_batch import missing_rows, same_lines
+from skypane.runtime.spark.sinks.roll import BYTES, Roll
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.types import ConfigError
+from skypane.types import ConfigError, Duration
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,10 @@ class Directory(Sink):
     format    "parquet", "csv" or "json"
     one_file  one file for each micro-batch, also if several workers answer its windows: a reader of the files in order
               of their times gets whole batches, and windows in order (csv and json are always so)
+    roll      a length of time, such as "5 minutes": rows of several micro-batches share a file, and wait for it in the
+              checkpoint, where they are as safe as in the file; the oldest for so long at most, and until the running
+              batch ends. A stop, a drain and the next start write the file at once
+    roll_bytes  bytes of parquet at which the file is written before that time
     """
 
     job_formats: ClassVar[tuple[str, ...]] = get_args(Format)
@@ -49,6 +54,8 @@ class Directory(Sink):
     format: Format = "parquet"
     _: KW_ONLY
     one_file: bool = False
+    roll: Duration | None = None
+    roll_bytes: int = BYTES
     holds: str = ANSWERS
 
     def __post_init__(self) -> None:
@@ -56,6 +63,9 @@ class Directory(Sink):
             raise ConfigError(f"output format must be parquet, csv or json, got {self.format!r}")
         if not isinstance(self.one_file, bool):
             raise ConfigError(f"one_file must be True or False, got {self.one_file!r}")
+        if self.roll is None and self.roll_bytes != BYTES:
+            raise ConfigError("roll_bytes needs roll=, the longest time for which rows wait for their file")
+        self.rolling()
 
     @cached_property
     def store(self) -> DocumentStore:
@@ -77,6 +87,9 @@ class Directory(Sink):
     def for_rejected(self) -> Directory:
         return replace(self, holds=REJECTED)
 
+    def rolling(self) -> Roll | None:
+        return None if self.roll is None else Roll.of(self.roll, self.roll_bytes)
+
     def open(self, claim: QueryStart) -> None:
         take_folder(self.store, claim, self.holds)
 
@@ -92,7 +105,7 @@ class Directory(Sink):
         stage = staging(target, answers.driver)
         if target.has(self._name(prefix, 0)) and self._repeated(stage, prefix, answers):
             return
-        if answers.store is None or self.format != "parquet":
+        if answers.store != stage or self.format != "parquet":
             files = self._written(stage, prefix, answers)
         elif self.one_file and len(answers.files) > 1:
             files = self._joined(stage, prefix, answers)
@@ -127,7 +140,9 @@ class Directory(Sink):
             log.warning("batch %s comes with other rows than %s has: its files are replaced", prefix, self.store.root)
             return False
         stage.remove(answers.files if answers.store is not None else ())
-        files = self._written(stage, prefix, replace(answers, row_count=missing.num_rows, tables=(missing,)))
+        files = self._written(
+            stage, prefix, replace(answers, row_count=missing.num_rows, tables=(missing,), store=None)
+        )
         stage.sync(*files)
         for name in files:
             stage.move(name, self.store, self._name(prefix, len(published)))
@@ -161,7 +176,7 @@ class Directory(Sink):
             return ()
         name = f"{prefix}-driver.{self.format}"
         if self.format == "parquet":
-            stage.write_parquet(name, answers.schema, answers.tables)
+            stage.write_parquet(name, answers.schema, answers.parts())
         else:
             with stage.open_output(name) as stream:
                 _WRITERS[self.format](answers.table(), stream)

@@ -22,6 +22,7 @@ import pyarrow as pa
 from skypane.runtime.spark.document_store import DocumentStore, parquet_bytes
 from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import STAGE
 from skypane.runtime.spark.sinks.repeated_batch import missing_rows, same_lines
 from skypane.runtime.stores.object_store import ObjectStore
 from skypane.runtime.stores.store import ConflictError
@@ -57,8 +58,8 @@ class ObjectBatch:
                 answers.check()
                 repeated = True
                 continue
-            if answers.store is not None and self.format == "parquet":  # these files are in the staging folder
-                answers.store.remove(answers.files)
+            if self._are_staged(answers):
+                _objects(answers.store).remove(answers.files)
             return
         raise OSError(
             f"{self.target.path(self._name(0))}: other drivers have created files of this batch {_TRIES} times"
@@ -74,7 +75,12 @@ class ObjectBatch:
     def _is_copied(self, answers: BatchRows) -> bool:
         """Return whether the files of workers are the files of the batch."""
         is_joined = self.one_file and len(answers.files) > 1
-        return bool(answers.files) and self.format == "parquet" and not is_joined
+        return bool(answers.files) and self._are_staged(answers) and not is_joined
+
+    def _are_staged(self, answers: BatchRows) -> bool:
+        """Return whether workers have written the rows to a staging folder of this one."""
+        stage = self.target.child(STAGE).root
+        return self.format == "parquet" and answers.store is not None and answers.store.root.startswith(f"{stage}/")
 
     def _add(self, answers: BatchRows, published: list[str]) -> None:
         missing = self._missing(answers, published)

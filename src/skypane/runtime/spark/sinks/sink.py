@@ -11,6 +11,7 @@ from skypane.locations import Location
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.roll import Roll
 
 
 @runtime_checkable
@@ -36,6 +37,13 @@ class Sink(Protocol):
     def stage(self, driver: str) -> DocumentStore | None:
         """Return the folder to which `driver` writes parquet files that write() then moves, or None."""
         del driver  # most sinks have no files
+        return None
+
+    def rolling(self) -> Roll | None:
+        """Return when the rows of several batches are written at once; None: each batch is, before it is committed.
+
+        Until then they wait in the checkpoint. write() then gets them under the number of the last of these batches.
+        """
         return None
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
