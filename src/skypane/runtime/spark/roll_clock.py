@@ -9,6 +9,8 @@ from typing import Final, Protocol
 
 from pyspark.sql import SparkSession
 
+from skypane.types import CheckpointError
+
 log = logging.getLogger(__name__)
 
 EVERY: Final = 1.0
@@ -45,5 +47,7 @@ class RollClock:
     def _try(self, publish: Callable[[SparkSession], None]) -> None:
         try:
             publish(self._spark)
+        except CheckpointError as error:  # another driver has taken over, and delivers them
+            log.info("rows are left to the next start: %s", error)
         except Exception as error:  # noqa: BLE001 - the next batch, stop() or start meets it, too, and raises it
             log.warning("rows wait in the checkpoint, as their file cannot be written yet: %s", error)
