@@ -120,8 +120,9 @@ def _copy(source: DocumentStore, target: DocumentStore, stage: DocumentStore, gr
     if len(group) == 1:
         for name in group[0].names:
             with source.open_input(name) as read, _writes_to(target, stage).open_output(name) as written:
-                while some := read.read(_CHUNK):
-                    written.write(some)
+                size = read.size()  # of an object, no bytes may be requested at its end
+                while read.tell() < size:
+                    written.write(read.read(_CHUNK))
             _publish(target, stage, name)
         return len(group[0].names)
     schema, name = group[0].schema, f"{group[-1].names[0].rpartition('-')[0]}-00000.parquet"
