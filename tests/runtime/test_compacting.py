@@ -78,7 +78,7 @@ def test_a_copy_has_the_same_rows_in_the_same_order(
         assert len(copy.names()) - 1 - len(newest) <= 1, "all but the newest batch are in one file"
 
 
-def test_a_query_goes_on_in_the_copy(tmp_path: Path):
+def test_a_query_continues_in_the_copy(tmp_path: Path):
     job = Rolling(str(tmp_path), dict.fromkeys(range(30), 2))
     with job.programs():
         engine = job.engine(None)
@@ -115,7 +115,7 @@ def test_a_batch_that_was_not_committed_is_recognised_in_the_copy(tmp_path: Path
         assert job.read() == job.expected(6)
 
 
-def test_the_command_says_what_it_has_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_command_prints_the_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     written(DocumentStore.at(str(tmp_path / "out")), [(0, [1, 2]), (0, [3]), (0, [4])])
     assert main(["compact", str(tmp_path / "out"), str(tmp_path / "copy"), "--mib", "1"]) == 0
     assert capsys.readouterr().out == f"4 files with 10 rows became 2 in {tmp_path / 'copy'}\n"

@@ -337,7 +337,7 @@ def test_a_start_without_the_sink_of_waiting_rows_is_refused(job: Rolling):
     assert job.read("late") == job.expected_late(4)
 
 
-def test_another_kind_of_sink_gets_what_waits(job: Rolling):
+def test_another_kind_of_sink_gets_the_waiting_rows(job: Rolling):
     batches(job.engine(ROLL), 0, 1, 2)
     memory, settings = Memory(), job.settings(None)
     assert isinstance(settings.sinks, Sinks)
@@ -347,7 +347,7 @@ def test_another_kind_of_sink_gets_what_waits(job: Rolling):
     assert memory.table().to_pydict()["batch"] == [1, 1, 2, 2, 3, 3]
 
 
-def test_rows_with_other_columns_get_a_file_of_their_own(job: Rolling, monkeypatch: pytest.MonkeyPatch):
+def test_rows_with_other_columns_get_a_separate_file(job: Rolling, monkeypatch: pytest.MonkeyPatch):
     engine = job.engine(ROLL)
     batches(engine, 0, 1, 2)
     other = pa.table({"batch": [3], "row": [0], "more": ["x"]})

@@ -26,7 +26,7 @@ _CHUNK: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a copy was made of, and what it has."""
+    """The files that were copied, and the files and rows of the copy."""
 
     files: int
     copied: int
