@@ -18,7 +18,7 @@ from skypane.cli.main import main
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.compacting import compact
 from skypane.runtime.spark.sinks.folder_owner import OWNER
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import CheckpointError, ConfigError, SkypaneError
 
 KINDS = (pa.schema([("a", pa.int64())]), pa.schema([("a", pa.int64()), ("b", pa.string())]))
 numbers = iter(range(1_000_000))
@@ -121,6 +121,35 @@ def test_the_command_prints_the_counts(tmp_path: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == f"4 files with 10 rows became 2 in {tmp_path / 'copy'}\n"
 
 
+def test_rejected_rows_are_not_joined(tmp_path: Path):
+    """A joined file would have rows that were readmitted, and rows that were not, under one number."""
+    late = DocumentStore.at(str(tmp_path / "late"))
+    written(late, [(0, [1]), (0, [1])])
+    late.write_json(OWNER, {"query": "q", "holds": "late"})
+    with pytest.raises(ConfigError, match=r"late holds rejected rows: .* give late= a roll"):
+        compact(late, DocumentStore.at(str(tmp_path / "copy")), 1)
+
+
+@pytest.mark.parametrize("end", ["write_parquet", "move", "write_json"])
+def test_a_copy_that_was_not_completed_cannot_be_taken_for_a_whole_one(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    out, copy = DocumentStore.at(str(tmp_path / "out")), DocumentStore.at(str(tmp_path / "copy"))
+    written(out, [(0, [1]), (0, [1]), (0, [1])])
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentStore, end, full)
+        with pytest.raises(SkypaneError, match=r"the copy in .*copy cannot be completed \(no space left on device\)"):
+            compact(out, copy, 1 << 30)
+    assert not copy.has(OWNER)
+    copy.clear()
+    compact(out, copy, 1 << 30)
+    assert rows_in(copy) == rows_in(out)
+
+
 def test_what_cannot_be_copied_is_refused(tmp_path: Path):
     out, copy = DocumentStore.at(str(tmp_path / "out")), DocumentStore.at(str(tmp_path / "copy"))
     with pytest.raises(ConfigError, match="is not the folder of a query's answers"):
@@ -130,7 +159,13 @@ def test_what_cannot_be_copied_is_refused(tmp_path: Path):
     (tmp_path / "copy" / "mine").touch()
     with pytest.raises(ConfigError, match="copy is not empty"):
         compact(out, copy, 1)
-    (tmp_path / "copy" / "mine").unlink()
+    (tmp_path / "copy" / "mine").rename(tmp_path / "mine")
+    with pytest.raises(ConfigError, match=r"mine cannot be a folder"):
+        compact(out, DocumentStore.at(str(tmp_path / "mine")), 1)
+    with pytest.raises(ConfigError, match=r"out/joined is in the folder that is copied"):
+        compact(out, out.child("joined"), 1)
+    with pytest.raises(ConfigError, match=r"out is in the folder that is copied"):
+        compact(out, DocumentStore.at(str(tmp_path / "copy" / ".." / "out")), 1)
     out.write_json(OWNER, {"query": "q", "holds": "front"})
     with pytest.raises(ConfigError, match="holds a current front"):
         compact(out, copy, 1)

@@ -12,9 +12,7 @@ _MIB: Final = 1 << 20
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the command's parser and return it."""
-    parser = commands.add_parser(
-        "compact", help="copy a folder of answers, or of rejected rows, with its files joined to larger ones"
-    )
+    parser = commands.add_parser("compact", help="copy a folder of answers with its files joined to larger ones")
     parser.add_argument("folder", metavar="FOLDER", help="folder or URI that a query writes; it is only read")
     parser.add_argument("copy", metavar="COPY", help="folder or URI of the copy, which does not exist yet")
     parser.add_argument(

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.folder_owner import ANSWERS, OWNER, REJECTED, STAGE
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import CheckpointError, ConfigError, SkypaneError
 
-_PART = re.compile(r"(part|late)-(\d{12})-\d{5}\.(\w+)")
+_PART = re.compile(rf"{ANSWERS}-(\d{{12}})-\d{{5}}\.\w+")
 
 _CHUNK: Final = 16 << 20
 
@@ -45,36 +45,61 @@ class _Batch:
 
 
 def compact(source: DocumentStore, target: DocumentStore, size: int) -> Compacted:
-    """Copy a folder of answers, or of rejected rows, with the files of consecutive batches joined to about `size` bytes.
+    """Copy a folder of answers, with the files of consecutive batches joined to about `size` bytes.
 
     A joined file has the name of the last of its batches, and the newest batch keeps its own files, so a query that is
     started with the copy as its folder recognises a batch that comes again. Raises ConfigError if `source` is not such a
-    folder, or `target` is not empty; CheckpointError if a file cannot be read.
+    folder, or `target` is in it or not empty; CheckpointError if a file cannot be read; SkypaneError if the copy cannot
+    be completed.
     """
     owner = _owner(source)
-    if target.names() or target.folders():
-        raise ConfigError(f"{target.root} is not empty: name a folder that does not exist yet")
+    _check_target(source, target)
     names = [name for name in source.names() if _PART.fullmatch(name)]
     if others := [name for name in names if not name.endswith(".parquet")]:
         raise ConfigError(f"{source.path(others[0])} is not parquet, and only files of parquet can be joined")
     batches = [_batch(source, number, list(of_batch)) for number, of_batch in groupby(names, _number)]
-    stage = target.child(STAGE).child("compact")
-    stage.make()
-    copied = sum(_copy(source, target, stage, group) for group in _groups(batches, size))
-    target.remove_folder(STAGE)
-    target.sync("")
-    target.write_json(OWNER, owner)  # last: a folder without it is not complete
+    try:
+        stage = target.child(STAGE).child("compact")
+        stage.make()
+        copied = sum(_copy(source, target, stage, group) for group in _groups(batches, size))
+        target.remove_folder(STAGE)
+        target.sync("")
+        target.write_json(OWNER, owner)  # last: a folder without it is not complete
+    except (OSError, pa.ArrowInvalid) as error:
+        raise SkypaneError(
+            f"the copy in {target.root} cannot be completed ({error}): remove it, and copy the folder again"
+        ) from error
     return Compacted(len(names), copied, sum(batch.rows for batch in batches))
 
 
 def _owner(source: DocumentStore) -> dict[str, str]:
     try:
         owner: dict[str, str] = source.read_json(OWNER)
-    except (FileNotFoundError, ValueError) as error:
-        raise ConfigError(f"{source.root} is not the folder of a query's answers: it has no valid {OWNER}") from error
-    if owner.get("holds") not in {ANSWERS, REJECTED}:
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{source.root} is not the folder of a query's answers: it has no valid {OWNER} ({error})"
+        ) from error
+    holds = owner.get("holds")
+    if holds == REJECTED:  # a readmission takes the files after the last batch that was readmitted, as whole files
+        raise ConfigError(
+            f"{source.root} holds rejected rows: readmit() finds them by the number of their batch, and would bring rows "
+            f"of a joined file back twice. For fewer files, give late= a roll"
+        )
+    if holds != ANSWERS:
         raise ConfigError(f"{source.root} holds a current front, which is one file")
     return owner
+
+
+def _check_target(source: DocumentStore, target: DocumentStore) -> None:
+    folder, copy = (str(store.place.resolved()).rstrip("/") for store in (source, target))
+    if f"{copy}/".startswith(f"{folder}/"):
+        raise ConfigError(f"{target.root} is in the folder that is copied, whose readers would find its rows twice")
+    try:
+        is_empty = not target.names() and not target.folders()
+    except OSError as error:  # such as a file of that name
+        raise ConfigError(f"{target.root} cannot be a folder ({error}): name one that does not exist yet") from error
+    if not is_empty:
+        raise ConfigError(f"{target.root} is not empty: name a folder that does not exist yet")
 
 
 def _number(name: str) -> int:
