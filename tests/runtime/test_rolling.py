@@ -261,16 +261,16 @@ def test_the_clock_outlives_a_disk_that_is_full(job: Rolling, caplog: pytest.Log
     engine = job.engine(ROLL)
     batches(engine, 0, 1)
     job.clock.seconds += SECONDS
-
-    def full(*_: object) -> None:
-        raise OSError("no space left on device")
-
-    active = iter([True, False])
+    active = iter([True, True, True, False])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "empty_outbox", full)
         RollClock(engine, SPARK, lambda: next(active), every=0.001).run()
     assert "no space left on device" in caplog.text
     assert job.read() == job.expected(2)
+def full(*_: object) -> None:
+    raise OSError("no space left on device")
+
+
     batches(engine, 2)
     engine.publish(SPARK)
     assert job.read() == job.expected(3)
@@ -291,6 +291,17 @@ def test_answers_that_wait_can_be_shown(job: Rolling):
 
 def test_versions_that_know_no_waiting_rows_cannot_read_a_manifest_with_them(job: Rolling, tmp_path: Path):
     batches(job.engine(ROLL), 0, 1)
+def test_a_listener_gets_a_batch_whose_file_cannot_be_written(job: Rolling, monkeypatch: pytest.MonkeyPatch):
+    """The batch is committed: no later start runs it again, or tells of it."""
+    seen: list[int] = []
+    engine = Engine(job.settings(ROLL, 1), Workers(1, 1), lambda metrics: seen.append(metrics.batch_id))
+    monkeypatch.setattr(Ledger, "empty_outbox", full)
+    batches(engine, 0)
+    with pytest.raises(OSError, match="no space left"):
+        batches(engine, 1)
+    assert seen == [0, 1]
+
+
     plain, waiting = manifests(tmp_path)
     assert plain["format"] == FORMAT
     assert {"operator", "batch_id"} < plain.keys()

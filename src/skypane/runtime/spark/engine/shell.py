@@ -190,6 +190,7 @@ class Engine:
             self._check_next(batch_id)
             metrics = self._process(rows, batch_id)
         self._notify(metrics)
+        self.publish_due(rows.sparkSession)
 
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Answer the open windows in one more batch, if any are open; no batch of Spark may be running.
@@ -210,7 +211,7 @@ class Engine:
     def finish_drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain.
 
-        Before that, sinks receive the rows that wait for their file since an earlier start.
+        Before that, sinks receive the rows that wait for their file since an earlier start; after it, those of the drain.
         """
         self.publish(spark)
         if not self.ledger.drain_begun:
@@ -223,6 +224,7 @@ class Engine:
         with self._turn, self.ledger.ownership.in_charge():
             metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
         self._notify(metrics)
+        self.publish(spark)
         return metrics
 
     def readmit(self, spark: SparkSession, reason: str, repair: readmissions.Repair | None) -> BatchMetrics | None:
@@ -361,8 +363,6 @@ class Engine:
         self._remove_unneeded(before, outcome)
         if readmission is not None:
             self.ledger.ownership.remove(self._partials, [readmission.ref.file])
-        if waiting and (drain or self._outbox.is_due(waiting)):
-            self._publish(rows.sparkSession)
         return metrics
 
     def _change_query(self, change: QueryChange) -> None:
