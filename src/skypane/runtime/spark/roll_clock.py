@@ -32,6 +32,8 @@ class RollClock:
     ) -> None:
         self._engine, self._spark, self._is_active, self._every = engine, spark, is_active, every
         self._looking = Event()
+        #: the kind of error with which the last look has failed
+        self._failed: type[Exception] | None = None
 
     def start(self) -> None:
         """Look in a thread that ends with the query."""
@@ -45,9 +47,13 @@ class RollClock:
         self._try(self._engine.publish)
 
     def _try(self, publish: Callable[[SparkSession], None]) -> None:
+        failed: type[Exception] | None = None
         try:
             publish(self._spark)
-        except CheckpointError as error:  # another driver has taken over, and delivers them
-            log.info("rows are left to the next start: %s", error)
         except Exception as error:  # noqa: BLE001 - the next batch, stop() or start meets it, too, and raises it
-            log.warning("rows wait in the checkpoint, as their file cannot be written yet: %s", error)
+            failed = type(error)
+            if failed is not self._failed:  # a disk may be full for hours
+                # A driver that was fenced leaves the rows to the one that has taken over.
+                level = logging.INFO if isinstance(error, CheckpointError) else logging.WARNING
+                log.log(level, "rows wait in the checkpoint, as their file cannot be written yet: %s", error)
+        self._failed = failed
