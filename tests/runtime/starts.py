@@ -70,7 +70,7 @@ class Kept:
         return frozenset(self.snapshot()["files"])
 
     def snapshot(self) -> dict[str, Any]:
-        return {"files": [] if self.file is None else [self.file]}
+        return {"files": [] if self.file is None else [self.file], "ahead": []}
 
 
 @dataclass(frozen=True)

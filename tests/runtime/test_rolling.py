@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import tempfile
 import uuid
@@ -10,19 +11,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from tests.chaos import seam
+from tests.chaos.driver import Stream
+from tests.chaos.naive import SCHEMA, SECOND, SHORT, START
 from tests.rows import flipped
 from tests.runtime.rolling_stream import ROWS, SPARK, Rolling, manifests
 from tests.stores.memory import in_memory
 
+import skypane as sp
 from skypane.control.parallelism import Workers
+from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import FORMAT, WITH_OUTBOX, Ledger
+from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.runtime.spark.sinks import roll
@@ -33,6 +42,7 @@ from skypane.runtime.spark.sinks.roll import PARTS, Roll
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.waiting_answers import waiting_answers
 from skypane.types import CheckpointError, ConfigError
+from skypane.windows import Windows
 
 ROLL, SECONDS = "5 minutes", 300
 OPERATIONS = ("open_output", "move", "remove", "remove_folder", "write_parquet", "write_version", "write_json", "clear")
@@ -256,6 +266,10 @@ def test_the_clock_writes_files_while_no_batch_comes_and_at_the_end_of_the_query
     assert job.read() == job.expected(3)
 
 
+def full(*_: object) -> None:
+    raise OSError("no space left on device")
+
+
 def test_the_clock_outlives_a_disk_that_is_full(job: Rolling, caplog: pytest.LogCaptureFixture):
     """The file that could not be completed is written before the next batch, and no other in its place."""
     engine = job.engine(ROLL)
@@ -267,13 +281,20 @@ def test_the_clock_outlives_a_disk_that_is_full(job: Rolling, caplog: pytest.Log
         RollClock(engine, SPARK, lambda: next(active), every=0.001).run()
     assert caplog.text.count("no space left on device") == 1, "it is said once"
     assert job.read() == job.expected(2)
-def full(*_: object) -> None:
-    raise OSError("no space left on device")
-
-
     batches(engine, 2)
     engine.publish(SPARK)
     assert job.read() == job.expected(3)
+
+
+def test_a_listener_gets_a_batch_whose_file_cannot_be_written(job: Rolling, monkeypatch: pytest.MonkeyPatch):
+    """The batch is committed: no later start runs it again, or tells of it."""
+    seen: list[int] = []
+    engine = Engine(job.settings(ROLL, 1), Workers(1, 1), lambda metrics: seen.append(metrics.batch_id))
+    monkeypatch.setattr(Ledger, "empty_outbox", full)
+    batches(engine, 0)
+    with pytest.raises(OSError, match="no space left"):
+        batches(engine, 1)
+    assert seen == [0, 1]
 
 
 def test_answers_that_wait_can_be_shown(job: Rolling):
@@ -291,17 +312,6 @@ def test_answers_that_wait_can_be_shown(job: Rolling):
 
 def test_versions_that_know_no_waiting_rows_cannot_read_a_manifest_with_them(job: Rolling, tmp_path: Path):
     batches(job.engine(ROLL), 0, 1)
-def test_a_listener_gets_a_batch_whose_file_cannot_be_written(job: Rolling, monkeypatch: pytest.MonkeyPatch):
-    """The batch is committed: no later start runs it again, or tells of it."""
-    seen: list[int] = []
-    engine = Engine(job.settings(ROLL, 1), Workers(1, 1), lambda metrics: seen.append(metrics.batch_id))
-    monkeypatch.setattr(Ledger, "empty_outbox", full)
-    batches(engine, 0)
-    with pytest.raises(OSError, match="no space left"):
-        batches(engine, 1)
-    assert seen == [0, 1]
-
-
     plain, waiting = manifests(tmp_path)
     assert plain["format"] == FORMAT
     assert {"operator", "batch_id"} < plain.keys()
@@ -346,6 +356,63 @@ def test_a_start_without_the_sink_of_waiting_rows_is_refused(job: Rolling):
         Engine(without, Workers(1, 1))
     job.engine(None)
     assert job.read("late") == job.expected_late(4)
+
+
+def test_rows_that_begin_to_wait_during_a_start_without_their_sink_are_noticed(
+    job: Rolling, monkeypatch: pytest.MonkeyPatch
+):
+    running = job.engine(ROLL)
+    batches(running, 0, 1, 2)
+    claim = Ledger.claim
+
+    def goes_on_before(ledger: Ledger, definition: QueryDefinition) -> str:
+        batches(running, 3)
+        return claim(ledger, definition)
+
+    settings = job.settings(ROLL)
+    assert isinstance(settings.sinks, Sinks)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "claim", goes_on_before)
+        with pytest.raises(CheckpointError, match="1 row for late wait"):
+            Engine(replace(settings, sinks=replace(settings.sinks, late=None)), Workers(1, 1))
+    job.engine(ROLL)
+    assert job.read("late") == job.expected_late(4)
+
+
+def test_rows_of_an_earlier_query_do_not_become_a_file_of_the_next(tmp_path: Path):
+    """A query that begins at the offsets of another has its own folder; that of the other lacks rows until it is started."""
+    rows, spark = in_order(120), seam.Spark(SCHEMA, random.Random(1))
+    stream = Stream("skyline", tmp_path, rows, late_from=99, drained=99)
+    out = Directory(str(tmp_path / "out"), roll=ROLL)
+    settings = replace(stream.setting(random.Random(1), late=False), sinks=Sinks.of(out))
+
+    def started(settings: JobSettings) -> Engine:
+        engine = Engine(settings, Workers(1, 1), begin="at_offsets")
+        engine.finish_drain(cast("SparkSession", spark))
+        return engine
+
+    engine = started(settings)
+    for number in range(3):
+        engine(cast("DataFrame", seam.Frame(spark, [rows.slice(40 * number, 40)])), number)
+    assert engine.waits
+    plan = Plan(sp.TopK(2, "price"), Windows(SHORT, SHORT), "ts", sp.KSlack())
+    elsewhere = replace(settings, plan=plan, sinks=Sinks.of(tmp_path / "other"))
+    with pytest.raises(
+        CheckpointError, match=r"rows? for output wait .* in another place than .*out: start the earlier"
+    ):
+        started(elsewhere)
+    assert not (tmp_path / "other").exists()
+    started(settings)
+    started(elsewhere)
+    assert not list((tmp_path / "other").glob("*.parquet"))
+
+
+def in_order(rows: int) -> pa.Table:
+    """Return a row a second, in the order of their times."""
+    ids = range(rows)
+    columns = {"sensor": ["a"] * rows, "price": [id_ % 7 for id_ in ids], "rating": [id_ % 5 for id_ in ids]}
+    times = [START + id_ * SECOND for id_ in ids]
+    return pa.table({"id": ids, "ts": times, **columns, "weight": [1] * rows}).cast(SCHEMA)
 
 
 def test_another_kind_of_sink_gets_the_waiting_rows(job: Rolling):
@@ -401,7 +468,7 @@ def test_a_file_is_due_by_its_age_its_bytes_or_its_parts(every: int, size: int, 
     ("arguments", "says"),
     [
         ({"roll": "0 seconds"}, "roll must be longer than 0"),
-        ({"roll": 300}, "roll"),
+        ({"roll": 300}, "roll must be a text such as '10 minutes' or a timedelta, got 300"),
         ({"roll": ROLL, "roll_bytes": 0}, "roll_bytes must be a whole number of at least 1, got 0"),
         ({"roll": ROLL, "roll_bytes": True}, "roll_bytes must be a whole number of at least 1, got True"),
         ({"roll_bytes": 5}, "roll_bytes needs roll="),

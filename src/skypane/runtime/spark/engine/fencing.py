@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from skypane.locations import Location
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import outbox, spark_files
@@ -43,6 +44,7 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
     owned = ledger.ownership
     with owned.in_charge():
         last, noted = ledger.latest(), QueryDefinition.free_of(store).get("places", {})
+        _check_outbox(last, store, settings, change)  # the previous driver has gone on since the first check
         noted = noted if change.start is None else {}  # answers of another query may need another folder
         locations = _claim_locations(settings, query, last, noted, owned)
         # Noted only now: the checkpoint must not refer to a location that could not be claimed.
@@ -67,21 +69,35 @@ def check_start(
                 f"the checkpoint {store.root} belongs to other queries: {'; '.join(change.refused)}. Use another "
                 f"checkpoint, or restore the queries. {SEVERAL_MAY_CHANGE}"
             )
-        _check_outbox(ledger.latest(), store, settings)
+        _check_outbox(ledger.latest(), store, settings, change)
         definition = _definition(settings, change)
         spark_files.check(DocumentStore.at(settings.checkpoint))
     return change, definition
 
 
-def _check_outbox(latest: Manifest | None, store: DocumentStore, settings: JobSettings) -> None:
-    """Raise CheckpointError if rows wait for the file of a sink that the job does not have."""
+def _check_outbox(latest: Manifest | None, store: DocumentStore, settings: JobSettings, change: QueryChange) -> None:
+    """Raise CheckpointError if rows wait for the file of a sink that the job does not have, or has elsewhere.
+
+    A sink may move with its whole folder, which it checks itself; a query that begins anew may have another folder.
+    """
     waiting = {} if latest is None else outbox.restored(latest.outbox)
-    for role in waiting.keys() - settings.sinks.by_role.keys():
-        rows = sum(ref.rows for ref in waiting[role])
+    sinks, places = settings.sinks.by_role, QueryDefinition.free_of(store).get("places", {})
+    for role, refs in waiting.items():
+        if role not in sinks:
+            why = "this job has no such sink: start the query once as it was"
+        elif change.start is not None and places.get(role) != _named(sinks[role].place()):
+            why = f"this query begins in another place than {places.get(role)}: start the earlier query once"
+        else:
+            continue
+        rows = counted(sum(ref.rows for ref in refs), "rows")
         raise CheckpointError(
-            f"{counted(rows, 'rows')} for {role} wait in the checkpoint {store.root} for their file (roll=), and this job has "
-            f"no such sink: start the query once as it was, which writes the file"
+            f"{rows} for {role} wait in the checkpoint {store.root} for their file (roll=), and {why}, which writes the file"
         )
+
+
+def _named(location: Location | None) -> str | None:
+    """Return how the definition names the location of a sink."""
+    return None if location is None else str(location)
 
 
 def _claim_locations(
@@ -94,7 +110,7 @@ def _claim_locations(
     locations: dict[str, str | None] = {}
     for role, sink in settings.sinks.by_role.items():
         location = sink.place()
-        locations[role] = None if location is None else str(location)
+        locations[role] = _named(location)
         before = None if last is None or location is None else noted.get(role)
         with _usable(role, str(location)):
             # Queries that share a checkpoint own their folders by name, so that two of them cannot be swapped.
