@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from tests.chaos import seam
 from tests.chaos.driver import Stream
 from tests.chaos.naive import SCHEMA, SECOND, SHORT, START
@@ -28,11 +29,15 @@ from tests.stores.memory import in_memory
 import skypane as sp
 from skypane.control.parallelism import Workers
 from skypane.plan import Plan
+from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import FORMAT, WITH_OUTBOX, Ledger
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
 from skypane.runtime.spark.engine.shell import Engine
+from skypane.runtime.spark.handle import StreamHandle
+from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.runtime.spark.sinks import roll
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -413,6 +418,36 @@ def in_order(rows: int) -> pa.Table:
     columns = {"sensor": ["a"] * rows, "price": [id_ % 7 for id_ in ids], "rating": [id_ % 5 for id_ in ids]}
     times = [START + id_ * SECOND for id_ in ids]
     return pa.table({"id": ids, "ts": times, **columns, "weight": [1] * rows}).cast(SCHEMA)
+
+
+def test_a_stop_leaves_the_rows_of_a_fenced_driver_to_the_next(job: Rolling, caplog: pytest.LogCaptureFixture):
+    fenced = job.engine(ROLL)
+    batches(fenced, 0, 1)
+    job.engine(ROLL)
+    handle = StreamHandle(
+        cast("StreamingQuery", None), fenced, BatchLifecycle(fenced), SPARK, InputStatus(), BatchListeners()
+    )
+    handle._settle()
+    assert "another driver has started" in caplog.text
+    assert job.read() == job.expected(2)
+
+
+def test_a_stop_raises_the_error_of_a_sink_unless_the_query_has_failed(
+    job: Rolling, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    engine = job.engine(ROLL)
+    batches(engine, 0, 1)
+    handle = StreamHandle(
+        cast("StreamingQuery", None), engine, BatchLifecycle(engine), SPARK, InputStatus(), BatchListeners()
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "empty_outbox", full)
+        with pytest.raises(OSError, match="no space left"):
+            handle._settle()
+        handle._settle(failed=True)
+    assert "no space left" in caplog.text
+    handle._settle()
+    assert job.waiting() == {}
 
 
 def test_another_kind_of_sink_gets_the_waiting_rows(job: Rolling):

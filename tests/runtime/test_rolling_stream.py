@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.runtime.test_amended import QUERIES, job_of
 from tests.runtime.test_readmission import REASON, batches_with_nulls, repair
 
 import skypane as sp
+from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.window_program import WindowedProgram
 from skypane.testing.query_kit import multiset
 
@@ -64,6 +67,35 @@ def test_a_stop_writes_the_file(spark: SparkSession, tmp_path: Path):
         handle.await_termination(0.05)
     handle.stop()
     assert multiset(parquet_rows(tmp_path / "out")) == expected
+
+
+def test_who_waits_for_a_query_hears_of_a_file_that_a_stop_from_a_listener_cannot_write(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write_batches(tmp_path / "in", late_rows(7, batches=8))
+    handles: list[sp.StreamHandle] = []
+    is_there = Event()
+
+    def stop(metrics: sp.BatchMetrics) -> None:
+        assert is_there.wait(60)
+        if metrics.batch_id == 3:
+            handles[0].stop()
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "empty_outbox", full)
+        handles.append(rolling_job(spark, tmp_path).start(trigger="0 seconds", on_batch=stop))
+        is_there.set()
+        with pytest.raises(OSError, match="no space left on device"):
+            handles[0].await_termination(600)
+    handles[0].stop()
+    latest = Ledger(DocumentStore.at(str(tmp_path / "state" / "skypane"))).latest()
+    assert latest is not None
+    assert latest.batch_id >= 3
+    assert latest.outbox == {}
+    assert len(files_of(tmp_path / "out")) == 2
 
 
 def test_the_file_is_written_in_time_while_the_stream_runs_and_no_rows_come(spark: SparkSession, tmp_path: Path):

@@ -172,15 +172,16 @@ class StreamHandle:
         except Exception as error:
             if not (failed or isinstance(error, CheckpointError)):
                 raise
-            log.warning("committed rows wait in %s for their file: %s", self._engine.checkpoint, error)
+            place = without_login(self._engine.checkpoint)
+            log.warning("committed rows wait in %s for their file: %s", place, without_login(str(error)))
         self._lifecycle.settle()
 
     def _stop_later(self, timeout: float) -> None:
         def stop() -> None:
             try:
                 self._stop(timeout)
-            except SkypaneError as error:  # Java has ended: await_termination() raises the same error
-                log.warning("cannot stop the query: %s", error)
+            except Exception as error:  # noqa: BLE001 - Java has ended, or a sink fails: await_termination() raises it, too
+                log.warning("the stop of the query has failed: %s", error)
 
         Thread(target=stop, name="skypane stop", daemon=True).start()
 
