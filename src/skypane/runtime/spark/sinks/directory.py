@@ -44,7 +44,7 @@ class Directory(Sink):
               of their times gets whole batches, and windows in order (csv and json are always so)
     roll      a length of time, such as "5 minutes": rows of several micro-batches share a file, and wait for it in the
               checkpoint, where they are as safe as in the file; the oldest for so long at most, and until the running
-              batch ends. A stop, a drain and the next start write the file at once
+              batch, or second, ends. A stop, a drain and the next start write the file at once
     roll_bytes  bytes of parquet at which the file is written before that time
     """
 
