@@ -284,7 +284,7 @@ def test_the_clock_outlives_a_disk_that_is_full(job: Rolling, caplog: pytest.Log
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "empty_outbox", full)
         RollClock(engine, SPARK, lambda: next(active), every=0.001).run()
-    assert caplog.text.count("no space left on device") == 1, "it is said once"
+    assert caplog.text.count("no space left on device") == 1, "it is logged once"
     assert job.read() == job.expected(2)
     batches(engine, 2)
     engine.publish(SPARK)
@@ -292,7 +292,7 @@ def test_the_clock_outlives_a_disk_that_is_full(job: Rolling, caplog: pytest.Log
 
 
 def test_a_listener_gets_a_batch_whose_file_cannot_be_written(job: Rolling, monkeypatch: pytest.MonkeyPatch):
-    """The batch is committed: no later start runs it again, or tells of it."""
+    """The batch is committed: no later start runs it again, or reports it."""
     seen: list[int] = []
     engine = Engine(job.settings(ROLL, 1), Workers(1, 1), lambda metrics: seen.append(metrics.batch_id))
     monkeypatch.setattr(Ledger, "empty_outbox", full)

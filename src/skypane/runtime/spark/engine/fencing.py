@@ -78,7 +78,8 @@ def check_start(
 def _check_outbox(latest: Manifest | None, store: DocumentStore, settings: JobSettings, change: QueryChange) -> None:
     """Raise CheckpointError if rows wait for the file of a sink that the job does not have, or has elsewhere.
 
-    A sink may move with its whole folder, which it checks itself; a query that begins anew may have another folder.
+    A sink may move with its whole folder, which it checks itself; a query that begins at the offsets of another may
+    have a folder of its own.
     """
     waiting = {} if latest is None else outbox.restored(latest.outbox)
     sinks, places = settings.sinks.by_role, QueryDefinition.free_of(store).get("places", {})
