@@ -9,6 +9,7 @@
 #   make anywhere the tests without Java as on machines of others: other zones, locales, orders, no home
 #   make mutants  small faults in copies of src: random cases must show them
 #   make docs     the site, in build/site        make pages    programs and claims of docs
+#   make notebooks   run the notebooks of docs, and store their outputs
 #   make workflow the CI file against its schema
 #   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
 #   make matrix   core tests, versions in turn   make cpus     tests as on other CPUs: both write docs/versions.md
@@ -57,7 +58,7 @@ JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 PAGES := $(addprefix tests/,test_snippets.py test_page_steps.py test_tutorials.py test_guides.py test_guide_to_receiving.py test_guide_to_kafka.py \
-    test_extending.py test_claims.py test_promises.py test_workflow.py test_locks.py test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
+    test_extending.py docs/test_notebooks.py test_claims.py test_promises.py test_workflow.py test_locks.py test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -67,7 +68,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help test check slow lint ruff types prose workflow references brief quick anywhere suite docs pages oldest newest newer lock core matrix cpus \
-    kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference release clean
+    kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference notebooks release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -197,6 +198,10 @@ bench: $(INSTALLED)
 
 reference: $(INSTALLED)
 	@$(BIN)/python -m measure.reference docs
+
+# Of each notebook the file that the site shows; ARGS=late-data runs that one alone.
+notebooks: kernels
+	@$(BIN)/python -m measure.notebooks docs $(ARGS)
 
 doctor: $(INSTALLED)
 	@$(BIN)/skypane doctor $(ARGS)

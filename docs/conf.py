@@ -17,8 +17,10 @@ author = "The skypane authors"
 copyright = author  # noqa: A001 - Sphinx fixes the name
 version = release = _version("skypane")
 
-extensions = ["myst_parser", "sphinx_copybutton", "site_pages", "api_pages", "job_page", "command_page"]
-exclude_patterns = ["_ext"]
+extensions = ["myst_nb", "sphinx_copybutton", "site_pages", "api_pages", "job_page", "command_page"]
+# The site shows notebooks with the outputs that `make notebooks` has stored: no build runs them.
+exclude_patterns = ["_ext", "notebooks/*.md"]
+nb_execution_mode = "off"
 myst_heading_anchors = 3
 smartquotes_action = "D"  # quotes are those of Python and of job files
 nitpicky = True

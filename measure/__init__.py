@@ -10,5 +10,6 @@ versions/          the core tests with other versions of Python, Java and packag
 workload_gallery/  plots of every generator
 reproductions/     the papers' figures with verdicts, each with the day and the machine
 bursty.py, decisions.py, example_map.py, fuzzy.py, reference.py   one table or picture each
+notebooks.py       the outputs of the notebooks of docs
 tables.py, processes.py, bounded.py   shared helpers
 """

@@ -50,6 +50,7 @@ LONG_IF_SLOW: Final = (
     "runtime/test_every_start.py",
     "runtime/test_zones.py",
     "test_tutorials.py",
+    "docs/test_notebooks.py",
     "test_guides.py",
 )
 """The files of which the other slow tests take minutes, the longest ones first."""

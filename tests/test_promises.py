@@ -19,7 +19,7 @@ OTHERS = frozenset({
     "bench-aggregates.md", "bench-continuous.md", "bench-kernels.md", "bench-streaming.md", "progress-yardstick.md",
     "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
     "clusters.md", "scale.md", "tutorial-first-stream.md", "tutorial-budget.md",
-    "index.md", "tutorials.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
+    "index.md", "tutorials.md", "notebooks.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
     "commands.md",
     "how-to-progress-policy.md", "how-to-spark-windows.md", "how-to-rejected-rows.md", "how-to-test-a-job.md", "how-to-wrong-clocks.md",
     "how-to-receive.md", "how-to-kafka.md", "how-to-size-a-cluster.md", "how-to-checkpoint.md", "how-to-slow-stream.md", "how-to-elastic.md",

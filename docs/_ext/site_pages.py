@@ -21,7 +21,7 @@ _TOCTREE = re.compile(
 )
 _INCLUDE = re.compile(r"^<!-- include: (\S+) -->\n.*?^<!-- /include -->$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:)([^()\s#]+)")
-_PAGE = re.compile(r"\]\(([^()\s#]+)\.md\)")
+_PAGE = re.compile(r"\]\(([^()\s#]+)\.(?:md|ipynb)\)")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
