@@ -58,7 +58,7 @@ JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
 # The files that hold docs to what there is.
 PAGES := $(addprefix tests/,test_snippets.py test_page_steps.py test_tutorials.py test_guides.py test_guide_to_receiving.py test_guide_to_kafka.py \
-    test_extending.py docs/test_notebooks.py test_claims.py test_promises.py test_workflow.py test_locks.py test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
+    test_extending.py docs/test_notebooks.py docs/test_facts_of_notebooks.py test_claims.py test_promises.py test_workflow.py test_locks.py test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 

@@ -17,7 +17,8 @@ _VALUE = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
 
 def stored(name: str) -> NotebookNode:
     """Return a notebook with its outputs."""
-    return nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
+    notebook: NotebookNode = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
+    return notebook
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
