@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -18,7 +19,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-_LONGEST: Final = 600
+_LONGEST: Final = 1_800
 """Seconds that a cell may take."""
 _METADATA: Final = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -43,7 +44,7 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
     Raises nbclient's CellExecutionError, with the cell, if one fails.
     """
     settings = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(notebook, timeout=_LONGEST, record_timing=False, resources=settings)
+    client = NotebookClient(notebook, timeout=_LONGEST, record_timing=False, coalesce_streams=True, resources=settings)
     done = client.execute(env=_activated(folder))
     for cell in done.cells:
         if cell.cell_type == "code":
@@ -53,9 +54,9 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def _without_colours(output: NotebookNode) -> NotebookNode:
-    """Return an output without the code by which IPython resets the colours of a terminal after a command."""
+    """Return an output without the codes by which IPython resets the colours of a terminal after a command."""
     if output.get("name") == "stdout":
-        output.text = output.text.removesuffix("\x1b[0m")
+        output.text = output.text.replace("\x1b[0m", "")
     return output
 
 
@@ -70,18 +71,22 @@ def pages(docs: Path) -> list[Path]:
     return sorted((docs / "notebooks").glob("*.md"))
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the notebooks, and write each beside its text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("docs", type=Path)
     parser.add_argument("names", nargs="*", help="the notebooks to run (all)")
-    given = parser.parse_args()
-    for page in pages(given.docs):
-        if not given.names or page.stem in given.names:
-            print(page.stem, flush=True)
-            with TemporaryDirectory() as folder:
-                done = executed(text_notebook(page), Path(folder))
-            nbformat.write(done, page.with_suffix(".ipynb"))
+    given = parser.parse_args(arguments)
+    known = {page.stem: page for page in pages(given.docs)}
+    if unknown := [name for name in given.names if name not in known]:
+        parser.error(
+            f"no notebook {', '.join(unknown)} in {given.docs / 'notebooks'}, which has {', '.join(known) or 'none'}"
+        )
+    for name in given.names or known:
+        print(name, flush=True)
+        with TemporaryDirectory() as folder:
+            done = executed(text_notebook(known[name]), Path(folder))
+        nbformat.write(done, known[name].with_suffix(".ipynb"))
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from measure.notebooks import executed, pages, text_notebook
+from measure.notebooks import executed, main, pages, text_notebook
 from nbformat import NotebookNode
 from tests.docs.notebook_outputs import DOCS, code_cells, figures, printed, stored, table
 
@@ -52,6 +52,12 @@ def test_a_number_that_no_cell_has_is_found():
     notebook = stored("elastic-workers")
     notebook.cells[-1].source += " 123,456.5 rows on July 98"
     assert list(_unfounded(notebook)) == ["123,456.5"]
+
+
+def test_a_notebook_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main([str(DOCS), "late-dat"])
+    assert "no notebook late-dat in " in capsys.readouterr().err
 
 
 @pytest.mark.long
