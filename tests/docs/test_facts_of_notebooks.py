@@ -1,4 +1,4 @@
-"""What the notebooks of docs show, against definitions: no Spark, and no code that the notebooks use, where they say what Spark does."""
+"""What the notebooks of docs show, against definitions that need no Spark: of skylines, and of what each query on late rows answers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def by_watermark(delay: timedelta) -> dict[datetime, tuple[int, datetime]]:
     newest = watermark = datetime.min.replace(tzinfo=UTC)
     for clock, flights in week():
         for end in hours_of(flights):
-            counted[end] += end > watermark
+            if end > watermark:
+                counted[end] += 1
         newest = max([newest, *flights["scheduled"].to_pylist()])
         watermark = max(watermark, newest - delay) if len(flights) else watermark
         for end in counted:
