@@ -109,7 +109,17 @@ def test_the_page_names_the_reviewed_versions_of_each_dependency():
         *project["dependencies"],
         *(
             one
-            for name in ("cli", "cloud", "iceberg", "java", "kafka", "mqtt", "opentelemetry", "postgresql", "prometheus")
+            for name in (
+                "cli",
+                "cloud",
+                "iceberg",
+                "java",
+                "kafka",
+                "mqtt",
+                "opentelemetry",
+                "postgresql",
+                "prometheus",
+            )
             for one in extras[name]
         ),
     ]
