@@ -152,7 +152,7 @@ def best_delay(flights: pa.Table, lost: float) -> timedelta:
         newest = max([*times.tolist(), *([] if newest is None else [newest])], default=None)
     behind = np.sort(np.concatenate(distances))[::-1]
     kept = behind[int(lost * flights.num_rows) :]
-    return STEP * max(0, kept.max(initial=-1) // micros(STEP) + 1)
+    return STEP * max(0, int(kept.max(initial=-1)) // micros(STEP) + 1)
 
 
 def times_of(arrived: pa.Table) -> IntArray:

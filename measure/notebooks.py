@@ -30,11 +30,11 @@ _METADATA: Final = {
 
 def text_notebook(page: Path) -> NotebookNode:
     """Return the notebook of a text, without outputs; its cells have their numbers as ids, so that no two runs differ."""
-    notebook = jupytext.read(page)
-    notebook.metadata = nbformat.from_dict(_METADATA)
+    notebook: NotebookNode = jupytext.read(page)
+    notebook.metadata = _METADATA
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
-        cell.metadata = nbformat.from_dict({})
+        cell.metadata = {}
     return notebook
 
 
@@ -45,11 +45,11 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """
     settings = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=_LONGEST, record_timing=False, coalesce_streams=True, resources=settings)
-    done = client.execute(env=_activated(folder))
+    done: NotebookNode = client.execute(env=_activated(folder))
     for cell in done.cells:
         if cell.cell_type == "code":
             cell.outputs = [output for output in map(_without_colours, cell.outputs) if output.get("name") != "stderr"]
-    done.metadata = nbformat.from_dict(_METADATA)
+    done.metadata = _METADATA
     return done
 
 
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(name, flush=True)
         with TemporaryDirectory() as folder:
             done = executed(text_notebook(known[name]), Path(folder))
-        nbformat.write(done, known[name].with_suffix(".ipynb"))
+        nbformat.write(done, known[name].with_suffix(".ipynb"))  # type: ignore[no-untyped-call]
     return 0
 
 

@@ -101,7 +101,7 @@ def test_the_best_delay_in_hindsight_loses_no_more_and_a_shorter_one_does():
 
     def lost(delay: timedelta) -> float:
         answered = by_policy(flights, sp.Watermark(delay, max_ahead=None)).flights
-        return sum(true[hour] - counted for hour, counted in answered.items()) / flights.num_rows
+        return float(sum(true[hour] - counted for hour, counted in answered.items()) / flights.num_rows)
 
     assert lost(delay) <= most < lost(delay - STEP)
 

@@ -66,7 +66,7 @@ def test_registrations_in_one_provider_share_their_instruments(caplog: pytest.Lo
     assert not caplog.records
 
 
-def test_close_ends_the_queries_of_its_own_registration_only():
+def test_close_ends_only_the_queries_of_this_registration():
     provider, reader = provider_and_reader()
     one, other = Ledger(), Ledger()
     sp.register_metrics(handle_of(one), meter_provider=provider)

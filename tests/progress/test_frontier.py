@@ -126,9 +126,10 @@ def test_longer_panes_hardly_change_the_spacing():
     rng = np.random.default_rng(1)
     for length in (SECOND, 60 * SECOND, HOUR):
         times = np.sort(rng.integers(0, 4 * HOUR, 4_000))
-        spacing = {}
+        spacing = dict[Windows, float]()
         for windows in (ROW, Windows(length, length)):
             _, frontier = Frontier().after(None, PaneArrivals.of_times(times, windows), SUPPORT)
+            assert frontier.spacing is not None
             spacing[windows] = frontier.spacing
         assert 0.5 < spacing[Windows(length, length)] / spacing[ROW] < 2
 

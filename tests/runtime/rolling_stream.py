@@ -24,6 +24,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import outbox, shell
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -135,10 +136,10 @@ class Rolling:
 
     def committed(self) -> int:
         """Return the number of committed batches."""
-        latest = shell.Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
+        latest = Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
         return 0 if latest is None else latest.batch_id + 1
 
-    def read(self, name: str = "out") -> list[tuple[int, int]]:
+    def read(self, name: str = "out") -> list[tuple[int, Any]]:
         """Return what a reader of the folder sees now, in the order of files and rows."""
         store = DocumentStore.at(f"{self.place}/{name}")
         columns = ("batch", "row") if name == "out" else ("batch", REASON)
@@ -158,7 +159,7 @@ class Rolling:
 
     def waiting(self) -> dict[str, Any]:
         """Return the rows that wait, by the newest manifest."""
-        latest = shell.Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
+        latest = Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
         return {} if latest is None else latest.outbox
 
 

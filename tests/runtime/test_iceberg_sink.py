@@ -666,7 +666,7 @@ def test_a_table_that_was_dropped_and_made_again_under_a_running_query_is_refuse
 
 @pytest.mark.parametrize("text", ['{"next_batch": 3', "[]", '{"query": "q", "role": "output", "later": 1}'])
 @pytest.mark.parametrize("query", ["q", "another"])
-def test_a_property_that_is_no_note_is_named(place: Place, query: str, text: str):
+def test_a_property_that_cannot_be_read_is_named(place: Place, query: str, text: str):
     """Also that of another query, which a later version of skypane may have written."""
     place.started()
     with place.table().transaction() as changes:

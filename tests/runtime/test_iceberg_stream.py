@@ -84,7 +84,7 @@ def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkS
     ]
 
 
-def test_rejected_rows_are_in_a_table_of_their_own(spark: SparkSession, tmp_path: Path):
+def test_rejected_rows_are_in_a_separate_table(spark: SparkSession, tmp_path: Path):
     tables = late_rows(4, batches=5)
     write_batches(tmp_path / "in", tables)
     naive = NaiveKSlack(PLAN.windows.longest_pane)

@@ -8,7 +8,7 @@ import tempfile
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -120,13 +120,11 @@ class Driven:
         assert self.job.read() == before, "a fenced driver adds nothing"
 
     def _while_killed(self, operation: int | None, after: bool, act: Callable[[], None]) -> None:
-        if operation is None:
+        done = False
+        with nullcontext() if operation is None else killed_at(operation, after=after):
             act()
-        else:
-            with killed_at(operation, after=after):
-                act()
-                operation = None
-        if operation is not None:
+            done = True
+        if not done:
             self._seen()  # of what the killed one has left
             self.start(ROLL, 1 << 20)
         for batch in range(len(self._committed), self.job.committed()):

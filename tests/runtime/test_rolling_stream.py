@@ -183,6 +183,7 @@ def test_a_query_that_fails_has_its_committed_answers_in_files(spark: SparkSessi
         if batch.batch_id == 5:
             raise OSError("the end comes here")
         outcome = run(program, batch, state)
+        assert outcome.answers is not None
         answered.append(outcome.answers.row_count)
         return outcome
 

@@ -104,7 +104,7 @@ def test_another_form_is_refused():
         Plan(SKYLINE, Windows(10, 1), "time", answers="stay").validate(table([]).schema)  # type: ignore[arg-type]
 
 
-def test_the_words_of_a_job_say_that_it_writes_stays():
+def test_the_description_of_a_job_states_that_it_writes_stays():
     plan = Plan(SKYLINE, Windows(10, 1), "time", answers="stays")
     words = ("answers", "stays: each row once for a run of windows")
     for one in (plan, SharedPlan({"best": plan, "worst": plan})):

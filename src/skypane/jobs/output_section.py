@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
@@ -87,7 +86,7 @@ class OutputSection(Section):
     def build(self) -> Sink:
         """Return the sink."""
         takes = inspect.signature(SINKS[self.format]).parameters
-        known: Mapping[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
+        known: dict[str, Any] = {"format": self.format, "path": self.path, "rows": self.rows}
         rolls = {"roll": self.roll, "roll_bytes": self.roll_bytes}
         given = known | {name: value for name, value in rolls.items() if value is not None}
         return SINKS[self.format](**{name: given[name] for name in given if name in takes}, **self.options)

@@ -72,8 +72,8 @@ class BatchNote:
             return cls(**json.loads(text))
         except (ValueError, TypeError):
             raise CheckpointError(
-                f"table {table} has the property {name!r}, which is no note of batches that this version of skypane can "
-                f"read, {text!r}: use the version that has written it, or restore it"
+                f"table {table} has the property {name!r}, which this version of skypane cannot read as a note of "
+                f"batches, {text!r}: use the version that has written it, or restore it"
             ) from None
 
     def text(self) -> str:
