@@ -59,6 +59,7 @@ class Spark:
 
     def __init__(self, schema: pa.Schema, chance: random.Random) -> None:
         self._schema, self.chance = schema, chance
+        self.sparkContext = None  # there is no Java
         self.conf = SimpleNamespace(
             get=lambda name, default=None: "local[2]" if name == "spark.master" else default, set=lambda *_: None
         )

@@ -40,7 +40,7 @@ from skypane.windows import Windows
 CHECKPOINT, OUTPUT = "/model/checkpoint", "/model/out"
 ANSWERS = pa.schema([("batch", pa.int64())])
 PLAN = Plan(Skyline("price MIN"), Windows(10, 10), "time", KSlack())
-SPARK = cast("SparkSession", None)
+SPARK = cast("SparkSession", SimpleNamespace(sparkContext=None))
 ROWS = cast("DataFrame", SimpleNamespace(sparkSession=SPARK))
 PLAIN = frozenset(
     [

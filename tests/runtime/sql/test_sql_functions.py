@@ -117,8 +117,8 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                                lambda r: sp.aggregate(r, by="rating", time="ts", window="1 hour", top=2, rank_by="n", n=sp.count())),
     "a query as the table": ("skypane_skyline(TABLE(SELECT *, price * rating AS worth FROM offers WHERE city IS NOT NULL), 'worth MIN')",
                              lambda r: sp.skyline(r.where("city IS NOT NULL").selectExpr("*", "price * rating AS worth"), "worth MIN")),
-    "names of any letters": ("skypane_skyline(TABLE(SELECT price AS `unit price`, rating AS `a.b`, city AS `the 'city` FROM offers), '`unit price` MIN, `a.b` MAX', by => '`the \\'city`')",
-                             lambda r: sp.skyline(r.selectExpr("price AS `unit price`", "rating AS `a.b`", "city AS `the 'city`"), "`unit price` MIN, `a.b` MAX", by="the 'city")),
+    "names of any letters": ("skypane_skyline(TABLE(SELECT price AS `unit price`, rating AS `a-b`, city AS `the 'city` FROM offers), '`unit price` MIN, `a-b` MAX', by => '`the \\'city`')",
+                             lambda r: sp.skyline(r.selectExpr("price AS `unit price`", "rating AS `a-b`", "city AS `the 'city`"), "`unit price` MIN, `a-b` MAX", by="the 'city")),
     "no rows": ("skypane_skyline(TABLE(SELECT * FROM offers WHERE price < 0), 'price MIN, rating MAX')", lambda r: sp.skyline(r.where("price < 0"), PREFERENCE)),
     "no rows to count": ("skypane_aggregate(TABLE(SELECT * FROM offers WHERE price < 0), 'count(*) AS n')", lambda r: sp.aggregate(r.where("price < 0"), n=sp.count())),
 }  # fmt: skip
