@@ -61,7 +61,10 @@ def compact(source: DocumentStore, target: DocumentStore, size: int) -> Compacte
     try:
         stage = target.child(STAGE).child("compact")
         stage.make()
-        copied = sum(_copy(source, target, stage, group) for group in _groups(batches, size))
+        copied = sum(
+            _copy(source, target, stage, group, join=group[-1] is not batches[-1] and bool(group[0].schema.names))
+            for group in _groups(batches, size)
+        )
         target.remove_folder(STAGE)
         target.sync("")
         target.write_json(OWNER, owner)  # last: a folder without it is not complete
@@ -140,18 +143,20 @@ def _groups(batches: list[_Batch], size: int) -> Iterator[list[_Batch]]:
             group = []
 
 
-def _copy(source: DocumentStore, target: DocumentStore, stage: DocumentStore, group: list[_Batch]) -> int:
-    """Write the files of a run of batches; return their number."""
-    if len(group) == 1:
-        for name in group[0].names:
+def _copy(
+    source: DocumentStore, target: DocumentStore, stage: DocumentStore, group: list[_Batch], *, join: bool
+) -> int:
+    """Write the files of a run of batches, as one file if they are to be joined; return the number of files."""
+    names = [name for batch in group for name in batch.names]
+    if not join or len(names) == 1:
+        for name in names:
             with source.open_input(name) as read, _writes_to(target, stage).open_output(name) as written:
-                size = read.size()  # of an object, no bytes may be requested at its end
-                while read.tell() < size:
-                    written.write(read.read(_CHUNK))
+                while chunk := read.read(_CHUNK):
+                    written.write(chunk)
             _publish(target, stage, name)
-        return len(group[0].names)
+        return len(names)
     schema, name = group[0].schema, f"{group[-1].names[0].rpartition('-')[0]}-00000.parquet"
-    tables = (source.read_parquet(one, schema) for batch in group for one in batch.names)
+    tables = (source.read_parquet(one, schema) for one in names)
     _writes_to(target, stage).write_parquet(name, schema, tables)
     _publish(target, stage, name)
     return 1
