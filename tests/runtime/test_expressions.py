@@ -346,6 +346,7 @@ def test_a_condition_that_spark_cannot_evaluate_is_named(df: DataFrame):
 
 
 def test_a_stream_refuses_a_condition_that_workers_cannot_evaluate(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES[:1])
     with pytest.raises(ConfigError, match=r"having=.* is not allowed|cannot read having="):
         job_of(spark, tmp_path, sp.Aggregate("sensor", n=sp.count(), having="sensor LIKE 'a%'"))
     with pytest.raises(
