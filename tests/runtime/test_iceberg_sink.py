@@ -371,9 +371,10 @@ def expire(place: Place) -> None:
 
 
 def compact(place: Place) -> None:
-    """Write all rows into one file, in a snapshot of another writer."""
-    table = place.table()
-    table.overwrite(table.scan().to_arrow())
+    """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
+    rows = place.table().scan().to_arrow()
+    if rows.num_rows:
+        place.table().overwrite(rows)
 
 
 @dataclass
