@@ -85,8 +85,8 @@ ENGINE: Final = (
     _on_spark(
         "drain-uncounted",
         "runtime/spark/engine/shell.py",
-        "seen, before.drains + drain)",
-        "seen, before.drains)",
+        "seen, before.drains + drain, waiting)",
+        "seen, before.drains, waiting)",
         "batches after a drain have the number of the one before",
     ),
     _on_spark(
