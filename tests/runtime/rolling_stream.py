@@ -31,7 +31,9 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 
-SPARK = cast("SparkSession", SimpleNamespace(sparkContext=None, createDataFrame=lambda *_: SimpleNamespace(sparkSession=None)))
+SPARK = cast(
+    "SparkSession", SimpleNamespace(sparkContext=None, createDataFrame=lambda *_: SimpleNamespace(sparkSession=None))
+)
 ROWS = cast("DataFrame", SimpleNamespace(sparkSession=SPARK))
 ANSWERS = pa.schema([("batch", pa.int64()), ("row", pa.int64())])
 REJECTED = pa.schema([("batch", pa.int64()), (REASON, pa.string())])

@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.machine.java_errors import Py4JError
+from skypane.runtime.spark.machine.java_threads import threads_are_pinned
 from skypane.runtime.spark.machine.session_kind import over_connect
 
 DESCRIPTION: Final = "spark.job.description"
@@ -26,7 +27,7 @@ def described_jobs(spark: SparkSession, batch_id: int) -> Iterator[Callable[[str
     A client of Spark Connect has no way to describe jobs. Without a thread in Java for each thread of Python, a description
     could reach jobs of other threads, so there is none.
     """
-    if over_connect(spark) or not _threads_are_pinned(spark):
+    if over_connect(spark) or not threads_are_pinned(spark):
         yield lambda _: None
         return
     java = spark.sparkContext._jsc  # noqa: SLF001 - PySpark's own calls fail after spark.stop() in another thread
@@ -44,10 +45,3 @@ def described_jobs(spark: SparkSession, batch_id: int) -> Iterator[Callable[[str
         yield describe
     finally:
         describe_by(before)
-
-
-def _threads_are_pinned(spark: SparkSession) -> bool:
-    """Return whether each thread of Python has one in Java, as by default: see PYSPARK_PIN_THREAD in PySpark's docs."""
-    from py4j.clientserver import ClientServer  # noqa: PLC0415 - PySpark's package `pyspark-client` comes without Py4J
-
-    return isinstance(spark.sparkContext._gateway, ClientServer)  # noqa: SLF001 - as PySpark itself
