@@ -15,10 +15,9 @@ import argparse
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -30,12 +29,13 @@ from pyspark.sql import functions as sf
 
 import skypane as sp
 from measure.processes import cpu_seconds
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.window_query import WindowQuery
 from skypane.types import micros
 from skypane.windows import Windows
 
+PAGE = "bench-aggregates.md"
 WINDOW = "1 hour"
 PARTITIONS = 2
 WARM = 200
@@ -234,16 +234,16 @@ def operators(case: Case, rounds: int) -> list[str]:
     return [f"{case.rows:,}", case.named, f"{windows.overlap}", f"{answers:,}", *figures, *faster]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one small case, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one small case")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, nargs="+", default=[1_000, 16_384, 100_000])
     parser.add_argument("--slides", nargs="+", default=["1 minute", "10 seconds"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--operators", action="store_true", help="the operators alone, without Spark")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.quick:
         arguments.rows, arguments.keys, arguments.slides, arguments.rounds = 20_000, [1_000], ["1 minute"], 1
     cases = [
@@ -258,7 +258,7 @@ def main() -> None:
     for case in cases:
         lines.append(operators(case, arguments.rounds))
         print(lines[-1], flush=True)
-    tables = {"operators": markdown_table(head, lines)}
+    found: Found = [Table(PAGE, "operators", head, lines)]
     if not arguments.operators:
         spark, lines = sp.session("local[2]", "skypane-bench"), []
         for case in cases:
@@ -266,11 +266,8 @@ def main() -> None:
             print(lines[-1], flush=True)
         head = ["rows", "keys", "w/s", *(f"{way}, s wall / CPU" for way in WAYS), "times faster, wall", "CPU"]
         head += ["few: times faster, wall", "CPU"]
-        tables["aggregates"] = markdown_table(head, lines)
-    for mark, table in tables.items():
-        print(table)
-        if not arguments.quick:
-            replace_between(Path("docs/bench-aggregates.md"), mark, table)
+        found.append(Table(PAGE, "aggregates", head, lines))
+    return found
 
 
 if __name__ == "__main__":

@@ -13,22 +13,21 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 import numpy as np
 import pyarrow as pa
 
 import skypane as sp
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery, WindowWorker
 from skypane.runtime.table_batching import encoded
 from skypane.windows import Windows
 
-PAGE = Path(__file__).parents[2] / "docs" / "amended-answers.md"
+PAGE = "amended-answers.md"
 QUERIES: dict[str, Query] = {
     "skyline, 3 criteria": sp.Skyline("a MIN, b MIN, c MIN"),
     "skyline, 3 criteria, by 100 keys": sp.Skyline("a MIN, b MIN, c MIN", by="key"),
@@ -106,24 +105,21 @@ def early(name: str, length: str, slide: str, rows: int, repeats: int) -> list[s
     return [name, length, slide, str(count), f"{1_000 * median(seconds):,.1f}"]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rows, and the page is left alone")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="fewer rows")
+    quick = parser.parse_args(argv).quick
     rows, repeats = (500, 2) if quick else (10_000, 11)
     lines = [
         measured(name, length, rows, repeats, lambda seconds: f"{1_000 * seconds:,.2f}")
         for name in QUERIES
         for length in LENGTHS
     ]
-    table = markdown_table(HEAD, lines)
     first = [early(name, *shape, rows, repeats) for name in QUERIES for shape in EARLY_WINDOWS]
-    early_table = markdown_table(EARLY_HEAD, first)
-    print(table, early_table, sep="\n")
-    if not quick:
-        replace_between(PAGE, "costs", table)
-        replace_between(PAGE, "early-costs", early_table)
+    tables = [Table(PAGE, "costs", HEAD, lines), Table(PAGE, "early-costs", EARLY_HEAD, first)]
+    print(*(table.text for table in tables), sep="\n")
+    return [*tables]
 
 
 if __name__ == "__main__":

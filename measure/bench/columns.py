@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from measure.bench.streaming import WARM_UP, Case, Progress, listened, stream
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.query import Query
 
 WIDTH = 100
@@ -103,14 +103,14 @@ def measure(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
     return {name: statistics.median(values) for name, values in rates.items()}
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one case, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one case, one round")
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000])
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark, listener = listened()
     lines = []
     for row_count in arguments.rows[:1] if arguments.quick else arguments.rows:
@@ -119,10 +119,10 @@ def main() -> None:
         ratio = rates["pruned"] / rates["whole rows"]
         lines.append([f"{row_count:,}", *(f"{rate:,.0f}" for rate in rates.values()), f"{ratio:.1f}"])
         print(lines[-1], flush=True)
-    table = markdown_table(["rows/batch", *(f"{name}, rows/s" for name in WAYS), "pruned : whole"], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-streaming.md"), "columns", table)
+    head = ["rows/batch", *(f"{name}, rows/s" for name in WAYS), "pruned : whole"]
+    table = Table("bench-streaming.md", "columns", head, lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

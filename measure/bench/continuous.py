@@ -12,14 +12,13 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from measure.bench.continuous_peers import Arrays, Eager, Store, Tree
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.kernels import warm
 from skypane.operators.fronts import Front, FrontContents, GroupedFronts, NewPoints
 from skypane.workloads.content.points import DISTRIBUTIONS
@@ -129,11 +128,11 @@ def grouped(groups: int, *, quick: bool) -> list[str]:
     return [f"{groups:,}", f"{len(fronts):,}", f"{len(fronts) / groups:,.0f}", f"{1e-6 / seconds:.2f} M"]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few and short steps, nothing recorded")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="few and short steps")
+    quick = parser.parse_args(argv).quick
     warm(print)
     peers = [f"{name} (times slower)" for name in PEERS]
     head = ["criteria, points", "stream", "stored", "pruning probability", "skypane, points/s", *peers]
@@ -145,10 +144,9 @@ def main() -> None:
     for groups in GROUPS:
         by_group.append(grouped(groups, quick=quick))
         print(*by_group[-1], sep="  ", flush=True)
-    if not quick:
-        document = Path("docs/bench-continuous.md")
-        replace_between(document, "continuous", markdown_table(head, lines))
-        replace_between(document, "groups", markdown_table(["groups", "stored", "of each", "points/s"], by_group))
+    page = "bench-continuous.md"
+    groups_head = ["groups", "stored", "of each", "points/s"]
+    return [Table(page, "continuous", head, lines), Table(page, "groups", groups_head, by_group)]
 
 
 if __name__ == "__main__":

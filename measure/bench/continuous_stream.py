@@ -19,7 +19,7 @@ import resource
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from measure.bench.streaming import WARM_UP, Case, Pipeline, Progress, identity, measure, stream
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.control.costs import Costs
 from skypane.control.placement import DueRows, place_rows
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
@@ -186,15 +186,15 @@ def _because(metrics: sp.BatchMetrics) -> str:
     return decision.because
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few batches, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few batches, one round")
     parser.add_argument("--only", choices=["stream", "memory", "place"], help="one of the tables")
     parser.add_argument(
         "--points", nargs="+", choices=[*DRAWS], default=[*DRAWS], help="distributions of the first table"
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark = sp.session("local[2]", "skypane-bench")
     ArrowBatches(ROWS, measured=True).settle(spark)
     listener = Progress()
@@ -212,12 +212,13 @@ def main() -> None:
             lambda: places(spark, quick=quick),
         ),
     }  # fmt: skip
+    found: Found = []
     for name, (head, made) in tables.items():
         if arguments.only in (None, name):
-            table = markdown_table(head, made())
-            print(table, flush=True)
-            if not quick:
-                replace_between(Path("docs/bench-continuous.md"), f"front-{name}", table)
+            table = Table("bench-continuous.md", f"front-{name}", head, made())
+            print(table.text, flush=True)
+            found.append(table)
+    return found
 
 
 if __name__ == "__main__":

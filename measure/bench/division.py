@@ -16,13 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from measure.bench.aggregates import QUERY, Case
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.control.keys import FrequencyAware, HashRing, KeyPlan, SpaceSaving, basic, load_balance
 from skypane.control.window_division import fixed_division
 from skypane.operators.open_panes import OpenPanes, WindowTask
@@ -133,11 +132,11 @@ def measure(case: Case, n: int, last: int | None) -> list[list[str]]:
     return lines
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one small case, nothing recorded")
-    arguments = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="one small case")
+    arguments = parser.parse_args(argv)
     asked = [(Case(20_000, 1_000, "1 minute", zipf=True), 2, LAST)] if arguments.quick else CASES
     lines = []
     for case, n, last in asked:
@@ -154,9 +153,7 @@ def main() -> None:
         "all, ms",
         "dividing, ms",
     ]
-    table = markdown_table(head, lines)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-aggregates.md"), "division", table)
+    return [Table("bench-aggregates.md", "division", head, lines)]
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from measure.residence.journal import Journal
 from measure.residence.one_trip import OneTripFront
 from measure.residence.stateful import StatefulOperator
 from measure.residence.tasks import TasksOfDataFrame, TasksOfRdd
-from measure.tables import lines_of, markdown_table, replace_between, text_between
+from measure.results.record import Found, Table
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.placement import DueRows, place_rows
 from skypane.operators.fronts import Front, FrontContents, NewPoints
@@ -186,17 +186,16 @@ def session(master: str, shards: int) -> SparkSession:
     return sp.session(master, "skypane-bench", settings)
 
 
-def main() -> None:
-    """Measure, print, and record where it is asked for."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", type=Path, default=Path("docs"))
-    parser.add_argument("--quick", action="store_true", help="few points, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few points")
     parser.add_argument("--master", default="local-cluster[4,1,1024]")
     parser.add_argument("--shards", type=int, default=4)
     parser.add_argument("--window", type=int, default=100_000, help="points in the window")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 10_000, 1_000, 400_000])
     parser.add_argument("--batches", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.quick:
         arguments.rows, arguments.window, arguments.batches = [1_000], 10_000, 1
     spark = session(arguments.master, arguments.shards)
@@ -207,30 +206,23 @@ def main() -> None:
         runs = compared(spark, feed)
         lines.append(line(feed, runs))
         of_lines += parts(feed, runs)
-        record(lines, of_lines, arguments)
+        print(*(table.text for table in tables(lines, of_lines, arguments.shards)), sep="\n", flush=True)
     spark.stop()
+    return [*tables(lines, of_lines, arguments.shards)]
 
 
-def record(lines: list[list[str]], of_lines: list[list[str]], arguments: argparse.Namespace) -> None:
-    """Print the tables so far, by size, and put them into the docs unless the run is a quick one."""
-    policy = [f"the policy says, {cores}" for cores in (f"{arguments.shards} cores", "one core")]
-    tables = {
-        "front-residence": (["new rows", *DESIGNS, *policy], lines),
-        "front-residence-parts": (PARTS, of_lines),
-    }
-    page = arguments.docs / "bench-continuous.md"
-    for mark, (head, found) in tables.items():
-        known = [] if arguments.quick else lines_of(text_between(page, mark))
-        table = markdown_table(head, by_rows(known, found))
-        print(table, flush=True)
-        if not arguments.quick:
-            replace_between(page, mark, table)
+def tables(lines: list[list[str]], of_lines: list[list[str]], shards: int) -> list[Table]:
+    """Return the tables, by size."""
+    policy = [f"the policy says, {cores}" for cores in (f"{shards} cores", "one core")]
+    page = "bench-continuous.md"
+    return [
+        Table(page, "front-residence", ["new rows", *DESIGNS, *policy], by_rows(lines)),
+        Table(page, "front-residence-parts", PARTS, by_rows(of_lines)),
+    ]
 
 
-def by_rows(known: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return the lines by their number of rows; of a number that is in both, the lines that were found."""
-    measured = {line[0] for line in found}
-    lines = [*(line for line in known if line[0] not in measured), *found]
+def by_rows(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the lines by their number of rows."""
     return sorted(lines, key=lambda line: int(line[0].replace(",", "")))
 
 

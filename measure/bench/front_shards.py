@@ -17,13 +17,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
 import numpy as np
 
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.fronts import Front, FrontContents, FrontOperator, NewPoints
 from skypane.operators.fronts.resident_fronts import ResidentFront
 from skypane.operators.fronts.sharded_fronts import ShardedFront
@@ -122,17 +121,15 @@ def line(case: tuple[int, int, int], shards: int, steps: int) -> list[str]:
     return found
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few batches, nothing recorded")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="few batches")
+    quick = parser.parse_args(argv).quick
     lines = [line(case, shards, 3 if quick else 7) for case in CASES for shards in SHARDS]
     head = ["criteria", "stored", "rows that come", "shards", "whole", "in threads (times faster)",
             "without state", "its files"]  # fmt: skip
-    table = markdown_table(head, lines)
-    if not quick:
-        replace_between(Path("docs/bench-continuous.md"), "front-shards", table)
+    return [Table("bench-continuous.md", "front-shards", head, lines)]
 
 
 if __name__ == "__main__":

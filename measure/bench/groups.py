@@ -9,11 +9,11 @@ rows; *counted* does not write them.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from measure.bench.streaming import WARM_UP, Case, Pipeline, engine, listened, measure
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 
 GROUPS = (100, 10_000)
 
@@ -28,25 +28,23 @@ def pipelines() -> dict[str, Pipeline]:
     }
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark, listener = listened()
     case = Case(1_000_000, 4, WARM_UP + 4, groups=GROUPS)
     rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds, pipelines())
-    table = markdown_table(
-        ["groups", "rows/s", "cost of a row, of that without groups"],
-        [
-            [name, f"{rate:,.0f}", f"{rates['none, counted' if 'counted' in name else 'none'] / rate:.2f}"]
-            for name, rate in rates.items()
-        ],
-    )
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-streaming.md"), "groups", table)
+    head = ["groups", "rows/s", "cost of a row, of that without groups"]
+    lines = [
+        [name, f"{rate:,.0f}", f"{rates['none, counted' if 'counted' in name else 'none'] / rate:.2f}"]
+        for name, rate in rates.items()
+    ]
+    table = Table("bench-streaming.md", "groups", head, lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,7 +20,7 @@ import pyarrow as pa
 import skypane as sp
 from measure.bench.aggregates import Case
 from measure.bench.key_division import WAYS, Divided, clocked, hashed, plan_of
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.control.keys import basic
 from skypane.operators.query import Query
 from skypane.types import IntArray
@@ -133,14 +132,13 @@ def _least(runs: Sequence[dict[str, Divided]]) -> dict[str, Divided]:
     return {way: min((run[way] for run in runs), key=lambda one: one.path) for way in runs[0]}
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", type=Path, help="folder of the page to write the tables into")
-    parser.add_argument("--quick", action="store_true", help="few rows, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few rows, one round")
     parser.add_argument("--rows", type=int, default=400_000, help="rows of the window")
     parser.add_argument("--rounds", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     rows, rounds = (4_000, 1) if arguments.quick else (arguments.rows, arguments.rounds)
     tasks = TASKS[:1] if arguments.quick else TASKS
     shares, seconds = [], []
@@ -153,12 +151,12 @@ def main() -> None:
         for name in QUERIES:
             seconds.append(seconds_line(name, case, window, tasks, rounds))
             print(seconds[-1], flush=True)
-    tables = {"hot key, rows": (ROWS_HEAD, shares), "hot key, seconds": (seconds_head(tasks), seconds)}
-    for mark, (head, lines) in tables.items():
-        table = markdown_table(head, lines)
-        print(table)
-        if arguments.docs is not None and not arguments.quick:
-            replace_between(arguments.docs / PAGE, mark, table)
+    tables = [
+        Table(PAGE, "hot key, rows", ROWS_HEAD, shares),
+        Table(PAGE, "hot key, seconds", seconds_head(tasks), seconds),
+    ]
+    print(*(table.text for table in tables), sep="\n")
+    return [*tables]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import moocore
@@ -22,7 +21,7 @@ import numpy as np
 import paretoset
 from numba import njit
 
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.kernels import skyline_indices, warm
 from skypane.types import BoolArray, FloatArray, IntArray
 from skypane.workloads.content.points import DISTRIBUTIONS, independent
@@ -129,11 +128,11 @@ def compiled() -> None:
         peer.rows(np.random.default_rng(0).random((100, 2)))
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="panes only, nothing recorded")
-    arguments = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="panes only")
+    arguments = parser.parse_args(argv)
     compiled()
     head = ["criteria, points", "rows", "skyline", "skypane", *(f"/ {peer.name}" for peer in PEERS)]
     print(*head, sep="  ")
@@ -146,8 +145,7 @@ def main() -> None:
         ratios = [f"{of_peer[p.name] / seconds[0]:.1f}" if p.name in of_peer else "-" for p in PEERS]
         lines.append([case.kind, f"{len(case.points):,}", f"{size:,}", f"{1e3 * seconds[0]:.3f} ms", *ratios])
         print(*lines[-1], sep="  ", flush=True)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-kernels.md"), "kernels", markdown_table(head, lines))
+    return [Table("bench-kernels.md", "kernels", head, lines)]
 
 
 if __name__ == "__main__":

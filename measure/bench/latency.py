@@ -34,7 +34,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 
 import skypane as sp
 from measure.bench.streaming import WARM_UP, Case, Progress, engine, identity, listened, measure
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.metrics import BatchMetrics
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay
@@ -48,7 +48,7 @@ WARM_WINDOWS: Final = 100
 """Windows of a stream that goes before all others: Java compiles what it runs often."""
 
 SMALL_ROWS: Final = 10_000
-DOCUMENT: Final = Path("docs/bench-streaming.md")
+PAGE: Final = "bench-streaming.md"
 
 
 class Asked(Progress):
@@ -159,15 +159,15 @@ def small_batches(spark: SparkSession, asked: Asked, criteria: Sequence[int], ro
     return lines
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one rate, 50 windows, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one rate, 50 windows")
     parser.add_argument("--rates", type=int, nargs="+", default=[1_000, 10_000, 50_000, 100_000])
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--windows", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.quick:
         arguments.rates, arguments.windows, arguments.rounds = [50_000], 50, 1
     asked = Asked()
@@ -180,15 +180,13 @@ def main() -> None:
             quantiles = (f"{value:.0f}" for value in np.quantile(found, [0.5, 0.95, 0.99]))
             lines.append([f"{rate:,}", str(d), str(len(found)), *quantiles])
             print(lines[-1], flush=True)
-    table = markdown_table(["rows/s", "criteria", "windows", "p50, ms", "p95, ms", "p99, ms"], lines)
-    small = markdown_table(
-        ["criteria", "empty stage, ms", "engine, ms", "difference, ms"],
-        small_batches(spark, asked, arguments.criteria, arguments.rounds),
-    )
-    print(table, small, sep="\n\n")
-    if not arguments.quick:
-        replace_between(DOCUMENT, "latency", table)
-        replace_between(DOCUMENT, "small", small)
+    small = small_batches(spark, asked, arguments.criteria, arguments.rounds)
+    tables = [
+        Table(PAGE, "latency", ["rows/s", "criteria", "windows", "p50, ms", "p95, ms", "p99, ms"], lines),
+        Table(PAGE, "small", ["criteria", "empty stage, ms", "engine, ms", "difference, ms"], small),
+    ]
+    print(*(table.text for table in tables), sep="\n\n")
+    return [*tables]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The memory of batches, windows, keys and outputs far beyond the usual sizes, and the errors without enough of it.
 
-    python -m measure.bench.limits [CASE ...] [--scale 0.01] [--memory 2GiB] [--figures FILE] [--docs docs]
+    python -m measure.bench.limits [CASE ...] [--scale 0.01] [--memory 2GiB] [--figures FILE] [--quick]
 
 Each case runs on local[2] in a process of its own. Memory is what belongs to a process alone (without pages of files),
 sampled every 50 ms and added up over the processes of a kind; the table has the maximum. With `--memory`, driver, Java
@@ -27,11 +27,13 @@ import skypane as sp
 from measure.bench.limit_cases import CASES
 from measure.bounded import Bounded, size_of, why_not
 from measure.processes import Watch
-from measure.tables import markdown_table, replace_between
+from measure.results import record
 from skypane.runtime.spark.error_causes import cause
 from skypane.wording import size
 
-DOCUMENT = "limits.md"
+PAGE = "limits.md"
+QUICK = 0.002
+"""How much of each case a quick run has."""
 Told = dict[str, object]
 """What is known of a case that has run, as JSON."""
 
@@ -141,8 +143,8 @@ def _latest(told: Sequence[Told], *, short: bool) -> list[Told]:
     return sorted(last.values(), key=lambda one: (order.index(str(one["case"])), -_number(one.get("memory", 0))))
 
 
-def main() -> None:
-    """Run cases, and tabulate them."""
+def main(argv: Sequence[str] | None = None) -> record.Found:
+    """Run cases, print a table of them, return it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help=", ".join(CASES))
     parser.add_argument(
@@ -154,28 +156,29 @@ def main() -> None:
     parser.add_argument("--memory", type=size_of, help="what driver, Java and workers have together, such as 2GiB")
     parser.add_argument("--seconds", type=float, default=3_600.0, help="that a case may take")
     parser.add_argument("--figures", type=Path, help="keep figures here, and tabulate those of earlier runs too")
-    parser.add_argument("--docs", type=Path, help="write the table into this folder's limits.md")
+    parser.add_argument("--quick", action="store_true", help="very little of each case")
     parser.add_argument("--here", action="store_true", help="run one case in this process")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     names = arguments.cases or list(CASES)
+    scale = QUICK if arguments.quick else arguments.scale
     if arguments.here:
-        _measured(names[0], arguments.scale)
-        return
+        _measured(names[0], scale)
+        return []
     if arguments.memory is not None and (reason := why_not()):
         sys.exit(reason)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # so that no cgroup and no process remains
     told = _kept(arguments.figures)
     for name in names:
-        told.append(_apart(name, arguments.scale, arguments.seconds, arguments.memory))
+        told.append(_apart(name, scale, arguments.seconds, arguments.memory))
         print(json.dumps(told[-1]), flush=True)
         if arguments.figures is not None:
             with arguments.figures.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(told[-1]) + "\n")
     kind = TAKEN if arguments.memory is None else SHORT
-    table = markdown_table(kind.head, [kind.line(one) for one in _latest(told, short=kind is SHORT)])
-    print(table)
-    if arguments.docs is not None:
-        replace_between(arguments.docs / DOCUMENT, kind.mark, table)
+    lines = [kind.line(one) for one in _latest(told, short=kind is SHORT)]
+    table = record.Table(PAGE, kind.mark, kind.head, lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

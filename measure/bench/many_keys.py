@@ -31,7 +31,7 @@ from pyspark.sql import functions as sf
 import skypane as sp
 from measure.bench.aggregates import QUERY, WAYS, WINDOW, Case, native
 from measure.processes import cpu_seconds, forget_peaks, peaks
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 
 CASES = (
     Case(2_000_000, 1_000_000, "10 minutes"),
@@ -212,14 +212,14 @@ KINDS: dict[str, tuple[Any, list[str]]] = {
 }  # fmt: skip
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("--quick", action="store_true", help="small cases, nothing recorded")
-    parser.add_argument("--only", type=int, help="one of the cases, by its number from 0; nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="small cases")
+    parser.add_argument("--only", type=int, help="one of the cases, by its number from 0")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     measure, head = KINDS[arguments.kind]
     cases = QUICK if arguments.quick else CASES
     spark = sp.session("local[2]", "skypane-bench", {"spark.driver.memory": "6g"})
@@ -227,10 +227,9 @@ def main() -> None:
     for case in cases if arguments.only is None else (cases[arguments.only],):
         lines.append(measure(spark, case, arguments.rounds))
         print(lines[-1], flush=True)
-    table = markdown_table(head, lines)
-    print(table)
-    if not arguments.quick and arguments.only is None:
-        replace_between(Path("docs/bench-aggregates.md"), f"many keys, {arguments.kind}", table)
+    table = Table("bench-aggregates.md", f"many keys, {arguments.kind}", head, lines)
+    print(table.text)
+    return [table] if arguments.only is None else []
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,7 +32,7 @@ import pyarrow as pa
 import skypane as sp
 from measure.bench.division import Held
 from measure.bench.front_shards import near_a_plane
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
@@ -367,19 +366,17 @@ CASES: Final = [
 QUICK: Final = [Case(subject, 5, 2, 4) for subject in SUBJECTS]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small panes, few cases; nothing is recorded")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the page to write the table into")
-    given = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="small panes, few cases")
+    given = parser.parse_args(argv)
     sizes = {name: (200,) if given.quick else subject.sizes for name, subject in SUBJECTS.items()}
     lines = []
     for found in lines_of(QUICK if given.quick else CASES, sizes):
         lines.append(found)
         print(*found, sep="  ", flush=True)
-    if not given.quick:
-        replace_between(given.docs / "control.md", "merged windows", markdown_table(HEAD, lines))
+    return [Table("control.md", "merged windows", HEAD, lines)]
 
 
 if __name__ == "__main__":

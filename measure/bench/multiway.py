@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Comparison, Found, Table, Times
 from skypane.kernels.compiled import kernel
 from skypane.types import IntArray
 from skypane_papers.multiway import Ready, ReadyMerge, TGate
@@ -142,36 +142,62 @@ WAYS: dict[str, tuple[Callable[[Inputs], int], int]] = {
 """Each way, and which part of the tuples it gets: the slow one fewer."""
 
 
-def by_java(count: int, tuples: int) -> float:
-    """Return M tuples a second of Java's PriorityQueue, the best of five rounds; NaN where there is no Java that compiles."""
+def by_java(count: int, tuples: int) -> Times | None:
+    """Return the seconds of Java's PriorityQueue, the best of five rounds; None where there is no Java that compiles."""
     if (java := shutil.which("java")) is None:
-        return float("nan")
+        return None
     program = Path(__file__).with_name("PriorityQueueMerge.java")
     done = subprocess.run(  # noqa: S603 - our own program
         [java, program, str(count), str(tuples)], capture_output=True, text=True, check=False
     )
-    return float(done.stdout) if done.returncode == 0 else float("nan")
+    return Times(tuples // count * count / float(done.stdout) / 1e6) if done.returncode == 0 else None
 
 
-def merging(count: int, tuples: int, rounds: int) -> list[str]:
-    """Return a line of the table of merges."""
-    rates: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-    java = []
+def merging(count: int, tuples: int, rounds: int) -> Comparison:
+    """Return all merges of so many inputs, in turn."""
+    sides: dict[str, list[Times]] = {way: [] for way in (*WAYS, QUEUE)}
+    rows = {way: tuples // part // count * count for way, (_, part) in WAYS.items()} | {QUEUE: tuples // count * count}
     for turn in range(rounds + 1):
         for way, (run, part) in WAYS.items():
             inputs = inputs_of(count, tuples // part)
-            total = sum(map(len, inputs))
             wall, cpu = time.perf_counter(), time.process_time()
-            assert run(inputs) == total
-            taken = time.perf_counter() - wall, time.process_time() - cpu
+            assert run(inputs) == rows[way]
+            taken = Times(time.perf_counter() - wall, time.process_time() - cpu)
             if turn:
-                rates[way].append((total / taken[0] / 1e6, total / taken[1] / 1e6))
-        if turn:
-            java.append(by_java(count, tuples))
-    medians = {way: [statistics.median(kind) for kind in zip(*found, strict=True)] for way, found in rates.items()}
-    ours, queue = medians["columnar merge"][0], statistics.median(java)
-    times = [f"{ours / medians['heapq.merge'][0]:.1f}", f"{ours / queue:.1f}"]
-    return [f"{count:,}", *(f"{wall:.2f} / {cpu:.2f}" for wall, cpu in medians.values()), f"{queue:.2f}", *times]
+                sides[way].append(taken)
+        if turn and (queue := by_java(count, tuples)) is not None:
+            sides[QUEUE].append(queue)
+    measured = {way: found for way, found in sides.items() if found}
+    missing = {way: "there is no Java with a compiler here" for way in sides if way not in measured}
+    return Comparison("merge of inputs", f"{count:,} inputs", rows, "columnar merge", measured, missing)
+
+
+QUEUE = "PriorityQueue"
+RATIOS = (
+    ("T-Gate, compiled", "heapq.merge"),
+    ("T-Gate, compiled", QUEUE),
+    ("columnar merge", "heapq.merge"),
+    ("columnar merge", QUEUE),
+)
+"""Ways whose rates are divided by those of others in the same run."""
+MERGES = [
+    "inputs",
+    *(f"{way}, M/s wall / CPU" for way in WAYS),
+    f"{QUEUE}, M/s",
+    *(f"{way.partition(',')[0].removesuffix(' merge')} / {other.partition('.')[0]}" for way, other in RATIOS),
+]
+
+
+def merge_line(found: Comparison) -> list[str]:
+    """Return a line of the table of merges; a dash for what was not measured."""
+    rates = {way: found.rate(way) / 1e6 for way in found.sides}
+    cpus = {way: found.rows_of(way) / cpu / 1e6 for way in WAYS if (cpu := found.cpu(way))}
+    return [
+        found.case.removesuffix(" inputs"),
+        *(f"{rates[way]:.2f} / {cpus[way]:.2f}" for way in WAYS),
+        f"{rates[QUEUE]:.2f}" if QUEUE in rates else "-",
+        *(f"{rates[way] / rates[other]:.1f}" if other in rates else "-" for way, other in RATIOS),
+    ]
 
 
 AGGREGATES = ("MQ", "MQLF", "TuMLSC", "TuMLMC-1", "WiML", "ColumnarTuMLSC", "ColumnarWiML")
@@ -199,28 +225,29 @@ def _cpu(run: Run) -> float:
     return run.cpu
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables and the comparison of merges."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few tuples, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few tuples")
     parser.add_argument("--inputs", type=int, nargs="+", default=[2, 20, 200, 1_000])
     parser.add_argument("--tuples", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     tuples, rounds = (200_000, 1) if arguments.quick else (arguments.tuples, arguments.rounds)
-    tables = {
-        "multiway": (merging, [*(f"{way}, M/s wall / CPU" for way in WAYS), "PriorityQueue, M/s", "columnar / heapq", "columnar / PriorityQueue"]),
-        "designs": (aggregating, [*(f"{design}, M/s wall / CPU" for design in AGGREGATES), "ColumnarWiML / MQ, CPU"]),
-    }  # fmt: skip
-    for name, (line, head) in tables.items():
-        lines = []
-        for count in arguments.inputs:
-            lines.append(line(count, tuples, rounds))
-            print(lines[-1], flush=True)
-        table = markdown_table(["inputs", *head], lines)
-        print(table)
-        if not arguments.quick:
-            replace_between(Path("docs/multiway.md"), name, table)
+    merges, designs = [], []
+    for count in arguments.inputs:
+        merges.append(merging(count, tuples, rounds))
+        print(merge_line(merges[-1]), flush=True)
+    for count in arguments.inputs:
+        designs.append(aggregating(count, tuples, rounds))
+        print(designs[-1], flush=True)
+    head = ["inputs", *(f"{design}, M/s wall / CPU" for design in AGGREGATES), "ColumnarWiML / MQ, CPU"]
+    tables = [
+        Table("multiway.md", "multiway", MERGES, [merge_line(one) for one in merges]),
+        Table("multiway.md", "designs", head, designs),
+    ]
+    print(*(table.text for table in tables), sep="\n")
+    return [*tables, *merges]
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
 from measure.processes import cpu_seconds
+from measure.results.record import Found
 from measure.tables import markdown_table
 
 WARM_UP = 20.0
@@ -206,8 +207,8 @@ def _feeding(feeder: subprocess.Popen[bytes]) -> float:
     return sum(map(int, fields[11:13])) / 100
 
 
-def main() -> None:
-    """Measure each trigger at each rate, in turn; print a table."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure each trigger at each rate, in turn; print a table, which is on no page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--feed", help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
@@ -217,11 +218,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--polling", help="ms between two looks of Spark at a source without rows; 10 if it is not set")
     parser.add_argument("--quick", action="store_true", help="10 s each")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     rates = [float(rate) for rate in arguments.rates.split(",")]
     if arguments.feed is not None:
         feed(arguments.feed, arguments.log, rates[0])
-        return
+        return []
     if arguments.polling is not None:
         sp.session("local[2]", "skypane-bench").conf.set("spark.sql.streaming.pollingDelay", f"{arguments.polling}ms")
     found = []
@@ -233,6 +234,7 @@ def main() -> None:
             print(" | ".join(found[-1].line), flush=True)
             shutil.rmtree(folder, ignore_errors=True)
     print(markdown_table(HEAD, [one.line for one in found]))
+    return []
 
 
 if __name__ == "__main__":

@@ -14,22 +14,21 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.kernels.merging import sorted_order
 from skypane.multiway import ReadyMerge
 from skypane.operators.aggregates.wide_states import InOrderPart
 from skypane.types import IntArray
 from skypane_papers.multiway import TGate
 
-PAGE: Final = Path("docs/multiway.md")
+PAGE: Final = "multiway.md"
 STEPS: Final = (1_000, 10_000, 100_000)
 """Lines of all inputs in a step: ten steps a second of an input list with so many lines in a tenth of a second."""
 KEYS: Final = 1_000
@@ -135,30 +134,31 @@ def _by_key(keys: IntArray, times: IntArray) -> IntArray:
     return sorted_order(keys, times)
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few lines, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few lines")
     parser.add_argument("--inputs", type=int, nargs="+", default=[3, 20, 300])
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     lines, rounds = (100_000, 1) if arguments.quick else (arguments.lines, arguments.rounds)
-    tables = {
-        "received": (
+    tables = [
+        Table(
+            PAGE,
+            "received",
             ["inputs", "lines a step", "columnar, ns a line", "T-Gate, ns a line", "T-Gate / columnar"],
             [merging(inputs, step, lines, rounds) for inputs in arguments.inputs for step in STEPS],
         ),
-        "runs": (
+        Table(
+            PAGE,
+            "runs",
             ["runs", "merge of partials, ns a row", "lexsort, ns a row", "radix sort, ns a row", "lexsort / radix"],
             [ordering(runs, lines, rounds) for runs in RUNS],
         ),
-    }
-    for name, (head, body) in tables.items():
-        table = markdown_table(head, body)
-        print(table)
-        if not arguments.quick:
-            replace_between(PAGE, name, table)
+    ]
+    print(*(table.text for table in tables), sep="\n")
+    return [*tables]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import argparse
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
 from measure.bench.streaming import WARM_UP, Progress, noop, stream
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay, replay_workload
 from skypane.workloads import workload
@@ -35,7 +35,6 @@ from skypane.workloads import workload
 ROWS = 250_000
 """Rows of a micro-batch."""
 BATCHES = WARM_UP + 6
-DOCUMENT = Path("docs/workloads.md")
 
 
 def parameters(batches: int) -> dict[str, object]:
@@ -83,12 +82,12 @@ def measure(spark: SparkSession, rounds: int, batches: int) -> dict[str, list[fl
         return rates
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     rates = measure(sp.session("local[2]", "skypane-bench"), 1 if arguments.quick else arguments.rounds, BATCHES)
     best = statistics.median(rates["parquet source"])
     lines = [
@@ -100,10 +99,10 @@ def main() -> None:
         ]
         for name, found in rates.items()
     ]
-    table = markdown_table(["source", "rows/s, median", "of all rounds", "of the parquet source"], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(DOCUMENT, "replay", table)
+    head = ["source", "rows/s, median", "of all rounds", "of the parquet source"]
+    table = Table("workloads.md", "replay", head, lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 import skypane as sp
 from measure.bench.streaming import DISORDER_MICROS, stream
 from measure.processes import cpu_seconds
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.query import Query
 
 WARM_UP: Final = 4
@@ -151,13 +151,13 @@ def _answers(out: Path) -> Iterator[tuple[str, tuple[int, str]]]:
         )
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one size, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one size, one round")
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 500_000])
     parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark = sp.session("local[2]", "skypane-bench")
     lines = []
     for rows in [10_000] if arguments.quick else arguments.rows:
@@ -178,10 +178,9 @@ def main() -> None:
         "CPU ratio",
         "wall ratio",
     ]
-    table = markdown_table(["rows/batch", *head], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-streaming.md"), "shared", table)
+    table = Table("bench-streaming.md", "shared", ["rows/batch", *head], lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,7 +20,7 @@ import pyarrow as pa
 import skypane as sp
 from measure.bench.division import Held
 from measure.bench.merged_windows import criteria, ordered, table_in
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
 from skypane.operators.window_query import WindowQuery
@@ -93,19 +92,17 @@ def at_once(own: WindowQuery, tasks: Sequence[WindowTask[Held]]) -> list[pa.Tabl
     return [own.worker(windows=1).answer(task, table_in).rows for task in tasks]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small panes; nothing is recorded")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the page to write the table into")
-    given = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="small panes")
+    given = parser.parse_args(argv)
     lines = []
     for name, (_, rows, _, _) in SUBJECTS.items():
         for panes in PANES:
             lines.append(line(name, 100 if given.quick else rows, panes))
             print(*lines[-1], sep="  ", flush=True)
-    if not given.quick:
-        replace_between(given.docs / "control.md", "single window", markdown_table(HEAD, lines))
+    return [Table("control.md", "single window", HEAD, lines)]
 
 
 if __name__ == "__main__":

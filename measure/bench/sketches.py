@@ -13,15 +13,14 @@ import argparse
 import math
 import statistics
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import datasketches as ds
 import numpy as np
 import pyarrow as pa
 
 import skypane as sp
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.aggregates.functions import Function
 from skypane.types import FloatArray
 
@@ -96,11 +95,11 @@ def true_quantiles(values: FloatArray) -> list[float]:
     return [float(np.sort(values)[math.floor(q * (len(values) - 1))]) for q in QUANTILES]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few values, nothing recorded")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="few values")
+    quick = parser.parse_args(argv).quick
     rng = np.random.default_rng(5)
     size, count = (20_000, 3) if quick else (200_000, 20)
     numbers = [rng.random(size) for _ in range(count)]
@@ -117,9 +116,8 @@ def main() -> None:
         error, rate = measured(sketch, streams, true)
         lines.append([name, f"{100 * error:.2f} %", f"{rate:.1f}"])
         print(lines[-1], flush=True)
-    if not quick:
-        table = markdown_table(["sketch", "relative error", "M values per CPU second"], lines)
-        replace_between(Path("docs/bench-aggregates.md"), "sketches", table)
+    head = ["sketch", "relative error", "M values per CPU second"]
+    return [Table("bench-aggregates.md", "sketches", head, lines)]
 
 
 if __name__ == "__main__":

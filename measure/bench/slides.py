@@ -10,11 +10,11 @@ slide. With more slides per window the answers have more rows too; *counted* doe
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from measure.bench.streaming import WARM_UP, Case, Pipeline, engine, listened, measure
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 
 WINDOW_MILLIS = 1_000
 SLIDES = [200, 333, 250, 500]
@@ -39,14 +39,14 @@ def _asked(window: int, slide: int, *, counted: bool = False) -> Pipeline:
     return partial(engine, counted=counted, window=f"{window} milliseconds", slide=f"{slide} milliseconds")
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", help="shapes with this in their names; nothing recorded")
-    arguments = parser.parse_args()
+    parser.add_argument("--only", help="shapes with this in their names")
+    arguments = parser.parse_args(argv)
     spark, listener = listened()
     shapes, columns = pipelines(), []
     shapes = {name: asked for name, asked in shapes.items() if (arguments.only or "") in name}
@@ -56,10 +56,10 @@ def main() -> None:
         columns.append([f"{rate:,.0f}" for rate in rates.values()])
         print(criteria, rates, flush=True)
     heads = (f"rows/s, {criteria} criteria" for criteria in arguments.criteria)
-    table = markdown_table(["window", *heads], [list(line) for line in zip(shapes, *columns, strict=True)])
-    print(table)
-    if not (arguments.quick or arguments.only):
-        replace_between(Path("docs/bench-streaming.md"), "slides", table)
+    lines = [list(line) for line in zip(shapes, *columns, strict=True)]
+    table = Table("bench-streaming.md", "slides", ["window", *heads], lines)
+    print(table.text)
+    return [] if arguments.only else [table]
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from measure.bench.streaming import PANE_MICROS, PANE_ROWS, WARM_UP, Case, Progress, answered, listened, stream
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.open_panes import WindowTask
 from skypane.operators.skyline import Skyline
 from skypane.operators.stay_columns import STAYS, WINDOWS, AnswerForm
@@ -38,6 +38,7 @@ SLIDE_MILLIS = 200
 SPANS = [5, 20, 100]
 """Slides in a window."""
 
+PAGE = "stays.md"
 CRITERIA = 8
 SLIDES = 100
 """Windows of a batch of a million rows."""
@@ -67,7 +68,7 @@ def measure(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
     return {shape: (statistics.median(each), lines[shape]) for shape, each in rates.items()}
 
 
-def work() -> str:
+def work() -> Table:
     """Return the table of the CPU time and the lines of a batch's windows, by shape and form."""
     rng, query = np.random.default_rng(CRITERIA), Skyline(Case(1, CRITERIA, 1).preference())
     panes = [query.lift(_pane(rng, pane)) for pane in range(SPANS[-1] + SLIDES * BATCHES)]
@@ -78,7 +79,8 @@ def work() -> str:
             answering, writing, count = _answered_and_written(query, windows, panes, stays=form == STAYS)
             lines.append([str(span), form, f"{answering * 1e3:.0f}", f"{writing * 1e3:.0f}", f"{count:,}"])
             print(lines[-1], flush=True)
-    return markdown_table(["slides in a window", "answers", "CPU ms, answering", "CPU ms, writing", "lines"], lines)
+    head = ["slides in a window", "answers", "CPU ms, answering", "CPU ms, writing", "lines"]
+    return Table(PAGE, "stays-work", head, lines)
 
 
 def _pane(rng: np.random.Generator, pane: int) -> pa.Table:
@@ -111,19 +113,17 @@ def _task(window: int, windows: Windows, panes: Sequence[pa.Table]) -> WindowTas
     return WindowTask(window, tuple((pane, (panes[pane],)) for pane in windows.panes_of(window)))
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="large batches only, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="large batches only, one round")
     parser.add_argument("--work", action="store_true", help="the CPU time of answering and writing only, without Spark")
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     done = work()
-    print(done)
-    if not arguments.quick:
-        replace_between(Path("docs/stays.md"), "stays-work", done)
+    print(done.text)
     if arguments.work:
-        return
+        return [done]
     spark, listener = listened()
     cases = [Case(1_000_000, CRITERIA, WARM_UP + 4)]
     if not arguments.quick:
@@ -134,10 +134,9 @@ def main() -> None:
         lines += [_line(case, span, found) for span in SPANS]
     heads = ["rows/batch", "slides in a window"]
     heads += [f"{what}, {form}" for what in ("rows/s", "lines") for form in FORMS]
-    table = markdown_table([*heads, f"stays : windows of {SPANS[0]} slides"], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/stays.md"), "stays", table)
+    table = Table(PAGE, "stays", [*heads, f"stays : windows of {SPANS[0]} slides"], lines)
+    print(table.text)
+    return [done, table]
 
 
 def _line(case: Case, span: int, found: Measured) -> list[str]:

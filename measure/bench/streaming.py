@@ -33,7 +33,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
 
 import skypane as sp
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.operators.query import Query
 from skypane.operators.stay_columns import WINDOWS, AnswerForm
 from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
@@ -215,6 +215,14 @@ def measure(
     spark: SparkSession, listener: Progress, case: Case, rounds: int, pipelines: Mapping[str, Pipeline] = PIPELINES
 ) -> dict[str, float]:
     """Return the median rows per second of each pipeline, run in turn `rounds` times."""
+    found = rates_of(spark, listener, case, rounds, pipelines)
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def rates_of(
+    spark: SparkSession, listener: Progress, case: Case, rounds: int, pipelines: Mapping[str, Pipeline] = PIPELINES
+) -> dict[str, list[float]]:
+    """Return the rows per second of each round of each pipeline, run in turn."""
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as temporary:
         folder = Path(temporary) / "stream"
         case.write(folder)
@@ -224,7 +232,7 @@ def measure(
                 scratch = Path(temporary) / "scratch"
                 rates[name].append(listener.rate(run(spark, case, folder, scratch), case.batches))
                 shutil.rmtree(scratch, ignore_errors=True)
-        return {name: statistics.median(values) for name, values in rates.items()}
+        return rates
 
 
 def listened(listener: Progress | None = None) -> tuple[SparkSession, Progress]:
@@ -236,14 +244,14 @@ def listened(listener: Progress | None = None) -> tuple[SparkSession, Progress]:
     return spark, listener
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two cases, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="two cases, one round")
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 6, 8, 10, 12])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark, listener = listened()
     cases = [
         Case(rows, criteria, WARM_UP + (4 if rows > 500_000 else 12))
@@ -258,10 +266,10 @@ def main() -> None:
         lines.append(_line(case, rates))
         print(lines[-1], flush=True)
     heads = (f"{name}, rows/s" for name in PIPELINES)
-    table = markdown_table(["rows/batch", "criteria", *heads, "engine : identity", "engine : unmeasured"], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-streaming.md"), "streaming", table)
+    head = ["rows/batch", "criteria", *heads, "engine : identity", "engine : unmeasured"]
+    table = Table("bench-streaming.md", "streaming", head, lines)
+    print(table.text)
+    return [table]
 
 
 def _line(case: Case, rates: dict[str, float]) -> list[str]:

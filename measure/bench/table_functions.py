@@ -10,8 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 
 CRITERIA: Final = "c0 MIN, c1 MIN, c2 MIN, c3 MIN"
 WINDOWS: Final = "time => 'ts', window => '10 minutes', slide => '2 minutes'"
@@ -74,11 +73,11 @@ def seconds(run: Callable[[], DataFrame]) -> tuple[float, int]:
     return time.perf_counter() - began, answers
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few rows, nothing recorded")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="few rows")
+    quick = parser.parse_args(argv).quick
     spark = sp.session()
     sp.register(spark)
     rows = points(spark, 20_000 if quick else 1_000_000)
@@ -95,9 +94,8 @@ def main() -> None:
         both = statistics.median(in_sql[1:]), statistics.median(by_api[1:])
         lines.append((name, *(f"{one:.2f}" for one in both), f"{both[0] / both[1]:.1f}"))
         print(*lines[-1], sep="; ", flush=True)
-    if not quick:
-        table = markdown_table(("query over a million rows", "SQL, s", "DataFrame API, s", "ratio"), lines)
-        replace_between(Path("docs/sql.md"), "table functions", table)
+    head = ["query over a million rows", "SQL, s", "DataFrame API, s", "ratio"]
+    return [Table("sql.md", "table functions", head, lines)]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import argparse
 import shutil
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -24,7 +25,7 @@ from pyspark.sql import functions as sf
 import skypane as sp
 from measure.bench.streaming import WARM_UP, Case, Progress, answered, listened, stream
 from measure.processes import cpu_seconds
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.runtime.spark.arrow_batches import ways
 from skypane.runtime.spark.engine import arrow_transfer
 
@@ -65,14 +66,14 @@ def measure(spark: SparkSession, listener: Progress, case: Case, texts: int, rou
     return {name: Figure(*map(statistics.median, zip(*seen[1:], strict=True))) for name, seen in figures.items()}
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one case, one round, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="one case, one round")
     parser.add_argument("--texts", type=int, nargs="+", default=[1, 3])
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark, listener = listened()
     cases = [(criteria, texts) for criteria in arguments.criteria for texts in arguments.texts]
     lines = []
@@ -83,10 +84,10 @@ def main() -> None:
         told = (f"{figure.rate / 1e3:,.0f}K, {figure.cpu:.2f} s" for figure in figures.values())
         lines.append([str(criteria), str(texts), *told, f"{ratio:.2f}"])
         print(lines[-1], flush=True)
-    table = markdown_table(["criteria", "texts", *WAYS, "short : added up, rows/s"], lines)
-    print(table)
-    if not arguments.quick:
-        replace_between(Path("docs/bench-streaming.md"), "texts", table)
+    head = ["criteria", "texts", *WAYS, "short : added up, rows/s"]
+    table = Table("bench-streaming.md", "texts", head, lines)
+    print(table.text)
+    return [table]
 
 
 if __name__ == "__main__":

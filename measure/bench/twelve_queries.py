@@ -13,8 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +24,7 @@ from pyspark.sql import functions as sf
 
 import skypane as sp
 from measure.processes import cpu_seconds
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane_papers.multiway import MQLF
 from skypane_papers.multiway_runs import KEYS, QUERIES, Query, streams, texts
 
@@ -151,26 +150,25 @@ def compare(spark: SparkSession, name: str, tuples: int, rounds: int) -> list[st
     ]  # fmt: skip
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few tuples, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="few tuples")
     parser.add_argument(
         "--only", nargs="+", choices=QUERIES, default=list(QUERIES), metavar="QUERY", help="such as k-OS"
     )
     parser.add_argument("--tuples", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     tuples, rounds = (20_000, 1) if arguments.quick else (arguments.tuples, arguments.rounds)
     spark, lines = sp.session("local[2]", "skypane-bench"), []
     for name in arguments.only:
         lines.append(compare(spark, name, tuples, rounds))
         print(lines[-1], flush=True)
     head = ["query", "function", "keys", "w/s", "answers", *(f"{way}, s wall / CPU" for way in WAYS)]
-    table = markdown_table([*head, "times faster, wall", "CPU"], lines)
-    print(table)
-    if not arguments.quick and arguments.only == list(QUERIES):
-        replace_between(Path("docs/multiway.md"), "twelve", table)
+    table = Table("multiway.md", "twelve", [*head, "times faster, wall", "CPU"], lines)
+    print(table.text)
+    return [table] if arguments.only == list(QUERIES) else []
 
 
 if __name__ == "__main__":

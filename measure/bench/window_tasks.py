@@ -20,7 +20,6 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +27,7 @@ import pyarrow as pa
 
 import skypane as sp
 from measure.bench.division import Held
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, PieceWork
 from skypane.control.placement import DueWindows, place_windows
@@ -226,19 +225,17 @@ CASES: Final = [Case(query, panes, workers) for query in QUERIES for panes in (1
 QUICK: Final = [Case(query, 5, 4) for query in QUERIES]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few rows, one number of panes; nothing is recorded")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="folder of the page to write the table into")
-    given = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="few rows, one number of panes")
+    given = parser.parse_args(argv)
     asked = lines_of(QUICK, 1, 1, 500) if given.quick else lines_of(CASES, LEARNED, MEASURED, ROWS)
     lines = []
     for line in asked:
         lines.append(line)
         print(*line, sep="  ", flush=True)
-    if not given.quick:
-        replace_between(given.docs / "control.md", "window tasks", markdown_table(HEAD, lines))
+    return [Table("control.md", "window tasks", HEAD, lines)]
 
 
 if __name__ == "__main__":

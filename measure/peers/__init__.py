@@ -1,0 +1,1 @@
+"""Programs of others that benchmarks run beside skypane, where they are built: WindFlow, and the C++ of paper 1."""
