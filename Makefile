@@ -2,7 +2,7 @@
 #
 #   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
 #   make check    lint, types, tests of a minute make slow     the tests that take minutes
-#   make bench    measure against peers          make doctor   check this machine, and say how to mend it
+#   make bench    all tables and charts of speed make doctor   check this machine, and say how to mend it
 #   make lint     ruff, mypy and prose alone     make oldest   the core tests with the oldest versions that will do
 #   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
 #   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md

@@ -1,6 +1,9 @@
 """Programs that make the tables and pictures of docs/, one command each: `python -m measure.yardstick.cells docs`.
 
 bench/             comparisons with peers, one command per claim; `make bench` runs all
+peers/             programs of others: WindFlow, and the C++ of paper 1
+results/           records of runs, and the pages and charts that are written from them
+runs/              the runs of `make bench`, a file each
 admission/         hundreds of inputs on few readers: the acceptance run, Spark's own source, rate steps
 elastic/           elastic workers on Spark: rate steps, other programs on the machine
 endurance/         thousands of small batches: memory, handles, files

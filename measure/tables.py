@@ -26,9 +26,15 @@ def text_between(document: Path, mark: str) -> str:
 
 def replace_between(document: Path, mark: str, text: str) -> None:
     """Put `text` between the document's comments `<!-- mark -->` and `<!-- /mark -->`."""
+    check_marks(document, mark)
     begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     before, _, rest = document.read_text(encoding="utf-8").partition(begin)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise ValueError(f"{document} lacks the marks {begin} and {end}")
+    _, _, after = rest.partition(end)
     document.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def check_marks(document: Path, mark: str) -> None:
+    """Raise ValueError if the document lacks the comments `<!-- mark -->` and `<!-- /mark -->`."""
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    if end not in document.read_text(encoding="utf-8").partition(begin)[2]:
+        raise ValueError(f"{document} lacks the marks {begin} and {end}")

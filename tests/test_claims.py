@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measure.bench.__main__ import KINDS, every
+from measure.bench.programs import KINDS, LEFT_OUT, chosen, every, modules
 from measure.bench.many_keys import KINDS as OF_MANY_KEYS
 from measure.reference import tables
 from tests import references
@@ -143,7 +143,8 @@ def test_every_benchmark_is_run_by_the_command_for_all():
         for file in (ROOT / "measure" / "bench").glob("*.py")
         if re.search(r"python -m measure\.bench\.", file.read_text())
     }
-    assert table <= set(every())
+    assert table <= set(modules()) == {program.module for program in every()}
+    assert {program.name for program in every()} - {program.name for program in chosen([])} == LEFT_OUT.keys()
     assert set(KINDS["many_keys"]) == set(OF_MANY_KEYS)
 
 

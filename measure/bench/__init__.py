@@ -1,1 +1,1 @@
-"""Benchmarks, one command per claim; each compares pipelines in turn in one run, and records ratios in docs/."""
+"""Benchmarks, one command per claim; each compares pipelines in turn in one run, and returns tables and comparisons."""

@@ -39,7 +39,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="some of the programs")
     parser.add_argument("--list", action="store_true", help="list the programs, and run nothing")
     parser.add_argument("--publish", action="store_true", help="write the pages from the runs that are there")
-    parser.add_argument("--anyway", action="store_true", help="on a machine that is not quiet, too")
+    parser.add_argument("--anyway", action="store_true", help="measure on a machine that is not quiet, too")
     parser.add_argument("--wait", type=float, default=0.0, metavar="MIN", help="wait so long for the machine to be quiet")
     parser.add_argument("--new", action="store_true", help="do not continue an interrupted run")
     parser.add_argument("--docs", type=Path, help="folder with the pages, README.md above it (docs)")
@@ -65,8 +65,8 @@ def main(given: Sequence[str] | None = None, say: Callable[[str], None] = print)
     run, troubles = _measured(asked, folder, schedule(chosen(asked.only)), say)
     written = publish(asked, [run] if asked.quick else list(record.every(folder).values()), say)
     for trouble in troubles:
-        say(f"not published: {trouble}" if not asked.anyway else trouble)
-    if troubles:
+        say(trouble if asked.anyway else f"not published: {trouble}")
+    if troubles and not asked.anyway:
         say("the same command measures these again")
     return int(bool(troubles)) or written
 
@@ -76,22 +76,14 @@ def _measured(
 ) -> tuple[Run, list[str]]:
     """Begin a run or continue one; return it, and what went wrong."""
     now = datetime.now(UTC)
-    run = Run(machine.this(), versions(), now.isoformat("T", "seconds"), asked.quick)
+    run = Run(machine.this(), versions(), now.isoformat("T", "seconds"), asked.quick, asked.anyway)
     runs = record.every(folder)
-    anyway = asked.anyway or asked.quick
     file = folder / f"{now:%Y-%m-%dT%H%M%S}.json"
-    if not asked.new and (before := to_continue(runs, run, steps, anyway=anyway)):
+    if not asked.new and (before := to_continue(runs, run, steps)):
         file, run = before
         say(f"continues {file}, which has {len(run.results)} results")
-    todo = missing(run, steps, anyway=anyway)
-    run, troubles = measure(
-        run, file, todo, Estimate.of(list(runs.values()), quick=asked.quick), ROOT / "build" / "bench", say
-    )
-    return run, [] if asked.quick and not _failed(run, todo) else troubles
-
-
-def _failed(run: Run, steps: Sequence[Step]) -> bool:
-    return bool(missing(run, steps, anyway=True))
+    estimate = Estimate.of(list(runs.values()), quick=asked.quick)
+    return measure(run, file, missing(run, steps), estimate, ROOT / "build" / "bench", say)
 
 
 def publish(asked: argparse.Namespace, runs: Sequence[Run], say: Callable[[str], None]) -> int:
@@ -110,7 +102,7 @@ def publish(asked: argparse.Namespace, runs: Sequence[Run], say: Callable[[str],
 
 def _published(asked: argparse.Namespace, runs: Sequence[Run]) -> list[Measured]:
     if not asked.quick:
-        return usable(runs, anyway=asked.anyway)
+        return usable(runs)
     if asked.docs.resolve() == (ROOT / "docs").resolve():
         raise SystemExit("figures of a quick run are for no page: --docs needs a copy of docs/, with README.md beside it")
     return [Measured(result, run) for run in runs for result in run.results]

@@ -202,7 +202,7 @@ def answers(name: str, target: Path) -> pa.Table:
         mean = found["total"] / found["n"]
         return pa.table({"w": starts, "key": found["key"], "n": found["n"], "mean": mean, "most": found["most"]})
     files = f"{target}/*.parquet" if target.is_dir() else str(target)
-    return _selected(f"SELECT epoch_us(window_start) AS w, key, n, mean, most FROM '{files}'")  # noqa: S608 - a path of ours
+    return _selected(f"SELECT epoch_us(window_start) AS w, key, n, mean, most FROM read_parquet('{files}')")  # noqa: S608 - a path of ours
 
 
 class Check:
@@ -211,7 +211,7 @@ class Check:
     def __init__(self, inputs: Inputs) -> None:
         overlap, minutes = LENGTH // MINUTE, f"epoch_us(at) // {MINUTE}"
         # First by minutes, so that fewer rows are expanded; nothing else of what the ways do is used.
-        self._right = _selected(f"""
+        self.definition = _selected(f"""
             SELECT (pane - back) * {MINUTE} AS w, key, sum(n)::bigint AS n, sum(total) / sum(n) AS mean, max(most) AS most
             FROM (SELECT key, {minutes} AS pane, count(*) AS n, sum(x) AS total, max(x) AS most
                   FROM '{inputs.rows}/*.parquet' GROUP BY ALL), range(0, {overlap}) AS b(back)
@@ -220,11 +220,11 @@ class Check:
     @property
     def count(self) -> int:
         """How many answers there are."""
-        return self._right.num_rows
+        return self.definition.num_rows
 
     def __call__(self, name: str, target: Path) -> None:
         """Raise AssertionError unless these are the answers."""
-        found, definition = answers(name, target), self._right
+        found, definition = answers(name, target), self.definition
         theirs = found.filter(pc.not_equal(found["key"], CLOSING))
         wrong = duckdb.sql("""
             SELECT count(*) FILTER (definition.key IS NULL), count(*) FILTER (theirs.key IS NULL),

@@ -105,7 +105,7 @@ def answers(name: str, case: Case, target: Path) -> pa.Table:
         return pa.table({"w": starts, **{column: found[column] for column in ("g", *case.names)}})
     columns = ", ".join(["epoch_us(window_start) AS w", "g", *case.names])
     with duckdb.connect() as connection:
-        return connection.sql(f"SELECT {columns} FROM '{target}/*.parquet'").to_arrow_table()  # noqa: S608 - names of ours
+        return connection.sql(f"SELECT {columns} FROM read_parquet('{target}/*.parquet')").to_arrow_table()  # noqa: S608 - names of ours
 
 
 class Check:

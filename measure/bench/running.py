@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter
@@ -31,7 +31,7 @@ class ProgramError(RuntimeError):
     """A program failed; the message names it and the file with its output."""
 
 
-def run(step: Step, log: Path, *, quick: bool) -> Result:
+def result_of(step: Step, log: Path, *, quick: bool) -> Result:
     """Run a program; its output goes to the log. Raises ProgramError if it fails."""
     program, turn = step
     arguments = program.quick if quick else program.arguments
@@ -68,22 +68,22 @@ def _own() -> float:
     return max(cpu_seconds(), sum((ended.ru_utime, ended.ru_stime, mine.ru_utime, mine.ru_stime)))
 
 
-def missing(run: Run, steps: Sequence[Step], *, anyway: bool) -> list[Step]:
-    """Return the steps of which the run has no result that may be published."""
+def missing(run: Run, steps: Sequence[Step]) -> list[Step]:
+    """Return the steps of which the run has no result that may be published; of a quick run, no result."""
     done = {
         (result.name, result.turn)
         for result in run.results
-        if anyway or not Use(result.others, result.steal).why_not
+        if run.anyway or run.quick or not Use(result.others, result.steal).why_not
     }
     return [(program, turn) for program, turn in steps if (program.name, turn) not in done]
 
 
-def to_continue(runs: Mapping[Path, Run], new: Run, steps: Sequence[Step], *, anyway: bool) -> tuple[Path, Run] | None:
-    """Return the newest run if it is of this machine, these versions and the last day, and lacks some of the steps."""
+def to_continue(runs: Mapping[Path, Run], new: Run, steps: Sequence[Step]) -> tuple[Path, Run] | None:
+    """Return the newest run if it is like the new one and of the last day, and lacks some of the steps."""
     for file, known in sorted(runs.items(), key=lambda pair: pair[1].began, reverse=True)[:1]:
-        same = (known.machine, known.versions, known.quick) == (new.machine, new.versions, new.quick)
+        same = replace(known, began=new.began, results=()) == replace(new, results=())
         age = datetime.fromisoformat(new.began) - datetime.fromisoformat(known.began)
-        if same and age < OLDEST and missing(known, steps, anyway=anyway):
+        if same and age < OLDEST and missing(known, steps):
             return file, known
     return None
 
@@ -121,7 +121,7 @@ def words(seconds: float) -> str:
 
 
 def measure(
-    run_: Run, file: Path, steps: Sequence[Step], estimate: Estimate, logs: Path, say: Callable[[str], None]
+    run: Run, file: Path, steps: Sequence[Step], estimate: Estimate, logs: Path, say: Callable[[str], None]
 ) -> tuple[Run, list[str]]:
     """Run the steps; write the file after each. Return the run, and what went wrong."""
     troubles: list[str] = []
@@ -131,16 +131,16 @@ def measure(
         name = program.name if program.turns == 1 else f"{program.name}, turn {turn} of {program.turns}"
         say(f"[{number}/{len(steps)}] {name}: {Estimate(known).left(steps[number - 1 :])}")
         try:
-            result = run(step, logs / f"{program.name}-{turn}.log", quick=run_.quick)
+            result = result_of(step, logs / f"{program.name}-{turn}.log", quick=run.quick)
         except ProgramError as error:
             troubles.append(str(error))
             say(f"  {error}")
             continue
-        run_ = run_.added(result)
-        run_.write(file)
+        run = run.added(result)
+        run.write(file)
         known[program.name] = result.seconds
         disturbed = Use(result.others, result.steal).why_not
         say(f"  {words(result.seconds)}{f'; {disturbed}' if disturbed else ''}")
-        if disturbed:
+        if disturbed and not run.quick:
             troubles.append(f"{name}: {disturbed}")
-    return run_, troubles
+    return run, troubles

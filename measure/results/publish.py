@@ -1,7 +1,7 @@
 """Pages from runs: each table between its marks with the day and the machine below, the performance page, and README's figures.
 
 Of a table that several runs have, the newest one counts. What no run has stays as it is. Quick runs are left out, and so
-are results that were measured beside other work, unless these are requested.
+are results that were measured beside other work, unless their run was made to have them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from measure.results import performance, speed
 from measure.results.machine import Use
 from measure.results.record import Result, Run, Table
-from measure.tables import replace_between, text_between
+from measure.tables import check_marks, replace_between
 
 
 class Measured(NamedTuple):
@@ -23,14 +23,14 @@ class Measured(NamedTuple):
     run: Run
 
 
-def usable(runs: Iterable[Run], *, anyway: bool = False) -> list[Measured]:
+def usable(runs: Iterable[Run]) -> list[Measured]:
     """Return the results that may be published, oldest first."""
     return [
         Measured(result, run)
         for run in sorted(runs, key=lambda run: run.began)
         if not run.quick
         for result in run.results
-        if anyway or not Use(result.others, result.steal).why_not
+        if run.anyway or not Use(result.others, result.steal).why_not
     ]
 
 
@@ -93,7 +93,7 @@ def write(measured: list[Measured], files: Files) -> list[Path]:
     """Write pages and charts; return the files that differ from before. All marks are looked for before any is written."""
     wanted = texts(measured)
     for page, mark in wanted:
-        text_between(files.of(page), mark)
+        check_marks(files.of(page), mark)
     return [*_changed_pages(wanted, files), *_changed_charts(charts(measured), files.docs)]
 
 

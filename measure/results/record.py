@@ -134,12 +134,14 @@ class Run:
     versions   of Python, Java and packages
     began      when the first one began, ISO 8601, UTC
     quick      whether sizes were small: such a run is never written into docs/
+    anyway     whether results beside other work are published, too, and so stated
     """
 
     machine: Mapping[str, str]
     versions: Mapping[str, str]
     began: str
-    quick: bool
+    quick: bool = False
+    anyway: bool = False
     results: Sequence[Result] = ()
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measure.bench.front_residence import DESIGNS, by_rows, compared, feed_of, line, parts
+from measure.bench.front_residence import DESIGNS, PARTS, by_rows, compared, feed_of, line, parts, tables
 from measure.residence import journal as module
 from measure.residence.critical_path import ShardPool
 from measure.residence.journal import Journal
@@ -118,11 +118,9 @@ def test_each_partition_of_a_shuffle_has_a_key(spark: SparkSession):
     assert rows.rdd.glom().map(lambda part: [row.key for row in part]).collect() == [[key] for key in keys]
 
 
-def test_the_page_keeps_the_lines_that_are_not_measured_this_time():
-    known = [["1,000", "threads", "8"], ["1,000", "beside", "9"], ["100,000", "threads", "65"]]
-    found = [["400,000", "threads", "3"], ["1,000", "threads", "7"]]
-    assert by_rows(known, found) == [
-        ["1,000", "threads", "7"],
-        ["100,000", "threads", "65"],
-        ["400,000", "threads", "3"],
-    ]
+def test_lines_of_all_tables_are_in_the_order_of_their_rows():
+    shares = [["400,000", "threads", "3"], ["1,000", "threads", "7"], ["1,000", "beside", "9"]]
+    assert by_rows(shares) == [shares[1], shares[2], shares[0]]
+    both = tables([["400,000", *"12345678"], ["1,000", *"12345678"]], shares, 4)
+    assert [len(table.head) for table in both] == [1 + len(DESIGNS) + 2, len(PARTS)]
+    assert [line[0] for table in both for line in table.lines] == ["1,000", "400,000", "1,000", "1,000", "400,000"]

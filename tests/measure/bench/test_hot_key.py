@@ -23,6 +23,7 @@ from measure.bench.hot_key import (
     window_of,
 )
 from measure.bench.key_division import WAYS, as_read, by_cut_keys, by_hash, hashed, plan_of
+from measure.results.record import Table
 
 from skypane.windows import Windows
 
@@ -96,12 +97,10 @@ def test_tables_have_a_cell_for_each_column():
     assert len(hot_key.seconds_line("collect_list", case, rows, (2, 3), 1)) == len(seconds_head((2, 3)))
 
 
-def test_a_quick_run_records_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    page = tmp_path / hot_key.PAGE
-    page.write_text("as it was", encoding="utf-8")
-    monkeypatch.setattr("sys.argv", ["hot_key", "--quick", "--docs", str(tmp_path)])
-    hot_key.main()
-    assert page.read_text(encoding="utf-8") == "as it was"
+def test_a_quick_run_returns_both_tables(capsys: pytest.CaptureFixture[str]):
+    shares, seconds = hot_key.main(["--quick"])
+    assert isinstance(shares, Table)
+    assert isinstance(seconds, Table)
+    assert (shares.page, shares.mark, seconds.mark) == ("bench-aggregates.md", "hot key, rows", "hot key, seconds")
+    assert {len(line) for line in seconds.lines} == {len(seconds.head)}
     assert "16,384 90% of one | in_order" in capsys.readouterr().out

@@ -1,0 +1,121 @@
+"""`make bench` from its arguments to its pages: runs real programs of small sizes into a copy of the docs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from measure.bench import programs
+from measure.bench.__main__ import main
+from measure.results.record import every
+from measure.tables import text_between
+
+ROOT = Path(__file__).parents[3]
+PROGRAMS = ("sketches", "single_window")
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A copy of the pages, with README.md above."""
+    copied = tmp_path / "site" / "docs"
+    copied.mkdir(parents=True)
+    for page in (ROOT / "docs").glob("*.md"):
+        shutil.copy(page, copied)
+    shutil.copy(ROOT / "README.md", copied.parent)
+    return copied
+
+
+def quick(docs: Path, *more: str) -> list[str]:
+    return ["--quick", "--docs", str(docs), "--runs", str(docs.parents[1] / "runs"), *more]
+
+
+@pytest.mark.long
+def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
+    before = {page.name: page.read_text(encoding="utf-8") for page in docs.glob("*.md")}
+    said: list[str] = []
+
+    def interrupting(text: str) -> None:
+        said.append(text)
+        if text.startswith("[2/2]"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        main(quick(docs, "--only", *PROGRAMS), interrupting)
+    assert {page.name: page.read_text(encoding="utf-8") for page in docs.glob("*.md")} == before
+    (interrupted,) = every(docs.parents[1] / "runs").values()
+    assert [result.name for result in interrupted.results] == ["sketches"]
+
+    said.clear()
+    assert main(quick(docs, "--only", *PROGRAMS), said.append) == 0
+    ((file, run),) = every(docs.parents[1] / "runs").items()
+    assert said[0] == f"continues {file}, which has 1 results"
+    assert said[1].startswith("[1/1] single_window: 1 of the programs left have not been run before")
+    assert [result.name for result in run.results] == list(PROGRAMS)
+    changed = {page.name for page in docs.glob("*.md") if page.read_text(encoding="utf-8") != before[page.name]}
+    assert changed == {"bench-aggregates.md", "control.md"}
+    table = text_between(docs / "bench-aggregates.md", "sketches")
+    assert table.startswith("| sketch | relative error | M values per CPU second |\n")
+    assert table.endswith(f"\n\n{run.stamp}\n")
+
+    said.clear()
+    assert main(quick(docs, "--only", "sketches"), said.append) == 0
+    assert said[0].startswith("[1/1] sketches: about ")
+    assert len(every(docs.parents[1] / "runs")) == 2
+
+
+@pytest.mark.long
+def test_a_program_that_fails_does_not_stop_the_others(docs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(programs, "KINDS", {"sketches": ("none",)})  # an argument that it refuses
+    said: list[str] = []
+    assert main(quick(docs, "--only", "sketches-none", "single_window"), said.append) == 1
+    (run,) = every(docs.parents[1] / "runs").values()
+    assert [result.name for result in run.results] == ["single_window"]
+    assert any("sketches-none ended with 2; its output is in" in line for line in said)
+    assert said[-1] == "the same command measures these again"
+
+
+def test_a_quick_run_is_never_written_into_the_docs():
+    with pytest.raises(SystemExit, match="figures of a quick run are for no page"):
+        main(["--quick", "--publish", "--docs", str(ROOT / "docs")])
+
+
+def test_without_a_run_nothing_is_published(tmp_path: Path, docs: Path):
+    said: list[str] = []
+    assert main(["--publish", "--runs", str(tmp_path / "none"), "--docs", str(docs)], said.append) == 1
+    assert said == ["no run has anything to publish: `make bench` makes one"]
+
+
+def test_a_name_that_no_program_has_is_refused():
+    said: list[str] = []
+    assert main(["--only", "sketches", "nothing"], said.append) == 2
+    assert said == ["there is no program nothing: --list names them"]
+
+
+def test_the_list_has_all_programs_and_why_some_are_left_out():
+    said: list[str] = []
+    assert main(["--list"], said.append) == 0
+    lines = dict(line.split(maxsplit=1) if " " in line else (line, "") for line in said[0].splitlines())
+    assert lines["pace"] == "its table is on no page"
+    assert lines["streaming"] == ""
+    assert "many_keys-native-stream" in lines
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs /proc/stat")
+def test_a_machine_with_other_work_is_refused(tmp_path: Path):
+    """A tenth of the cores compute meanwhile."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(-(-(os.cpu_count() or 1) // 10))]
+    said: list[str] = []
+    try:
+        assert main(["--only", "sketches", "--runs", str(tmp_path)], said.append) == 1
+    finally:
+        for program in busy:
+            program.kill()
+            program.wait()
+    assert said[0].startswith("this machine is not quiet: ")
+    assert said[0].endswith("; stop what runs there, or measure --anyway")
+    assert list(tmp_path.iterdir()) == []
