@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measure.bench.programs import KINDS, LEFT_OUT, chosen, every, modules
 from measure.bench.many_keys import KINDS as OF_MANY_KEYS
+from measure.bench.programs import KINDS, LEFT_OUT, chosen, every, modules
 from measure.reference import tables
 from tests import references
 from tests.test_imports import LAYERS

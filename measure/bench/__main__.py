@@ -40,7 +40,9 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the programs, and run nothing")
     parser.add_argument("--publish", action="store_true", help="write the pages from the runs that are there")
     parser.add_argument("--anyway", action="store_true", help="measure on a machine that is not quiet, too")
-    parser.add_argument("--wait", type=float, default=0.0, metavar="MIN", help="wait so long for the machine to be quiet")
+    parser.add_argument(
+        "--wait", type=float, default=0.0, metavar="MIN", help="wait so long for the machine to be quiet"
+    )
     parser.add_argument("--new", action="store_true", help="do not continue an interrupted run")
     parser.add_argument("--docs", type=Path, help="folder with the pages, README.md above it (docs)")
     parser.add_argument("--runs", type=Path, help="folder of the runs (measure/runs; of quick runs build/bench)")
@@ -104,7 +106,9 @@ def _published(asked: argparse.Namespace, runs: Sequence[Run]) -> list[Measured]
     if not asked.quick:
         return usable(runs)
     if asked.docs.resolve() == (ROOT / "docs").resolve():
-        raise SystemExit("figures of a quick run are for no page: --docs needs a copy of docs/, with README.md beside it")
+        raise SystemExit(
+            "figures of a quick run are for no page: --docs needs a copy of docs/, with README.md beside it"
+        )
     return [Measured(result, run) for run in runs for result in run.results]
 
 

@@ -31,6 +31,7 @@ from skypane.types import FloatArray
 
 STAGE, PROGRAM, ENGINE = "a Python stage", "C++ of paper 1", "skypane"
 PIPELINES: Final[Mapping[str, Pipeline]] = {ENGINE: engine, STAGE: unmeasured}
+CRITERIA: Final = (4, 6, 8, 10, 12)
 LENGTH, SLIDE = 1_000, PANE_MICROS // 1_000
 """Milliseconds of a window."""
 
@@ -85,14 +86,15 @@ def main(argv: Sequence[str] | None = None) -> Found:
     """Measure, print, return the comparisons, and the table where the program is built."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small batches, one round")
-    parser.add_argument("--criteria", type=int, nargs="+", default=[4, 8])
+    parser.add_argument("--criteria", type=int, nargs="+", default=cpp.built(CRITERIA) or [4, 8])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args(argv)
-    sizes = [20_000] if arguments.quick else arguments.rows
+    if arguments.quick:
+        arguments.rows, arguments.criteria = [20_000], arguments.criteria[:1]
     spark, listener = listened()
     comparisons, lines = [], []
-    for rows in sizes:
+    for rows in arguments.rows:
         for criteria in arguments.criteria:
             case = Case(rows, criteria, WARM_UP + (4 if rows > 500_000 else 12))
             found, dropped = compare(spark, listener, case, 1 if arguments.quick else arguments.rounds)
@@ -102,7 +104,15 @@ def main(argv: Sequence[str] | None = None) -> Found:
             print({side: f"{found.rate(side):,.0f}" for side in found.sides}, flush=True)
     if not lines:
         return [*comparisons]
-    head = ["rows/batch", "criteria", "engine, rows/s", "Python stage, rows/s", "C++, rows/s", "engine : C++", "late in the C++"]
+    head = [
+        "rows/batch",
+        "criteria",
+        "engine, rows/s",
+        "Python stage, rows/s",
+        "C++, rows/s",
+        "engine : C++",
+        "late in the C++",
+    ]
     table = Table("bench-streaming.md", "papers", head, lines)
     print(table.text)
     return [table, *comparisons]

@@ -132,13 +132,12 @@ def measured(spark: SparkSession, case: Case, rounds: int) -> Comparison:
         scratch.mkdir()
         write(case, inputs)
         ways: dict[str, Way] = {
-            f"skypane, {size:,} rows a batch": partial(streamed, spark, case, inputs / str(size)) for size in case.batches
+            f"skypane, {size:,} rows a batch": partial(streamed, spark, case, inputs / str(size))
+            for size in case.batches
         }
         ways[OTHERS] = partial(by_windflow, case, inputs / "rows.bin")
         named = f"{case.criteria} criteria, {case.rows:,} rows"
-        return compared(
-            "skylines by group", named, case.rows, ways, rounds=rounds, scratch=scratch, check=Check(case)
-        )
+        return compared("skylines by group", named, case.rows, ways, rounds=rounds, scratch=scratch, check=Check(case))
 
 
 def main(argv: Sequence[str] | None = None) -> Found:

@@ -57,9 +57,7 @@ def every() -> list[Program]:
     for module in modules():
         turns = TURNS if module in QUOTED else 1
         if module in KINDS:
-            found += [
-                Program(f"{module}-{kind}", module, (kind,), (kind, *QUICK), turns) for kind in KINDS[module]
-            ]
+            found += [Program(f"{module}-{kind}", module, (kind,), (kind, *QUICK), turns) for kind in KINDS[module]]
         else:
             found.append(Program(module, module, ARGUMENTS.get(module, ()), QUICK, turns))
     return sorted(found, key=lambda program: -program.turns)

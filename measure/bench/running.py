@@ -52,7 +52,10 @@ def result_of(step: Step, log: Path, *, quick: bool) -> Result:
 
 def _ended(command: Sequence[str], log: Path) -> int:
     """Run a command to its end; return its code. What it starts is looked at each second, so that its CPU time is known."""
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT) as child:  # noqa: S603
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT) as child,
+    ):  # noqa: S603
         while True:
             cpu_seconds()
             try:

@@ -127,7 +127,9 @@ def compare(spark: SparkSession, rows: int, criteria: int, rounds: int, slow: se
                 slow.add(name)
     points.close()
     missing = {name: "it took too long with fewer rows" for name in WAYS if name not in sides}
-    return Comparison("skyline of a table", f"{criteria} criteria, {rows:,} rows", rows, OURS, sides, missing), sizes.pop()
+    return Comparison(
+        "skyline of a table", f"{criteria} criteria, {rows:,} rows", rows, OURS, sides, missing
+    ), sizes.pop()
 
 
 def line(criteria: int, found: Comparison, size: int) -> list[str]:

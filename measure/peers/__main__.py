@@ -17,7 +17,10 @@ def findings() -> Iterator[tuple[str, Callable[[], Path]]]:
     yield "WindFlow, keyed windows", lambda: windflow.program("keyed_windows")
     for count in CRITERIA:
         macros = {"CRITERIA": count}
-        yield f"WindFlow, skylines of {count} criteria", lambda macros=macros: windflow.program("group_skylines", macros)  # type: ignore[misc]
+        yield (
+            f"WindFlow, skylines of {count} criteria",
+            lambda macros=macros: windflow.program("group_skylines", macros),
+        )  # type: ignore[misc]
         yield f"the C++ of paper 1, {count} criteria", lambda count=count: papers_cpp.program(count)  # type: ignore[misc]
 
 

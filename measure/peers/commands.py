@@ -50,7 +50,10 @@ class Command:
     @property
     def runs(self) -> bool:
         """Whether the process has not ended."""
-        return self._process.poll() is None
+        if self._process.returncode is not None:
+            return False
+        # Without taking its end away from ended().
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
     def ended(self) -> Times:
         """Wait for the end and return the times; raise RuntimeError if the process fails."""

@@ -60,7 +60,9 @@ def run(rows: FloatArray, criteria: int, length: int, slide: int, scratch: Path)
     port = _free_port()
     options = {"p": port, "d": 0, "w": length, "s": slide, "n": 1, "m": 1}
     arguments = [text for name, value in options.items() for text in (f"-{name}", str(value))]
-    with Command([program(criteria), *arguments], scratch, b"1\n") as command:  # it reads a utilisation that it does not use with one worker
+    with Command(
+        [program(criteria), *arguments], scratch, b"1\n"
+    ) as command:  # it reads a utilisation that it does not use with one worker
         with closing(_connected(port, command)) as connection:
             command.begin()
             data = memoryview(rows.astype("<f8", order="C", copy=False)).cast("B")

@@ -15,7 +15,18 @@ from skypane.runtime.machine_costs import processor
 from skypane.runtime.resources import GIB, cores, memory_bytes
 from skypane.runtime.spark.machine.java import JavaError, find_java
 
-PACKAGES: Final = ("skypane", "pyspark", "pyarrow", "numpy", "numba", "pandas", "duckdb", "polars", "moocore", "paretoset")
+PACKAGES: Final = (
+    "skypane",
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "numba",
+    "pandas",
+    "duckdb",
+    "polars",
+    "moocore",
+    "paretoset",
+)
 """Packages whose versions a run keeps."""
 
 OTHERS: Final = 0.05

@@ -66,9 +66,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
 
 def text(newest: Mapping[str, Compared]) -> str:
     """Return the sections of all subjects that were measured."""
-    return "\n\n".join(
-        section(name, subject, newest[name]) for name, subject in SUBJECTS.items() if name in newest
-    )
+    return "\n\n".join(section(name, subject, newest[name]) for name, subject in SUBJECTS.items() if name in newest)
 
 
 def section(name: str, subject: Subject, compared: Compared) -> str:
@@ -140,10 +138,21 @@ def times(ratio: float) -> str:
 def missing(cases: Sequence[Comparison]) -> list[str]:
     """Return what was not measured, and why; nothing if all was."""
     reasons = {side: why for case in cases for side, why in case.missing.items()}
-    return [f"Not measured in this run: {'; '.join(f'{side} ({why})' for side, why in reasons.items())}."] if reasons else []
+    return (
+        [f"Not measured in this run: {'; '.join(f'{side} ({why})' for side, why in reasons.items())}."]
+        if reasons
+        else []
+    )
 
 
 def programs(versions: Mapping[str, str]) -> str:
     """Return the versions of what the page compares."""
-    names = {"pyspark": "PySpark", "java": "Java", "duckdb": "DuckDB", "polars": "polars", "windflow": "WindFlow", "moocore": "moocore"}
+    names = {
+        "pyspark": "PySpark",
+        "java": "Java",
+        "duckdb": "DuckDB",
+        "polars": "polars",
+        "windflow": "WindFlow",
+        "moocore": "moocore",
+    }
     return ", ".join(f"{name} {versions[key]}" for key, name in names.items() if key in versions)

@@ -1,9 +1,9 @@
 """The record of benchmarks: tables and comparisons, the result of a program, and a run of many programs, as JSON.
 
-    Run       the programs of one command, on one machine and day: a file of measure/runs
-    Result    what one program has found, when, in how many seconds, and beside how much other work
-    Table     lines of a page, between two marks
-    Comparison   ways to do one thing, measured in turn: the seconds of each round of each way
+Run       the programs of one command, on one machine and day: a file of measure/runs
+Result    what one program has found, when, in how many seconds, and beside how much other work
+Table     lines of a page, between two marks
+Comparison   ways to do one thing, measured in turn: the seconds of each round of each way
 """
 
 from __future__ import annotations

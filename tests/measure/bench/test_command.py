@@ -108,7 +108,9 @@ def test_the_list_has_all_programs_and_why_some_are_left_out():
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs /proc/stat")
 def test_a_machine_with_other_work_is_refused(tmp_path: Path):
     """A tenth of the cores compute meanwhile."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(-(-(os.cpu_count() or 1) // 10))]
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(-(-(os.cpu_count() or 1) // 10))
+    ]
     said: list[str] = []
     try:
         assert main(["--only", "sketches", "--runs", str(tmp_path)], said.append) == 1

@@ -10,7 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from measure.bench.peers_aggregates import (
-    BEGIN, CLOSING, LENGTH, MINUTE, SUBJECTS, Case, Check, Inputs, answers, by_duckdb, by_polars, by_windflow, measured,
+    BEGIN,
+    CLOSING,
+    LENGTH,
+    MINUTE,
+    SUBJECTS,
+    Case,
+    Check,
+    Inputs,
+    answers,
+    by_duckdb,
+    by_polars,
+    by_windflow,
+    measured,
 )  # fmt: skip
 from measure.peers import windflow
 from measure.peers.places import MissingError
@@ -34,7 +46,9 @@ def check(inputs: Inputs) -> Check:
 def naive(table: pa.Table) -> dict[tuple[int, int], tuple[int, float, float]]:
     """Each window and key with count, mean and maximum: every window is looked at for every row."""
     held: dict[tuple[int, int], list[float]] = {}
-    for at, key, x in zip(table["at"].cast(pa.int64()).to_pylist(), table["key"].to_pylist(), table["x"].to_pylist()):
+    for at, key, x in zip(
+        table["at"].cast(pa.int64()).to_pylist(), table["key"].to_pylist(), table["x"].to_pylist(), strict=True
+    ):
         for start in range(at // MINUTE * MINUTE - LENGTH + MINUTE, at + 1, MINUTE):
             assert start <= at < start + LENGTH
             held.setdefault((start, key), []).append(x)
@@ -45,7 +59,10 @@ def test_rows_arrive_up_to_a_minute_late():
     times = CASE.table()["at"].cast(pa.int64()).to_numpy()
     behind = np.maximum.accumulate(times) - times
     assert 0 < behind.max() < MINUTE
-    assert (times.min() - BEGIN, times.max() - BEGIN) == (pytest.approx(0, abs=MINUTE), pytest.approx(2 * LENGTH, abs=MINUTE))
+    assert (times.min() - BEGIN, times.max() - BEGIN) == (
+        pytest.approx(0, abs=MINUTE),
+        pytest.approx(2 * LENGTH, abs=MINUTE),
+    )
 
 
 def test_the_files_have_all_rows_in_their_order(inputs: Inputs):
@@ -90,9 +107,15 @@ def test_windflow_answers_as_defined(inputs: Inputs, check: Check, tmp_path: Pat
     [
         (lambda table: table.slice(1), r"\(0, 1, 0\)"),
         (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "some of them twice"),
-        (lambda table: table.set_column(3, "mean", pa.array(np.append(table["mean"].to_numpy()[:-1], 1e9))), r"\(0, 0, 1\)"),
+        (
+            lambda table: table.set_column(3, "mean", pa.array(np.append(table["mean"].to_numpy()[:-1], 1e9))),
+            r"\(0, 0, 1\)",
+        ),
         (lambda table: table.set_column(2, "n", pa.array(np.append(table["n"].to_numpy()[:-1], 0))), r"\(0, 0, 1\)"),
-        (lambda table: table.set_column(1, "key", pa.array(np.append(table["key"].to_numpy()[:-1], 99))), r"\(1, 1, 0\)"),
+        (
+            lambda table: table.set_column(1, "key", pa.array(np.append(table["key"].to_numpy()[:-1], 99))),
+            r"\(1, 1, 0\)",
+        ),
     ],
     ids=["one missing", "one twice", "another mean", "another count", "another key"],
 )

@@ -10,7 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from measure.bench.peers_skylines import (
-    BEGIN, LATE, LENGTH, OTHERS, SLIDE, Case, Check, answers, by_windflow, measured, streamed, write,
+    BEGIN,
+    LATE,
+    LENGTH,
+    OTHERS,
+    SLIDE,
+    Case,
+    Check,
+    answers,
+    by_windflow,
+    measured,
+    streamed,
+    write,
 )  # fmt: skip
 from measure.peers import windflow
 from measure.peers.places import MissingError
@@ -70,8 +81,18 @@ def test_skypane_answers_as_defined(folder: Path, tmp_path: Path, spark: SparkSe
 
 
 def test_another_answer_is_seen(tmp_path: Path):
-    table = pa.table({"window_start": pa.array([0, 0], pa.timestamp("us")), "g": [1, 2], **{name: [0.5, 0.25] for name in CASE.names}})
-    for name, found in {"one": table, "other": table.set_column(3, "c1", pa.array([0.5, 0.75])), "fewer": table.slice(1)}.items():
+    table = pa.table(
+        {
+            "window_start": pa.array([0, 0], pa.timestamp("us")),
+            "g": [1, 2],
+            **{name: [0.5, 0.25] for name in CASE.names},
+        }
+    )
+    for name, found in {
+        "one": table,
+        "other": table.set_column(3, "c1", pa.array([0.5, 0.75])),
+        "fewer": table.slice(1),
+    }.items():
         (tmp_path / name).mkdir()
         pq.write_table(found, tmp_path / name / "answers.parquet")
     check = Check(CASE)
@@ -86,7 +107,10 @@ def test_another_answer_is_seen(tmp_path: Path):
 @pytest.mark.long
 def test_all_ways_are_measured_and_agree(spark: SparkSession):
     found = measured(spark, CASE, rounds=1)
-    assert [side for side in found.sides if side != OTHERS] == ["skypane, 20,000 rows a batch", "skypane, 10,000 rows a batch"]
+    assert [side for side in found.sides if side != OTHERS] == [
+        "skypane, 20,000 rows a batch",
+        "skypane, 10,000 rows a batch",
+    ]
     assert OTHERS in found.sides.keys() | found.missing.keys()
     assert found.ours == "skypane, 20,000 rows a batch"
     assert all(one > other for one, other in pairwise(CASE.batches))

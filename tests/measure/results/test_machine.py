@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from measure.results.child import use_few_cores
@@ -48,7 +49,7 @@ def test_a_machine_is_quiet_up_to_a_bound(use, reason):
     assert use.why_not == reason
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="needs /proc/stat")
+@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs /proc/stat")
 def test_a_program_that_computes_is_seen():
     """As many as a tenth of the cores, each of which uses a second meanwhile."""
     programs = [

@@ -59,7 +59,10 @@ def test_cpu_seconds_that_were_not_measured_in_each_round_are_not_stated():
 
 @pytest.mark.parametrize(
     ("sides", "problem"),
-    [({"other": [Times(1)]}, "'mine' is not among the sides"), ({"mine": [Times(1)], "other": []}, "no round of other")],
+    [
+        ({"other": [Times(1)]}, "'mine' is not among the sides"),
+        ({"mine": [Times(1)], "other": []}, "no round of other"),
+    ],
 )
 def test_what_cannot_be_compared_is_refused(sides, problem):
     with pytest.raises(ValueError, match=problem):

@@ -51,7 +51,9 @@ def test_figures_are_ranges_over_the_turns():
 
 def test_the_cpp_is_quoted_where_it_was_run():
     said = " ".join(quoted(run(*complete(), *map(papers, (1, 2, 3)))).split())
-    ratios = "0.90 to 1.10 with 4 criteria and 1,000,000 rows a batch, 20.00 with 8 criteria and 1,000,000 rows a batch."
+    ratios = (
+        "0.90 to 1.10 with 4 criteria and 1,000,000 rows a batch, 20.00 with 8 criteria and 1,000,000 rows a batch."
+    )
     assert f"Its throughput is that of paper 1's C++ (two threads) times {ratios} Figures" in said
 
 
