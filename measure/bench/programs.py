@@ -19,6 +19,7 @@ class Program:
     arguments   those of a run whose figures are published
     quick       those of a run that takes seconds
     turns       how often it is run; README quotes ranges over the turns
+    again       arguments of the turns after the first, which need only measure what is quoted
     """
 
     name: str
@@ -26,6 +27,7 @@ class Program:
     arguments: Sequence[str] = ()
     quick: Sequence[str] = QUICK
     turns: int = 1
+    again: Sequence[str] = ()
 
 
 KINDS: Final[Mapping[str, Sequence[str]]] = {"many_keys": ("batch", "stream", "native-stream")}
@@ -35,6 +37,12 @@ ARGUMENTS: Final[Mapping[str, Sequence[str]]] = {
     "aggregates": ("--keys", "16384", "--slides", "1 minute", "36 seconds"),
 }
 """Arguments of published figures, where they are not those by default."""
+AGAIN: Final[Mapping[str, Sequence[str]]] = {
+    "streaming": ("--criteria", "4", "8", "--rows", "1000000"),
+    "latency": ("--rates", "50000", "--criteria", "4"),
+    "papers_cpp": ("--criteria", "4", "8"),
+}
+"""Arguments of further turns."""
 LEFT_OUT: Final[Mapping[str, str]] = {
     "pace": "its table is on no page",
     "limits": "it takes hours, and its limits of memory need cgroups that only root has",
@@ -59,7 +67,7 @@ def every() -> list[Program]:
         if module in KINDS:
             found += [Program(f"{module}-{kind}", module, (kind,), (kind, *QUICK), turns) for kind in KINDS[module]]
         else:
-            found.append(Program(module, module, ARGUMENTS.get(module, ()), QUICK, turns))
+            found.append(Program(module, module, ARGUMENTS.get(module, ()), QUICK, turns, AGAIN.get(module, ())))
     return sorted(found, key=lambda program: -program.turns)
 
 

@@ -34,7 +34,7 @@ class ProgramError(RuntimeError):
 def result_of(step: Step, log: Path, *, quick: bool) -> Result:
     """Run a program; its output goes to the log. Raises ProgramError if it fails."""
     program, turn = step
-    arguments = program.quick if quick else program.arguments
+    arguments = program.quick if quick else program.arguments if turn == 1 else program.again
     log.parent.mkdir(parents=True, exist_ok=True)
     began, clock, own, at = datetime.now(UTC), Clock.now(), _own(), perf_counter()
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as folder:
@@ -45,17 +45,16 @@ def result_of(step: Step, log: Path, *, quick: bool) -> Result:
         if code or not file.exists():
             raise ProgramError(f"{program.name} ended with {code}; its output is in {log}")
         found: Found = found_in(json.loads(file.read_bytes()))
-    use = Use.between(clock, Clock.now(), _own() - own)
+    use = Use.between(clock, Clock.now(), max(after - before for before, after in zip(own, _own(), strict=True)))
     result = Result(program.name, arguments, turn, began.isoformat("T", "seconds"), seconds, use.others, use.steal)
     return result.with_found(found)
 
 
 def _ended(command: Sequence[str], log: Path) -> int:
     """Run a command to its end; return its code. What it starts is looked at each second, so that its CPU time is known."""
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT) as child,
-    ):  # noqa: S603
+    with log.open("wb") as output:
+        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)  # noqa: S603 - a module of ours
+    with child:
         while True:
             cpu_seconds()
             try:
@@ -64,11 +63,13 @@ def _ended(command: Sequence[str], log: Path) -> int:
                 continue
 
 
-def _own() -> float:
-    """Return the CPU seconds of this process and of all that it has started: as they were last seen, or as the system adds them up."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    mine = resource.getrusage(resource.RUSAGE_SELF)
-    return max(cpu_seconds(), sum((ended.ru_utime, ended.ru_stime, mine.ru_utime, mine.ru_stime)))
+def _own() -> tuple[float, float]:
+    """Return the CPU seconds of this process and of all that it has started, twice: as each was last seen, and as the system adds them up.
+
+    The first lacks what processes use after they were last seen, the second those that nobody has waited for.
+    """
+    used = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return cpu_seconds(), sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def missing(run: Run, steps: Sequence[Step]) -> list[Step]:
@@ -95,26 +96,33 @@ def to_continue(runs: Mapping[Path, Run], new: Run, steps: Sequence[Step]) -> tu
 class Estimate:
     """How long programs take, by what they took in earlier runs and in this one."""
 
-    known: Mapping[str, float]
+    known: Mapping[tuple[str, bool], float]
+    """Seconds by program, and whether it was its first turn."""
 
     @classmethod
     def of(cls, runs: Sequence[Run], *, quick: bool) -> Estimate:
         """Return the seconds of each program when it last ran."""
-        return cls({result.name: result.seconds for run in runs if run.quick == quick for result in run.results})
+        results = (result for run in runs if run.quick == quick for result in run.results)
+        return cls({(result.name, result.turn == 1): result.seconds for result in results})
+
+    def with_result(self, result: Result) -> Estimate:
+        """Return this with the seconds of one more."""
+        return Estimate({**self.known, (result.name, result.turn == 1): result.seconds})
 
     def left(self, steps: Sequence[Step]) -> str:
         """Return how long these steps will take, in words; what has never run is counted and not guessed."""
-        seconds = sum(self.known.get(program.name, 0.0) for program, _ in steps)
-        unknown = len({program.name for program, _ in steps} - self.known.keys())
+        keys = [(program.name, turn == 1) for program, turn in steps]
+        seconds = sum(self.known.get(key, 0.0) for key in keys)
+        unknown = sum(key not in self.known for key in keys)
         about = f"about {words(seconds)} left" if seconds else ""
-        new = f"{unknown} of the programs left have not been run before" if unknown else ""
+        new = f"{unknown} of unknown time, never run before" if unknown else ""
         return ", and ".join(filter(None, [about, new])) or "nothing left"
 
 
 def words(seconds: float) -> str:
     """Return a time in words.
 
-    >>> words(42.4), words(150), words(7_500)
+    >>> words(42.4), words(160), words(7_500)
     ('42 s', '3 min', '2 h 5 min')
     """
     if seconds < 100:
@@ -128,11 +136,10 @@ def measure(
 ) -> tuple[Run, list[str]]:
     """Run the steps; write the file after each. Return the run, and what went wrong."""
     troubles: list[str] = []
-    known = dict(estimate.known)
     for number, step in enumerate(steps, 1):
         program, turn = step
         name = program.name if program.turns == 1 else f"{program.name}, turn {turn} of {program.turns}"
-        say(f"[{number}/{len(steps)}] {name}: {Estimate(known).left(steps[number - 1 :])}")
+        say(f"[{number}/{len(steps)}] {name}: {estimate.left(steps[number - 1 :])}")
         try:
             result = result_of(step, logs / f"{program.name}-{turn}.log", quick=run.quick)
         except ProgramError as error:
@@ -141,7 +148,7 @@ def measure(
             continue
         run = run.added(result)
         run.write(file)
-        known[program.name] = result.seconds
+        estimate = estimate.with_result(result)
         disturbed = Use(result.others, result.steal).why_not
         say(f"  {words(result.seconds)}{f'; {disturbed}' if disturbed else ''}")
         if disturbed and not run.quick:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from measure.peers import papers_cpp, windflow
@@ -14,14 +15,11 @@ CRITERIA = (4, 8)
 
 def findings() -> Iterator[tuple[str, Callable[[], Path]]]:
     """Yield the name of each program, and what finds or builds it."""
-    yield "WindFlow, keyed windows", lambda: windflow.program("keyed_windows")
+    yield "WindFlow, keyed windows", partial(windflow.program, "keyed_windows")
     for count in CRITERIA:
-        macros = {"CRITERIA": count}
-        yield (
-            f"WindFlow, skylines of {count} criteria",
-            lambda macros=macros: windflow.program("group_skylines", macros),
-        )  # type: ignore[misc]
-        yield f"the C++ of paper 1, {count} criteria", lambda count=count: papers_cpp.program(count)  # type: ignore[misc]
+        skylines = partial(windflow.program, "group_skylines", {"CRITERIA": count})
+        yield f"WindFlow, skylines of {count} criteria", skylines
+        yield f"the C++ of paper 1, {count} criteria", partial(papers_cpp.program, count)
 
 
 def main(say: Callable[[str], None] = print) -> int:

@@ -29,14 +29,13 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "aggregates of a table": Subject(
         "Sliding windows of a table, by key",
         "Count, average and maximum of each of 16,384 keys, over windows of an hour every minute, of rows in parquet files; all answers are written as parquet. "
-        "DuckDB sums each minute first and slides over these sums, on a grid of all keys and minutes; polars uses `group_by_dynamic`, which adds each row to each of its "
-        "windows. Each way runs on two cores in a process that has run before.",
+        "DuckDB sums each minute first and slides over these sums, on a grid of all keys and minutes; polars uses `group_by_dynamic`.",
     ),
     "aggregates of a stream": Subject(
         "Sliding windows of a stream, by key",
         "The same rows, functions and windows; a row may be up to a minute out of order, and answers are written once a window is complete. skypane and Spark read "
         "files, a micro-batch each, and write parquet with a checkpoint. WindFlow, a C++ library, reads the rows from memory and writes binary records, without a checkpoint; its "
-        "operator is the one that it recommends for such functions (`Ffat_Windows`).",
+        "operator is `Ffat_Windows`, for functions that combine partial results.",
     ),
     "skylines by group": Subject(
         "Skylines of windows, by group",
@@ -47,8 +46,8 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "skylines of a stream": Subject(
         "Skylines of windows, without groups",
         "The same windows without groups, against the C++ program of paper 1 with one thread for panes and one for windows. *A Python stage* is Spark "
-        "passing the rows through Python and back without computing anything, with Spark's sum of the bytes after each row switched off, as in the engine: "
-        "the least that a pipeline with Python costs.",
+        "passing the rows through Python and back without computing anything, with Spark's sum of the bytes after each row switched off, as in the engine; "
+        "its rows go back to Spark, those of the engine's answers into files. The C++ counts the rows of its answers.",
     ),
     "skyline of a table": Subject(
         "The skyline of a table",

@@ -53,7 +53,7 @@ def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
     assert main(quick(docs, "--only", *PROGRAMS), said.append) == 0
     ((file, run),) = every(docs.parents[1] / "runs").items()
     assert said[0] == f"continues {file}, which has 1 results"
-    assert said[1].startswith("[1/1] single_window: 1 of the programs left have not been run before")
+    assert said[1].startswith("[1/1] single_window: 1 of unknown time, never run before")
     assert [result.name for result in run.results] == list(PROGRAMS)
     changed = {page.name for page in docs.glob("*.md") if page.read_text(encoding="utf-8") != before[page.name]}
     assert changed == {"bench-aggregates.md", "control.md"}

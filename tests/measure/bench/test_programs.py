@@ -79,16 +79,21 @@ def test_what_has_never_run_is_counted_and_not_guessed():
     earlier = run(replace(result("a"), seconds=120.0), replace(result("b"), seconds=30.0))
     steps = schedule(PROGRAMS)
     assert Estimate.of([earlier], quick=False).left(steps) == (
-        "about 6 min left, and 1 of the programs left have not been run before"
+        "about 2 min left, and 3 of unknown time, never run before"
     )
     assert Estimate.of([earlier], quick=False).left(schedule(PROGRAMS[1:2])) == "about 30 s left"
-    assert Estimate.of([earlier], quick=True).left(steps) == "3 of the programs left have not been run before"
+    assert Estimate.of([earlier], quick=True).left(steps) == "5 of unknown time, never run before"
     assert Estimate({}).left([]) == "nothing left"
 
 
 def test_the_newest_time_of_a_program_counts():
     runs = [run(replace(result("a"), seconds=120.0)), run(replace(result("a"), seconds=10.0))]
-    assert Estimate.of(runs, quick=False).known == {"a": 10.0}
+    assert Estimate.of(runs, quick=False).known == {("a", True): 10.0}
+
+
+def test_a_further_turn_has_a_time_of_its_own():
+    earlier = Estimate({}).with_result(replace(result("a", turn=2), seconds=20.0))
+    assert earlier.left(schedule(PROGRAMS[:1])) == "about 40 s left, and 1 of unknown time, never run before"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (99.6, "100 s"), (100, "2 min"), (3_599, "1 h 0 min")])
