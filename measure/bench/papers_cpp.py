@@ -41,7 +41,7 @@ def rows_of(case: Case, folder: Path) -> FloatArray:
 
     Times are a slide later, because the first ones may be before 0. Times of arrival are 0: rows come as fast as they are taken.
     """
-    files = sorted(folder.glob("*.parquet"))
+    files = sorted(map(str, folder.glob("*.parquet")))
     table = ds.dataset(files).to_table()
     times = table["time"].cast(pa.int64()).to_numpy() + PANE_MICROS
     columns = [*(table[name].to_numpy() for name in case.columns()), times, np.zeros(len(times))]

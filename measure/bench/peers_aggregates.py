@@ -95,7 +95,7 @@ class Inputs:
                 file = folder / f"{number}.parquet"
                 # Several row groups allow Spark to divide the file into two equal tasks.
                 pq.write_table(part, file, row_group_size=max(1, step // 8), compression="none")
-                os.utime(file, (number, number))  # Spark reads files in the order of their times
+                os.utime(file, (10**9 + number, 10**9 + number))  # Spark reads files in the order of their times
         times = table["at"].cast(pa.int64()).to_numpy() - BEGIN + LENGTH - MINUTE
         records = np.rec.fromarrays([times, table["key"].to_numpy(), table["x"].to_numpy()])
         records.tofile(self.records)
@@ -172,7 +172,7 @@ def by_duckdb(inputs: Inputs, target: Path) -> None:
                  framed AS (SELECT pane, key, sum(n) OVER f AS n, sum(total) OVER f AS total, max(most) OVER f AS most
                             FROM grid LEFT JOIN slices USING (key, pane)
                             WINDOW f AS (PARTITION BY key ORDER BY pane ROWS BETWEEN {last} PRECEDING AND CURRENT ROW))
-            SELECT make_timestamptz((pane - {last}) * {MINUTE}) AS window_start, key, n::bigint AS n, total / n AS mean, most
+            SELECT make_timestamp((pane - {last}) * {MINUTE}) AS window_start, key, n::bigint AS n, total / n AS mean, most
             FROM framed WHERE n > 0
         ) TO '{target}' (FORMAT parquet)"""  # noqa: S608 - numbers and paths of ours
     with _connected() as connection:
@@ -244,7 +244,7 @@ def _selected(statement: str) -> pa.Table:
 def _connected() -> duckdb.DuckDBPyConnection:
     """Return a connection with two threads."""
     connection = duckdb.connect(config={"threads": 2})
-    connection.execute("SET timezone = 'UTC'; SET preserve_insertion_order = false")
+    connection.execute("SET preserve_insertion_order = false")
     return connection
 
 
