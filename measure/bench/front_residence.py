@@ -1,6 +1,6 @@
 """Where the shards of a continuous skyline stay between batches on Spark: the CPU time of a step, by design.
 
-    python -m measure.bench.front_residence [--docs docs] [--rows 100000 10000 1000 400000] [--batches 5] [--quick]
+    python -m measure.bench.front_residence [--rows 100000 10000 1000 400000] [--batches 5] [--quick]
 
 All designs start from the same stored points near a plane, eight criteria, and take the same batches, of which as many
 points expire as come. Each batch's updates must be equal to those of the front in the driver alone. The first WARM_UP

@@ -1,6 +1,6 @@
 """Rows and seconds of the largest task where one key has most rows: as the engine divides keys, by hash, with cut keys.
 
-    python -m measure.bench.hot_key [--docs docs] [--quick] [--rows N] [--rounds N]
+    python -m measure.bench.hot_key [--quick] [--rows N] [--rounds N]
 
 A window of an hour with five panes is answered; its keys follow Zipf's law, or one of them has a half or nine tenths of
 the rows. The ways (measure.bench.key_division) run in turn, tasks one after the other in this process, and CPU clocks

@@ -1,6 +1,6 @@
 """Windows that several tasks merge, as MERGE of paper 5 does, against one task a window.
 
-    python -m measure.bench.merged_windows [--quick] [--docs docs]
+    python -m measure.bench.merged_windows [--quick]
 
 The queries have no groups, so a window cannot be divided by keys, and a batch has fewer windows than there are workers.
 Windows follow one another by one pane, each pane has one partial, and all panes have equally many rows. Ways to answer

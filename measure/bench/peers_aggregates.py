@@ -226,13 +226,20 @@ class Check:
         """Raise AssertionError unless these are the answers."""
         found, definition = answers(name, target), self.definition
         theirs = found.filter(pc.not_equal(found["key"], CLOSING))
-        wrong = duckdb.sql("""
-            SELECT count(*) FILTER (definition.key IS NULL), count(*) FILTER (theirs.key IS NULL),
-                   count(*) FILTER (theirs.n <> definition.n OR theirs.most <> definition.most
-                                    OR abs(theirs.mean - definition.mean) > 1e-9 * abs(definition.mean))
-            FROM theirs FULL JOIN definition USING (w, key)""").fetchone()
+        with _connected() as connection:
+            connection.register("theirs", theirs)
+            connection.register("definition", definition)
+            wrong = connection.execute(_WRONG).fetchone()
         assert wrong == (0, 0, 0), f"{name}: answers too many, missing and wrong: {wrong}"
         assert theirs.num_rows == definition.num_rows, f"{name}: {theirs.num_rows} answers, some of them twice"
+
+
+_WRONG: Final = """
+    SELECT count(*) FILTER (definition.key IS NULL), count(*) FILTER (theirs.key IS NULL),
+           count(*) FILTER (theirs.n <> definition.n OR theirs.most <> definition.most
+                            OR abs(theirs.mean - definition.mean) > 1e-9 * abs(definition.mean))
+    FROM theirs FULL JOIN definition USING (w, key)"""
+"""Counts the answers that only one of the two has, and those that differ."""
 
 
 def _selected(statement: str) -> pa.Table:

@@ -1,6 +1,6 @@
 """A task that has one window, or two, merged at once or with the merges that windows share.
 
-    python -m measure.bench.single_window [--quick] [--docs docs]
+    python -m measure.bench.single_window [--quick]
 
 Windows follow one another by one pane, each pane has one partial, and all panes have equally many rows. A worker that
 answers one window merges all its panes at once; one that may answer others builds the merges that these share. Both ways

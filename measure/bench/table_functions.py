@@ -2,7 +2,7 @@
 
     python -m measure.bench.table_functions [--quick]
 
-Prints the median seconds of both, and their ratio; the table in docs/sql.md is written again.
+Prints the median seconds of both, and their ratio.
 """
 
 from __future__ import annotations

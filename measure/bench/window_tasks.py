@@ -1,6 +1,6 @@
 """The tasks of windows whose work is unequal: divided by what the last batches took, against runs of equal rows.
 
-    python -m measure.bench.window_tasks [--quick] [--docs docs]
+    python -m measure.bench.window_tasks [--quick]
 
 A stream of panes whose numbers of rows are Pareto distributed, so that few panes bring most rows; groups are skewed as
 well (the k-th is 1 / k as frequent as the first). A batch completes 20 windows. Each task is run alone in this process,

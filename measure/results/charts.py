@@ -12,7 +12,7 @@ from typing import Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measure.results.record import Comparison
 from skypane.reporting.canvas import INK, MUTED, SERIES, WIDTH, as_svg, styled
@@ -22,6 +22,7 @@ DARK: Final = {"ink": "#e6eaf0", "muted": "#9aa7b5", "grid": "#313a46", "paper":
 """Colours of the report's pages."""
 _LINE: Final = 0.3
 """Inches of a way."""
+_UNITS: Final = ((1e6, " M"), (1e3, " K"), (1.0, ""))
 _GROUND: Final = '<rect width="100%" height="100%" fill="var(--paper)"/>'
 
 
@@ -35,6 +36,7 @@ def rows_per_second(comparisons: Sequence[Comparison], title: str) -> str:
         for axes, comparison in zip(panels[:, 0], comparisons, strict=True):
             _panel(axes, comparison)
         panels[-1, 0].set_xlabel("rows per second, logarithmic")
+        panels[-1, 0].xaxis.set_major_locator(LogLocator(subs=_steps(comparisons)))
         svg = as_svg(figure)
     return _readable(svg, title, "; ".join(map(described, comparisons)))
 
@@ -60,11 +62,10 @@ def short(rate: float) -> str:
     >>> short(1_253_000), short(48_060), short(730.2), short(12_345_678)
     ('1.25 M', '48.1 K', '730', '12.3 M')
     """
-    for unit, name in ((1e6, " M"), (1e3, " K"), (1.0, "")):
-        if rate >= unit or unit == 1.0:
-            value = rate / unit
-            return f"{value:.0f}{name}" if value >= 100 or unit == 1.0 else f"{value:.{1 if value >= 10 else 2}f}{name}"
-    raise AssertionError(rate)
+    unit, name = next((unit, name) for unit, name in _UNITS if rate >= unit or unit == 1.0)
+    value = rate / unit
+    digits = 0 if value >= 100 or unit == 1.0 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}{name}"
 
 
 def _panel(axes: Axes, comparison: Comparison) -> None:
@@ -81,9 +82,21 @@ def _panel(axes: Axes, comparison: Comparison) -> None:
     axes.set_xscale("log")
     axes.margins(x=0.18)
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_title(comparison.case, loc="left", fontsize=10.5, color=INK)
+
+
+def _steps(comparisons: Sequence[Comparison]) -> tuple[float, ...]:
+    """Return at which multiples of a power of ten the axis has ticks: fewer where it spans many."""
+    rates = [rate for one in comparisons for side in one.sides for rate in one.rates(side)]
+    return (1.0,) if max(rates) > 30 * min(rates) else (1.0, 2.0, 5.0)
+
+
+def _tick(value: float) -> str:
+    """Return a round number without needless digits: 2 M, 500 K."""
+    unit, name = next((unit, name) for unit, name in _UNITS if value >= unit or unit == 1.0)
+    return f"{value / unit:g}{name}"
 
 
 def _readable(svg: str, title: str, description: str) -> str:

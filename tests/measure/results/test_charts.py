@@ -41,7 +41,7 @@ def test_texts_are_texts_and_every_way_has_its_figure(svg):
     texts = ["".join(text.itertext()).strip() for text in drawn]
     for side in COMPARISON.sides:
         assert texts.count(side) == 2
-        assert texts.count(short(COMPARISON.rate(side))) == 2
+        assert texts.count(short(COMPARISON.rate(side))) >= 2  # the axis may have it, too
     assert texts.count("20 inputs") == 2
 
 
