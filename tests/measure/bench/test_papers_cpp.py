@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from measure.bench.papers_cpp import ENGINE, PROGRAM, STAGE, compare, line, rows_of
-from measure.bench.streaming import PANE_MICROS, WARM_UP, Case, listened
+from measure.bench.streaming import PANE_MICROS, WARM_UP, Case, Progress
 from measure.peers.places import VARIABLE
 from measure.results.record import Comparison, Times
 from pyspark.sql import SparkSession
 
+ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 CASE = Case(5_000, 4, WARM_UP + 1)
 
 
@@ -39,11 +40,13 @@ def test_without_the_program_the_others_are_compared(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    _, listener = listened()
+    listener, rows = Progress(), spark.conf.get(ROWS)
+    spark.streams.addListener(listener)
     try:
         found, dropped = compare(spark, listener, CASE, 1)
     finally:
         spark.streams.removeListener(listener)
+        spark.conf.set(ROWS, str(rows))
     assert found.sides.keys() == {ENGINE, STAGE}
     assert found.missing.keys() == {PROGRAM}
     assert dropped == []
