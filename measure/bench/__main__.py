@@ -85,7 +85,8 @@ def _measured(
         file, run = before
         say(f"continues {file}, which has {len(run.results)} results")
     estimate = Estimate.of(list(runs.values()), quick=asked.quick)
-    return measure(run, file, missing(run, steps), estimate, ROOT / "build" / "bench", say)
+    logs = (asked.runs or ROOT / "build" / "bench") / "logs"
+    return measure(run, file, missing(run, steps), estimate, logs, say)
 
 
 def publish(asked: argparse.Namespace, runs: Sequence[Run], say: Callable[[str], None]) -> int:
