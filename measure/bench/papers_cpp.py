@@ -4,8 +4,8 @@
 
 The stream, the query and the engine's rows per second are those of measure.bench.streaming. The program gets the same rows over a
 socket, has one worker for panes and one for windows, and its time is that from the first row to its end. The "Python stage"
-is a map stage that passes Arrow batches through, without Spark's sum of the bytes of a batch after each row, as in the engine. All
-take turns. The program is run where it is built (`python -m measure.peers`).
+is a map stage that passes Arrow batches through, without Spark's sum of the bytes of a batch after each row, as in the engine. They
+run in turn. The program is run where it is built (`python -m measure.peers`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m measure.bench.peers_aggregates [--quick] [--only table|stream]
 
 The query is count, average and maximum of each key over windows of an hour, every minute. Rows are spread evenly over two
-hours and arrive up to a minute out of order, in eight parquet files. All ways write all answers, and take turns; in a first
-round, which is not measured, the answers of each are compared with those of a definition in SQL. "table" reads all
+hours and arrive up to a minute out of order, in eight parquet files. All ways write all answers, in turn; in a first round,
+which is not measured, the answers of each are compared with those of a definition in SQL. "table" reads all
 rows at once; "stream" reads a file a micro-batch, or a row at a time.
 """
 

@@ -4,7 +4,7 @@
 
 The query is the skyline of each of 16 groups over windows of a second, every 0.2 s, of 100,000 rows a second of event time with
 independent criteria, which arrive up to 0.2 s out of order. skypane reads files, one a micro-batch, of two sizes; WindFlow
-reads a row at a time. Both write all answers, which must be equal, and take turns.
+reads a row at a time. Both write all answers, which must be equal, in turn.
 """
 
 from __future__ import annotations

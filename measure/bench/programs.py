@@ -31,7 +31,7 @@ class Program:
 
 
 KINDS: Final[Mapping[str, Sequence[str]]] = {"many_keys": ("batch", "stream", "native-stream")}
-"""What a program measures one of, a run each."""
+"""Arguments of which a program takes one, a run each."""
 ARGUMENTS: Final[Mapping[str, Sequence[str]]] = {
     # More keys and shorter slides take Spark's own windows hours.
     "aggregates": ("--keys", "16384", "--slides", "1 minute", "36 seconds"),

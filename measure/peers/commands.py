@@ -15,7 +15,7 @@ from measure.results.record import Times
 
 
 class Command:
-    """A process whose end is waited for; `begin()` starts the clock anew, otherwise it starts with the process."""
+    """A process whose end is waited for; the clock starts with the process, and again with `begin()`."""
 
     def __init__(self, command: Sequence[str | Path], folder: Path, given: bytes = b"") -> None:
         self._command, self._folder, self._given = list(map(str, command)), folder, given

@@ -1,1 +1,1 @@
-"""What benchmarks have found, kept: records of a run, the machine it ran on, and the pages and charts that are written from it."""
+"""Records of runs of benchmarks, the machine of a run, and the pages and charts that are written from runs."""

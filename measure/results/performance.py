@@ -57,7 +57,7 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "merge of inputs": Subject(
         "Merging sorted inputs",
         "Many inputs, each sorted by time, become one sequence. T-Gate is the structure of paper 2, with two producers and a consumer in threads; the columnar merge is what "
-        "skypane uses. `heapq.merge` and Java's `PriorityQueue` merge arrays that are complete before they begin, and so do less.",
+        "skypane uses. `heapq.merge` and Java's `PriorityQueue` merge arrays that are complete before they begin, which is less work.",
     ),
 }
 """Sections in the order of the page."""

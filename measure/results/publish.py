@@ -1,7 +1,7 @@
 """Pages from runs: each table between its marks with the day and the machine below, the performance page, and README's figures.
 
-Of a table that several runs have, the newest one counts. What no run has stays as it is. Quick runs are left out, and so
-are results that were measured beside other work, unless their run was made to have them.
+The newest run that has a table counts; a table that no run has is unchanged. Quick runs are left out, as are results
+that were measured beside other work, unless their run was made to have them.
 """
 
 from __future__ import annotations

@@ -96,12 +96,12 @@ class Comparison:
 
 
 Found = list[Table | Comparison]
-"""What a program returns."""
+"""The tables and comparisons that a program returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a program has found.
+    """The tables and comparisons of one program, and how they were measured.
 
     turn      which repetition of the program in the run, from 1 on
     began     when it began, ISO 8601, UTC

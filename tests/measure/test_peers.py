@@ -41,7 +41,7 @@ def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "peers"
 
 
-def test_the_folder_is_in_the_checkout_or_where_the_variable_says(peers: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_folder_is_in_the_checkout_or_that_of_the_variable(peers: Path, monkeypatch: pytest.MonkeyPatch):
     assert folder() == peers
     monkeypatch.delenv(VARIABLE)
     assert folder().parts[-2:] == ("build", "peers")
@@ -66,7 +66,7 @@ def test_the_second_headers_are_looked_for_where_the_first_are(peers: Path):
 
 
 @pytest.mark.long
-def test_headers_of_another_version_are_reported_with_what_the_compiler_says(peers: Path):
+def test_headers_of_another_version_are_reported_with_the_error_of_the_compiler(peers: Path):
     for file in ("windflow/wf/windflow.hpp", "fastflow/ff/ff.hpp"):
         (peers / file).parent.mkdir(parents=True)
         (peers / file).write_text("#error another version\n")

@@ -66,7 +66,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("name", ["ink", "muted", "series-1"])
-def test_texts_and_points_can_be_told_from_the_ground(colours, name):
+def test_texts_and_points_contrast_with_the_ground(colours, name):
     assert contrast(colours[name], colours["paper"]) >= 4.5
 
 

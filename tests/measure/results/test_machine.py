@@ -33,7 +33,7 @@ def test_others_have_what_is_neither_idle_nor_ours():
     assert use.steal == pytest.approx(0.02)
 
 
-def test_more_cpu_time_of_ours_than_the_clocks_show_is_no_use_of_others():
+def test_more_cpu_time_of_ours_than_the_clocks_show_leaves_nothing_for_others():
     assert Use.between(Clock(0, 0, 0), Clock(10, 0, 20), own=10.3).others == 0
 
 

@@ -88,7 +88,7 @@ def test_a_section_states_who_is_faster_and_who_is_slower():
     assert "*Measured on 27 November 2026: Some CPU, 2 cores; skypane 0.2.0; PySpark 4.3.0.*" in text
 
 
-def test_the_other_sizes_of_ours_are_no_competitors():
+def test_the_other_sizes_of_ours_do_not_compete():
     sides = {"skypane, large": [Times(1.0)], "skypane, small": [Times(2.0)], "WindFlow": [Times(4.0)]}
     case = Comparison("skylines by group", "4 criteria", 100, "skypane, large", sides)
     assert performance.verdict(case) == "4 criteria: slower: WindFlow (4.0 times)."
@@ -108,7 +108,7 @@ def test_a_subject_is_shown_from_its_newest_run_with_its_own_stamp():
     }  # fmt: skip
 
 
-def test_the_pages_are_what_the_runs_of_this_checkout_say():
+def test_the_pages_have_the_figures_of_the_runs_of_this_checkout():
     """`make bench ARGS=--publish` writes them."""
     measured = usable(every(ROOT / "measure" / "runs").values())
     files = Files(ROOT / "docs", ROOT / "README.md")
