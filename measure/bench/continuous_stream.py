@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from measure.bench.streaming import WARM_UP, Case, Pipeline, Progress, identity, measure, stream
+from measure.bench.streaming import WARM_UP, Case, Pipeline, Progress, measure, stream, unmeasured
 from measure.results.record import Found, Table
 from skypane.control.costs import Costs
 from skypane.control.placement import DueRows, place_rows
@@ -100,7 +100,7 @@ def streams(spark: SparkSession, listener: Progress, kinds: Iterable[str], *, qu
     for kind in kinds:
         case = Points(1_000_000, D, WARM_UP + (3 if quick else 8), kind)
         seen: list[sp.BatchMetrics] = []
-        pipelines: dict[str, Pipeline] = {"identity": identity, "front": partial(front, window=10, seen=seen)}
+        pipelines: dict[str, Pipeline] = {"identity": unmeasured, "front": partial(front, window=10, seen=seen)}
         rates = measure(spark, listener, case, 1 if quick else 3, pipelines)
         last = seen[-case.batches :]
         updates = sum(m.front["adds"] + m.front["dels"] for m in last if m.front)

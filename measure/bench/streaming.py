@@ -23,6 +23,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,6 +44,7 @@ PANE_MICROS = 200_000
 DISORDER_MICROS = 200_000
 WARM_UP = 2
 BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 @dataclass(frozen=True)
@@ -140,12 +142,20 @@ def identity(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> st
 
 def unmeasured(spark: SparkSession, case: Case, folder: Path, scratch: Path) -> str:
     """Run identity with the engine's Arrow batches."""
-    before = spark.conf.get(BYTES)
+    with without_sums(spark):
+        return identity(spark, case, folder, scratch)
+
+
+@contextmanager
+def without_sums(spark: SparkSession) -> Iterator[None]:
+    """Let Spark send Arrow batches as the engine does, without adding up their bytes after each row."""
+    before = {name: spark.conf.get(name) for name in (RECORDS, BYTES)}
     ArrowBatches(ROWS, measured=False).settle(spark)
     try:
-        return identity(spark, case, folder, scratch)
+        yield
     finally:
-        spark.conf.set(BYTES, str(before))
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
 
 
 def engine(
