@@ -91,7 +91,7 @@ def test_the_newest_time_of_a_program_counts():
     assert Estimate.of(runs, quick=False).known == {("a", True): 10.0}
 
 
-def test_a_further_turn_has_a_time_of_its_own():
+def test_a_further_turn_has_a_separate_time():
     earlier = Estimate({}).with_result(replace(result("a", turn=2), seconds=20.0))
     assert earlier.left(schedule(PROGRAMS[:1])) == "about 40 s left, and 1 of unknown time, never run before"
 
