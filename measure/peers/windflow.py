@@ -64,6 +64,7 @@ def program(name: str, macros: Mapping[str, int] | None = None) -> Path:
             [*command, str(sources[0]), "-o", str(draft)], capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise MissingError(f"{name} does not compile against these headers: {done.stderr.strip()[-600:]}")
+            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
+            raise MissingError(f"{name} does not compile against these headers: {first}")
         draft.replace(binary)
     return binary

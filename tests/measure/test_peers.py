@@ -71,7 +71,7 @@ def test_headers_of_another_version_are_reported_with_the_error_of_the_compiler(
         (peers / file).parent.mkdir(parents=True)
         (peers / file).write_text("#error another version\n")
     with pytest.raises(
-        MissingError, match=r"there is no C\+\+ compiler|keyed_windows does not compile .* another version"
+        MissingError, match=r"there is no C\+\+ compiler|keyed_windows does not compile .*#error another version"
     ):
         windflow.program("keyed_windows")
     assert list((peers / "bin").glob("*")) == []

@@ -22,8 +22,9 @@ def test_a_run_is_read_as_it_was_written(tmp_path):
 
 
 def test_what_a_program_returns_survives_its_process():
-    back = found_in(json.loads(json.dumps(to_json([TABLE, COMPARISON]))))
-    assert to_json(back) == json.loads(json.dumps(to_json([TABLE, COMPARISON])))
+    sent = json.dumps(to_json([TABLE, COMPARISON]))
+    back = found_in(json.loads(sent))
+    assert json.dumps(to_json(back)) == sent
     table, comparison = back
     assert isinstance(table, Table)
     assert isinstance(comparison, Comparison)
