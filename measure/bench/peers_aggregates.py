@@ -162,7 +162,7 @@ def streamed_by_spark(spark: SparkSession, inputs: Inputs, target: Path) -> None
 
 def by_duckdb(inputs: Inputs, target: Path) -> None:
     """Answer the table by DuckDB in the form that is its fastest: sums of minutes, on a grid of all keys and minutes, framed by rows."""
-    last, minutes = LENGTH // MINUTE - 1, f"epoch_us(at) // {MINUTE}"
+    last, minutes = LENGTH // MINUTE - 1, f'epoch_us("at") // {MINUTE}'
     statement = f"""
         COPY (
             WITH slices AS (SELECT key, {minutes} AS pane, count(*) AS n, sum(x) AS total, max(x) AS most
@@ -209,7 +209,7 @@ class Check:
     """Compares answers with those of a definition: every row in each window that contains it."""
 
     def __init__(self, inputs: Inputs) -> None:
-        overlap, minutes = LENGTH // MINUTE, f"epoch_us(at) // {MINUTE}"
+        overlap, minutes = LENGTH // MINUTE, f'epoch_us("at") // {MINUTE}'
         # First by minutes, so that fewer rows are expanded; nothing else of what the ways do is used.
         self.definition = _selected(f"""
             SELECT (pane - back) * {MINUTE} AS w, key, sum(n)::bigint AS n, sum(total) / sum(n) AS mean, max(most) AS most
