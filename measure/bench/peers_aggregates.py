@@ -220,7 +220,7 @@ class Check:
     @property
     def count(self) -> int:
         """How many answers there are."""
-        return self.definition.num_rows
+        return int(self.definition.num_rows)
 
     def __call__(self, name: str, target: Path) -> None:
         """Raise AssertionError unless these are the answers."""

@@ -65,7 +65,7 @@ def run(rows: FloatArray, criteria: int, length: int, slide: int, scratch: Path)
     ) as command:  # it reads a utilisation that it does not use with one worker
         with closing(_connected(port, command)) as connection:
             command.begin()
-            data = memoryview(rows.astype("<f8", order="C", copy=False)).cast("B")
+            data = rows.astype("<f8", order="C", copy=False).data.cast("B")
             for at in range(0, len(data), _CHUNK):
                 connection.sendall(data[at : at + _CHUNK])
         times = command.ended()
