@@ -78,6 +78,9 @@ def _panel(axes: Axes, comparison: Comparison) -> None:
             short(comparison.rate(side)), (max(rates), at), (8, 0), textcoords="offset points", va="center", color=INK
         )
     axes.set_yticks(range(len(sides)), sides)
+    for side, label in zip(sides, axes.get_yticklabels(), strict=True):
+        if is_ours(side, comparison):
+            label.set(color=INK, fontweight="bold")
     axes.set_ylim(len(sides) - 0.4, -0.6)
     axes.set_xscale("log")
     axes.margins(x=0.18)
