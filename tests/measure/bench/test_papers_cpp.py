@@ -23,7 +23,9 @@ def test_rows_are_those_of_the_files_with_times_from_zero(tmp_path: Path):
     rows = rows_of(CASE, tmp_path / "stream")
     table = pa.concat_tables([pq.read_table(file) for file in sorted((tmp_path / "stream").glob("*.parquet"))])
     assert rows.shape == (CASE.rows * CASE.batches, CASE.criteria + 2)
-    assert rows[:, :4].tolist() == list(map(list, zip(*(table[name].to_pylist() for name in CASE.columns()), strict=True)))
+    assert rows[:, :4].tolist() == list(
+        map(list, zip(*(table[name].to_pylist() for name in CASE.columns()), strict=True))
+    )
     assert rows[:, 4].tolist() == [time + PANE_MICROS for time in table["time"].cast(pa.int64()).to_pylist()]
     assert rows[:, 4].min() >= 0
     assert not rows[:, 5].any()

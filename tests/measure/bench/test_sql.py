@@ -25,7 +25,9 @@ def test_a_slow_way_is_left_out_with_more_rows_but_never_ours(spark: SparkSessio
     slow: set[str] = set()
     first, _ = compare(spark, 50, 2, 2, slow)
     assert slow == WAYS.keys() - {OURS}
-    assert {name: len(rounds) for name, rounds in first.sides.items()} == {name: 2 if name == OURS else 1 for name in WAYS}
+    assert {name: len(rounds) for name, rounds in first.sides.items()} == {
+        name: 2 if name == OURS else 1 for name in WAYS
+    }
     second, size = compare(spark, 60, 2, 1, slow)
     assert second.sides.keys() == {OURS}
     assert second.missing == dict.fromkeys(slow, "it took too long with fewer rows")
