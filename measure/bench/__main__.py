@@ -12,22 +12,26 @@ below the tables.
 from __future__ import annotations
 
 import argparse
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+
 from measure.bench.programs import LEFT_OUT, chosen, every, schedule
 from measure.bench.running import ROOT, Estimate, Step, measure, missing, to_continue
+from measure.peers import windflow
+from measure.peers.places import MissingError
 from measure.results import machine, record
 from measure.results.publish import Files, Measured, usable, write
 from measure.results.record import Run
 
 LOAD = 0.25
 """Programs for each core, by the load of the last minute, above which a machine is not quiet."""
+WRITTEN = ("docs", "README.md", "measure/runs")
+"""What this command writes into the checkout: a run whose pages are written is continued nevertheless."""
 
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
@@ -125,11 +129,12 @@ def not_quiet(minutes: float) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return all versions, with the commit of this checkout."""
+    """Return all versions, with the commit of this checkout and WindFlow's headers where there are any."""
     found = machine.versions()
-    if (git := shutil.which("git")) and (ROOT / ".git").exists():
-        command = [git, "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
-        found["commit"] = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    if commit := machine.commit(ROOT, but=WRITTEN):
+        found["commit"] = commit
+    with suppress(MissingError):
+        found["windflow"] = windflow.digest()
     return found
 
 

@@ -40,9 +40,10 @@ def headers() -> list[Path]:
 
 
 def digest() -> str:
-    """Return which headers these are, by their contents: WindFlow has no macro with its version."""
+    """Return which headers these are, by the contents of both libraries: WindFlow has no macro with its version."""
     found = sha256()
-    for file in sorted(headers()[0].rglob("*.hpp")):
+    wind, fast = headers()
+    for file in sorted([*wind.rglob("*.hpp"), *(fast / "ff").rglob("*.hpp")]):
         found.update(file.read_bytes())
     return f"headers {found.hexdigest()[:8]}"
 

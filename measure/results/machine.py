@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,6 +66,20 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def commit(checkout: Path, but: Sequence[str] = ()) -> str:
+    """Return the commit of a checkout, "-dirty" after it if a file is changed that is not in `but`; nothing where git knows none."""
+    git = shutil.which("git")
+    if git is None or not (checkout / ".git").exists():
+        return ""
+    command = [git, "-C", str(checkout)]
+    named = subprocess.run([*command, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S603
+    if named.returncode:
+        return ""
+    paths = [".", *(f":(exclude){path}" for path in but)]
+    changed = subprocess.run([*command, "diff", "--quiet", "HEAD", "--", *paths], capture_output=True, check=False)  # noqa: S603
+    return named.stdout.strip() + ("-dirty" if changed.returncode else "")
 
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from measure.bench.__main__ import versions
 from measure.peers import papers_cpp, windflow
 from measure.peers.__main__ import main
 from measure.peers.commands import Command, timed
 from measure.peers.places import VARIABLE, MissingError, folder
+from measure.results import machine
 
 # What the program of paper 1 does with its arguments, its port and its input, except for answering: that is its authors' code.
 LISTENER = """#!{python}
@@ -63,6 +66,19 @@ def test_the_second_headers_are_looked_for_where_the_first_are(peers: Path):
     (peers / "windflow" / "wf" / "windflow.hpp").write_text("")
     with pytest.raises(MissingError, match="put the folder ff of FastFlow 3 there"):
         windflow.program("keyed_windows")
+
+
+def test_the_headers_of_a_run_are_named_by_the_contents_of_both_libraries(peers: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine, "versions", dict)  # those of packages; Java's would start it
+    assert "windflow" not in versions()
+    for file in ("windflow/wf/windflow.hpp", "fastflow/ff/ff.hpp"):
+        (peers / file).parent.mkdir(parents=True)
+        (peers / file).write_text("// one\n")
+    before = versions()["windflow"]
+    assert before == windflow.digest()
+    assert re.fullmatch("headers [0-9a-f]{8}", before)
+    (peers / "fastflow" / "ff" / "ff.hpp").write_text("// another\n")
+    assert windflow.digest() != before
 
 
 @pytest.mark.long

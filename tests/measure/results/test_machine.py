@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from measure.results.child import use_few_cores
-from measure.results.machine import CORES, OTHERS, STEAL, Clock, Use, load, look, this
+from measure.results.machine import CORES, OTHERS, STEAL, Clock, Use, commit, load, look, this
 
 TICKS = os.sysconf("SC_CLK_TCK")
 BURN = "import time; print('begun', flush=True)\nwhile time.process_time() < 1: pass\nprint('done', flush=True)\nwhile True: pass"
@@ -78,6 +80,30 @@ def test_the_machine_has_a_name_and_the_cores_that_are_used():
     machine = this()
     assert machine["processor"]
     assert machine["cores"].split()[0] == str(min(CORES, len(os.sched_getaffinity(0))))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_commit_is_that_of_the_code_whatever_the_pages_say(tmp_path):
+    def git(*arguments: str) -> None:
+        owner = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+        subprocess.run(["git", "-C", str(tmp_path), *owner, *arguments], check=True, capture_output=True)
+
+    assert commit(tmp_path) == ""
+    git("init")
+    assert commit(tmp_path) == ""  # there is none yet
+    (tmp_path / "docs").mkdir()
+    for file in ("docs/page.md", "code.py"):
+        (tmp_path / file).write_text("one\n")
+    git("add", ".")
+    git("commit", "--message", "First")
+    first = commit(tmp_path, but=("docs", "README.md"))
+    assert re.fullmatch("[0-9a-f]+", first)
+
+    (tmp_path / "docs" / "page.md").write_text("two\n")
+    assert commit(tmp_path, but=("docs", "README.md")) == first
+    assert commit(tmp_path) == f"{first}-dirty"
+    (tmp_path / "code.py").write_text("two\n")
+    assert commit(tmp_path, but=("docs", "README.md")) == f"{first}-dirty"
 
 
 def test_a_program_gets_two_cores(monkeypatch):
