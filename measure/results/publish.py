@@ -41,13 +41,11 @@ def stamp(one: Measured) -> str:
 
 
 def tables(measured: Iterable[Measured]) -> dict[tuple[str, str], str]:
-    """Return the text between each page's marks; of several turns of a program, the first counts."""
+    """Return the text between each page's marks; of several turns of a program, the first, as others measure a part of it."""
     newest: dict[tuple[str, str], tuple[Table, Measured]] = {}
     for one in measured:
-        for table in one.result.tables:
-            key = table.page, table.mark
-            if one.result.turn == 1 or key not in newest:
-                newest[key] = table, one
+        for table in one.result.tables if one.result.turn == 1 else ():
+            newest[table.page, table.mark] = table, one
     return {key: f"{table.text}\n\n{stamp(one)}" for key, (table, one) in newest.items()}
 
 

@@ -41,6 +41,11 @@ def test_of_several_turns_the_first_is_shown():
     assert "1,000" in of(run(result(found=[TABLE]), result(turn=2, found=[NEWER])))["page.md", "figures"]
 
 
+def test_a_further_turn_alone_which_measures_less_fills_no_table():
+    disturbed = result(found=[TABLE, COMPARISON], others=0.5)
+    assert of(run(disturbed, result(turn=2, found=[NEWER, COMPARISON]))) == {}
+
+
 def test_results_beside_other_work_are_left_out_unless_they_are_requested():
     quiet, disturbed = run(result(found=[TABLE])), result(found=[NEWER], others=0.3)
     assert "1,000" in of(quiet, run(disturbed, began=NEXT_DAY))["page.md", "figures"]
