@@ -49,6 +49,7 @@ WARM_WINDOWS: Final = 100
 
 SMALL_ROWS: Final = 10_000
 PAGE: Final = "bench-streaming.md"
+HEAD: Final = ("rows/s", "criteria", "windows", "p50, ms", "p95, ms", "p99, ms")
 
 
 class Asked(Progress):
@@ -182,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
             print(lines[-1], flush=True)
     small = small_batches(spark, asked, arguments.criteria, arguments.rounds)
     tables = [
-        Table(PAGE, "latency", ["rows/s", "criteria", "windows", "p50, ms", "p95, ms", "p99, ms"], lines),
+        Table(PAGE, "latency", HEAD, lines),
         Table(PAGE, "small", ["criteria", "empty stage, ms", "engine, ms", "difference, ms"], small),
     ]
     print(*(table.text for table in tables), sep="\n\n")

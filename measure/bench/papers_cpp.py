@@ -34,6 +34,16 @@ PIPELINES: Final[Mapping[str, Pipeline]] = {ENGINE: engine, STAGE: unmeasured}
 CRITERIA: Final = (4, 6, 8, 10, 12)
 LENGTH, SLIDE = 1_000, PANE_MICROS // 1_000
 """Milliseconds of a window."""
+HEAD: Final = (
+    "rows/batch",
+    "criteria",
+    "engine, rows/s",
+    "Python stage, rows/s",
+    "C++, rows/s",
+    "engine : C++",
+    "late in the C++",
+)
+
 
 
 def rows_of(case: Case, folder: Path) -> FloatArray:
@@ -104,16 +114,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
             print({side: f"{found.rate(side):,.0f}" for side in found.sides}, flush=True)
     if not lines:
         return [*comparisons]
-    head = [
-        "rows/batch",
-        "criteria",
-        "engine, rows/s",
-        "Python stage, rows/s",
-        "C++, rows/s",
-        "engine : C++",
-        "late in the C++",
-    ]
-    table = Table("bench-streaming.md", "papers", head, lines)
+    table = Table("bench-streaming.md", "papers", HEAD, lines)
     print(table.text)
     return [table, *comparisons]
 

@@ -221,6 +221,15 @@ PIPELINES: dict[str, Pipeline] = {
 }
 
 
+HEAD: Sequence[str] = (
+    "rows/batch",
+    "criteria",
+    *(f"{name}, rows/s" for name in PIPELINES),
+    "engine : identity",
+    "engine : unmeasured",
+)
+
+
 def measure(
     spark: SparkSession, listener: Progress, case: Case, rounds: int, pipelines: Mapping[str, Pipeline] = PIPELINES
 ) -> dict[str, float]:
@@ -275,9 +284,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
         rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds)
         lines.append(_line(case, rates))
         print(lines[-1], flush=True)
-    heads = (f"{name}, rows/s" for name in PIPELINES)
-    head = ["rows/batch", "criteria", *heads, "engine : identity", "engine : unmeasured"]
-    table = Table("bench-streaming.md", "streaming", head, lines)
+    table = Table("bench-streaming.md", "streaming", HEAD, lines)
     print(table.text)
     return [table]
 

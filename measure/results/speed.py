@@ -44,11 +44,14 @@ def _paragraph(results: Mapping[str, Sequence[Result]], run: Run) -> str:
 def _of_cpp(results: Mapping[str, Sequence[Result]]) -> str:
     found = []
     for rows in ("1,000,000", "100,000"):
-        for d in (4, 8):
-            ratios = _cells(results["papers_cpp"], "papers", {"rows/batch": rows, "criteria": str(d)}, "engine : C++")
-            if ratios:
-                found.append(f"{_range(ratios, 2)} with {d} criteria and {rows} rows a batch")
-    return f"Its throughput is that of paper 1's C++ (two threads) times {', '.join(found)}.\n" if found else ""
+        lines = {d: {"rows/batch": rows, "criteria": str(d)} for d in (4, 8)}
+        ratios = {d: _cells(results["papers_cpp"], "papers", line, "engine : C++") for d, line in lines.items()}
+        cases = " and ".join(
+            f"{_range(of, 2)} times ({d} criteria)" for d, of in ratios.items() if len(of) >= TURNS
+        )
+        if cases:
+            found.append(f"In batches of {rows} rows it has {cases} the throughput of paper 1's C++ (two threads).\n")
+    return "".join(found)
 
 
 def _rates(results: Sequence[Result], criteria: int, column: str) -> list[float]:
