@@ -30,7 +30,7 @@ def main(say: Callable[[str], None] = print) -> int:
             say(f"{name}: {found()}")
         except MissingError as error:
             missing += 1
-            say(f"{name}: not here. {error}")
+            say(f"{name}: not here, {error}")
     return int(missing > 0)
 
 

@@ -19,8 +19,14 @@ def folder() -> Path:
     return Path(os.environ.get(VARIABLE) or ROOT / "build" / "peers")
 
 
+def shown(text: str) -> str:
+    """Return a text about files with their places as a reader of the pages knows them: without the folders of this machine."""
+    named = f"${VARIABLE}" if os.environ.get(VARIABLE) else "build/peers"
+    return text.replace(str(folder()), named).replace(f"{ROOT}{os.sep}", "")
+
+
 def wanted(file: Path, what: str) -> Path:
     """Return a file that must be there; raise MissingError with what to do otherwise."""
     if not file.exists():
-        raise MissingError(f"there is no {file}: {what}, or set {VARIABLE} to a folder that has it")
+        raise MissingError(shown(f"there is no {file}: {what}, or set {VARIABLE} to a folder that has it"))
     return file

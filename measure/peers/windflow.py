@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from measure.peers.places import MissingError, folder, wanted
+from measure.peers.places import MissingError, folder, shown, wanted
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 FLAGS: Final = (
@@ -66,6 +66,6 @@ def program(name: str, macros: Mapping[str, int] | None = None) -> Path:
         )
         if done.returncode:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
-            raise MissingError(f"{name} does not compile against these headers: {first}")
+            raise MissingError(shown(f"{name} does not compile against these headers: {first}"))
         draft.replace(binary)
     return binary

@@ -135,13 +135,16 @@ def times(ratio: float) -> str:
 
 
 def missing(cases: Sequence[Comparison]) -> list[str]:
-    """Return what was not measured, and why; nothing if all was."""
-    reasons = {side: why for case in cases for side, why in case.missing.items()}
-    return (
-        [f"Not measured in this run: {'; '.join(f'{side} ({why})' for side, why in reasons.items())}."]
-        if reasons
-        else []
-    )
+    """Return what was not measured, why, and in which cases if not in all; nothing if all was."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for case in cases:
+        for side, why in case.missing.items():
+            lacking.setdefault((side, why), []).append(case.case)
+    said = []
+    for (side, why), where in lacking.items():
+        some = "" if len(where) == len(cases) else f" with {' and '.join(where)}"
+        said.append(f"{side}{some} ({why})")
+    return [f"Not measured in this run: {'; '.join(said)}."] if said else []
 
 
 def programs(versions: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from measure.bench.__main__ import versions
 from measure.peers import papers_cpp, windflow
 from measure.peers.__main__ import main
 from measure.peers.commands import Command, timed
-from measure.peers.places import VARIABLE, MissingError, folder
+from measure.peers.places import VARIABLE, MissingError, folder, wanted
 from measure.results import machine
 
 # What the program of paper 1 does with its arguments, its port and its input, except for answering: that is its authors' code.
@@ -53,11 +53,13 @@ def test_the_folder_is_in_the_checkout_or_that_of_the_variable(peers: Path, monk
 def test_what_is_missing_is_named_with_its_place(peers: Path):
     said: list[str] = []
     assert main(said.append) == 1
-    header = peers / "windflow" / "wf" / "windflow.hpp"
-    assert said[0] == (
-        f"WindFlow, keyed windows: not here. there is no {header}: put the folder wf of WindFlow 4 there, or set {VARIABLE} to a folder that has it"
-    )
-    assert any(str(peers / "bt-ppq" / "pf_skyline-8") in line for line in said)
+    headers = "$SKYPANE_PEERS/windflow/wf/windflow.hpp"
+    assert said[0] in {
+        f"WindFlow, keyed windows: not here, there is no {headers}: put the folder wf of WindFlow 4 there, or set SKYPANE_PEERS to a folder that has it",
+        "WindFlow, keyed windows: not here, there is no C++ compiler: install g++, or set CXX",
+    }
+    assert any("$SKYPANE_PEERS/bt-ppq/pf_skyline-8" in line for line in said)
+    assert not any(str(peers) in line for line in said)  # the pages quote it
     assert papers_cpp.built([4, 8]) == []
 
 
@@ -65,7 +67,7 @@ def test_the_second_headers_are_looked_for_where_the_first_are(peers: Path):
     (peers / "windflow" / "wf").mkdir(parents=True)
     (peers / "windflow" / "wf" / "windflow.hpp").write_text("")
     with pytest.raises(MissingError, match="put the folder ff of FastFlow 3 there"):
-        windflow.program("keyed_windows")
+        windflow.headers()
 
 
 def test_the_headers_of_a_run_are_named_by_the_contents_of_both_libraries(peers: Path, monkeypatch: pytest.MonkeyPatch):
@@ -79,6 +81,19 @@ def test_the_headers_of_a_run_are_named_by_the_contents_of_both_libraries(peers:
     assert re.fullmatch("headers [0-9a-f]{8}", before)
     (peers / "fastflow" / "ff" / "ff.hpp").write_text("// another\n")
     assert windflow.digest() != before
+
+
+def test_the_folder_by_default_is_named_without_that_of_the_checkout(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(MissingError, match="^there is no build/peers/nothing: build it, or set SKYPANE_PEERS "):
+        wanted(folder() / "nothing", "build it")
+
+
+def test_without_a_compiler_nothing_is_built(peers: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(peers))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(MissingError, match=r"^there is no C\+\+ compiler: install g\+\+, or set CXX$"):
+        windflow.program("keyed_windows")
 
 
 @pytest.mark.long

@@ -93,6 +93,14 @@ def test_a_section_states_who_is_faster_and_who_is_slower():
     assert "*Measured on 27 November 2026: Some CPU, 2 cores; skypane 0.2.0; PySpark 4.3.0.*" in text
 
 
+def test_what_is_lacking_in_some_cases_is_said_of_them_only():
+    some = replace(COMPARISON, case="9 inputs", missing={"T-Gate": "nobody built it", "heapq.merge": "it took too long"})
+    assert performance.missing([COMPARISON, some]) == [
+        "Not measured in this run: T-Gate (nobody built it); heapq.merge with 9 inputs (it took too long)."
+    ]
+    assert performance.missing([replace(COMPARISON, missing={})]) == []
+
+
 def test_the_other_sizes_of_ours_do_not_compete():
     sides = {"skypane, large": [Times(1.0)], "skypane, small": [Times(2.0)], "WindFlow": [Times(4.0)]}
     case = Comparison("skylines by group", "4 criteria", 100, "skypane, large", sides)
