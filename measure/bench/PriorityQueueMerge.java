@@ -19,7 +19,7 @@ public final class PriorityQueueMerge {
             for (int at = 1; at < merged.length; at++) if (merged[at] < merged[at - 1]) throw new AssertionError();
             best = Math.max(best, merged.length / seconds / 1e6);
         }
-        System.out.printf("%.3f%n", best);
+        System.out.printf(java.util.Locale.ROOT, "%.3f%n", best);
     }
 
     private record Head(long time, int input, int at) implements Comparable<Head> {

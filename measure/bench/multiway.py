@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import re
 import shutil
 import statistics
 import subprocess
@@ -142,21 +143,35 @@ WAYS: dict[str, tuple[Callable[[Inputs], int], int]] = {
 """Each way, and which part of the tuples it gets: the slow one fewer."""
 
 
-def by_java(count: int, tuples: int) -> Times | None:
-    """Return the seconds of Java's PriorityQueue, the best of five rounds; None where there is no Java that compiles."""
+OF_RECORDS = 16
+"""The first Java with records."""
+
+
+def compiling_java() -> str | None:
+    """Return a Java that compiles records; None where there is none, as in a runtime alone."""
     if (java := shutil.which("java")) is None:
         return None
+    done = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=False)  # noqa: S603
+    compiler = re.search(r"^jdk\.compiler@(\d+)", done.stdout, re.MULTILINE)
+    return java if compiler and int(compiler[1]) >= OF_RECORDS else None
+
+
+def by_java(java: str, count: int, tuples: int) -> Times:
+    """Return the seconds of Java's PriorityQueue, the best of five rounds; raise RuntimeError if its program fails."""
     program = Path(__file__).with_name("PriorityQueueMerge.java")
     done = subprocess.run(  # noqa: S603 - our own program
         [java, program, str(count), str(tuples)], capture_output=True, text=True, check=False
     )
-    return Times(tuples // count * count / float(done.stdout) / 1e6) if done.returncode == 0 else None
+    if done.returncode:
+        raise RuntimeError(f"{program.name} ended with {done.returncode}: {done.stderr[-400:]}")
+    return Times(tuples // count * count / float(done.stdout) / 1e6)
 
 
 def merging(count: int, tuples: int, rounds: int) -> Comparison:
     """Return all merges of so many inputs, in turn."""
     sides: dict[str, list[Times]] = {way: [] for way in (*WAYS, QUEUE)}
     rows = {way: tuples // part // count * count for way, (_, part) in WAYS.items()} | {QUEUE: tuples // count * count}
+    java = compiling_java()
     for turn in range(rounds + 1):
         for way, (run, part) in WAYS.items():
             inputs = inputs_of(count, tuples // part)
@@ -165,8 +180,8 @@ def merging(count: int, tuples: int, rounds: int) -> Comparison:
             taken = Times(time.perf_counter() - wall, time.process_time() - cpu)
             if turn:
                 sides[way].append(taken)
-        if turn and (queue := by_java(count, tuples)) is not None:
-            sides[QUEUE].append(queue)
+        if turn and java is not None:
+            sides[QUEUE].append(by_java(java, count, tuples))
     measured = {way: found for way, found in sides.items() if found}
     missing = {way: "there is no Java with a compiler here" for way in sides if way not in measured}
     return Comparison("merge of inputs", f"{count:,} inputs", rows, "columnar merge", measured, missing)

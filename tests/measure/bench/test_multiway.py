@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from measure.bench.multiway import MERGES, QUEUE, WAYS, merge_line, merging
+from measure.bench.multiway import MERGES, QUEUE, WAYS, compiling_java, merge_line, merging
 from measure.results.record import Comparison, Times
 
 
@@ -16,6 +18,29 @@ def test_all_merges_take_the_same_inputs(monkeypatch: pytest.MonkeyPatch):
     assert found.missing == {QUEUE: "there is no Java with a compiler here"}
     assert merge_line(found)[0] == "3"
     assert len(merge_line(found)) == len(MERGES)
+
+
+@pytest.mark.long
+def test_a_java_whose_program_fails_is_not_taken_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\n[ $1 = --list-modules ] && echo jdk.compiler@21 && exit\necho no memory >&2\nexit 3\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"^PriorityQueueMerge\.java ended with 3: no memory"):
+        merging(3, 300, rounds=1)
+
+
+@pytest.mark.parametrize(
+    ("modules", "compiles"), [("java.base@21", False), ("java.base@11.0.2 jdk.compiler@11.0.2", False), ("jdk.compiler@21", True)]
+)
+def test_a_java_without_a_compiler_of_records_is_none(
+    modules: str, compiles: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\nprintf '%s\\n' {modules}\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert compiling_java() == (str(java) if compiles else None)
 
 
 def test_ratios_are_those_of_the_same_run():
