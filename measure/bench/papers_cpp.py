@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from measure.bench.streaming import PANE_MICROS, WARM_UP, Case, Pipeline, Progress, engine, listened, unmeasured
 from measure.peers import papers_cpp as cpp
 from measure.peers.places import MissingError
+from measure.processes import cpu_seconds
 from measure.results.record import Comparison, Found, Table, Times
 from skypane.types import FloatArray
 
@@ -59,7 +60,10 @@ def rows_of(case: Case, folder: Path) -> FloatArray:
 
 
 def compare(spark: SparkSession, listener: Progress, case: Case, rounds: int) -> tuple[Comparison, list[int]]:
-    """Return the rounds of all ways, and how many rows the program has dropped in each."""
+    """Return the rounds of all ways after one that warms up Spark, and how many rows the program has dropped in each.
+
+    The CPU seconds of a pipeline are those of all its batches, with the first ones, whose wall seconds do not count.
+    """
     sides: dict[str, list[Times]] = {}
     missing: dict[str, str] = {}
     dropped: list[int] = []
@@ -67,11 +71,15 @@ def compare(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
         folder, scratch = Path(temporary) / "stream", Path(temporary) / "scratch"
         case.write(folder)
         rows = rows_of(case, folder)
-        for _ in range(rounds):
+        for turn in range(rounds + 1):
             for name, run in PIPELINES.items():
+                cpu = cpu_seconds()
                 rate = listener.rate(run(spark, case, folder, scratch), case.batches)
-                sides.setdefault(name, []).append(Times(len(rows) / rate))
+                if turn:
+                    sides.setdefault(name, []).append(Times(len(rows) / rate, cpu_seconds() - cpu))
                 shutil.rmtree(scratch, ignore_errors=True)
+            if not turn:
+                continue  # the program has nothing to warm up
             try:
                 found = cpp.run(rows, case.criteria, LENGTH, SLIDE, scratch)
             except MissingError as error:

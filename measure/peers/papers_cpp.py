@@ -54,7 +54,7 @@ def _is_there(criteria: int) -> bool:
 def run(rows: FloatArray, criteria: int, length: int, slide: int, scratch: Path) -> Answered:
     """Send rows (n, criteria + 2) to the program with one worker for panes and one for windows; return when it has ended.
 
-    Length and slide are milliseconds. Raises RuntimeError if it does not listen, fails, or has not received all rows.
+    Length and slide are milliseconds. Raises RuntimeError if it does not listen, stops reading, fails, or lacks rows at its end.
     """
     (scratch / "log").mkdir(parents=True, exist_ok=True)  # where it writes its figures
     port = _free_port()
@@ -65,9 +65,7 @@ def run(rows: FloatArray, criteria: int, length: int, slide: int, scratch: Path)
     ) as command:  # it reads a utilisation that it does not use with one worker
         with closing(_connected(port, command)) as connection:
             command.begin()
-            data = rows.astype("<f8", order="C", copy=False).data.cast("B")
-            for at in range(0, len(data), _CHUNK):
-                connection.sendall(data[at : at + _CHUNK])
+            _send(rows.astype("<f8", order="C", copy=False).data.cast("B"), connection, command)
         times = command.ended()
     found = _DROPPED.search(command.output())
     if found is None or int(found[2]) != len(rows):
@@ -84,6 +82,14 @@ def _connected(port: int, command: Command) -> socket.socket:
             if time.monotonic() > until or not command.runs:
                 raise RuntimeError(f"{command.name} does not listen: {command.output()[-400:]}") from None
             time.sleep(0.01)
+
+
+def _send(data: memoryview, connection: socket.socket, command: Command) -> None:
+    try:
+        for at in range(0, len(data), _CHUNK):
+            connection.sendall(data[at : at + _CHUNK])
+    except OSError as error:
+        raise RuntimeError(f"{command.name} reads no more ({error}): {command.output()[-400:]}") from error
 
 
 def _free_port() -> int:

@@ -24,6 +24,8 @@ assert os.path.isdir("log")
 setpoint = float(input())
 with socket.create_server(("127.0.0.1", int(options["-p"]))) as server:
     connection, _ = server.accept()
+    if {deaf}:
+        sys.exit("no memory")
     received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
 open("received", "wb").write(received)
 print(f"Dropped: 2/{{len(received) // 8 // 6 - {lost}}} tuples")
@@ -31,10 +33,10 @@ sys.exit({code})
 """
 
 
-def put(peers: Path, lost: int = 0, code: int = 0) -> None:
+def put(peers: Path, lost: int = 0, code: int = 0, *, deaf: bool = False) -> None:
     program = peers / "bt-ppq" / "pf_skyline-4"
     program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(LISTENER.format(python=sys.executable, lost=lost, code=code))
+    program.write_text(LISTENER.format(python=sys.executable, lost=lost, code=code, deaf=deaf))
     program.chmod(0o755)
 
 
@@ -128,6 +130,12 @@ def test_a_program_that_fails_is_named(lost: int, code: int, problem: str, peers
     put(peers, lost, code)
     with pytest.raises(RuntimeError, match=problem):
         papers_cpp.run(np.ones((50, 6)), 4, 1_000, 200, tmp_path / "scratch")
+
+
+def test_a_program_that_stops_reading_is_named(peers: Path, tmp_path: Path):
+    put(peers, deaf=True)
+    with pytest.raises(RuntimeError, match=r"pf_skyline-4 reads no more \("):
+        papers_cpp.run(np.ones((500_000, 6)), 4, 1_000, 200, tmp_path / "scratch")
 
 
 def test_a_program_that_does_not_listen_is_named(peers: Path, tmp_path: Path):

@@ -50,6 +50,7 @@ def test_without_the_program_the_others_are_compared(
         spark.streams.removeListener(listener)
         spark.conf.set(ROWS, str(rows))
     assert found.sides.keys() == {ENGINE, STAGE}
+    assert all(len(rounds) == 1 and rounds[0].cpu for rounds in found.sides.values())
     assert found.missing.keys() == {PROGRAM}
     assert dropped == []
     assert np.isfinite([found.rate(side) for side in found.sides]).all()
