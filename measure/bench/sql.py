@@ -108,6 +108,14 @@ WAYS: Final[Mapping[str, Callable[[Points], int]]] = {
 }
 
 
+def warm_up(spark: SparkSession, criteria: int) -> None:
+    """Run each way once: a first run, in which Java compiles, does not show how slow a way is."""
+    points = Points.make(spark, ROWS[0], criteria)
+    for way in WAYS.values():
+        way(points)
+    points.close()
+
+
 def compare(spark: SparkSession, rows: int, criteria: int, rounds: int, slow: set[str]) -> tuple[Comparison, int]:
     """Return the rounds of all ways that are not too slow, and the number of rows in the skyline; add those that are now to `slow`."""
     points = Points.make(spark, rows, criteria)
@@ -149,6 +157,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
     lines, comparisons = [], []
     for criteria in (4, 8):
         slow: set[str] = set()
+        warm_up(spark, criteria)
         for rows in ROWS[:2] if arguments.quick else ROWS:
             found, size = compare(spark, rows, criteria, 1 if arguments.quick else arguments.rounds, slow)
             lines.append(line(criteria, found, size))
