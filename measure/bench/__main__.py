@@ -62,17 +62,20 @@ def main(given: Sequence[str] | None = None, say: Callable[[str], None] = print)
     if unknown := set(asked.only) - {program.name for program in every()}:
         say(f"there is no program {', '.join(sorted(unknown))}: --list names them")
         return 2
+    if reason := no_pages(asked):
+        say(reason)
+        return 2
     folder = asked.runs or (ROOT / "build" / "bench" if asked.quick else ROOT / "measure" / "runs")
     if asked.publish:
         return publish(asked, list(record.every(folder).values()), say)
     if not asked.quick and (reason := not_quiet(asked.wait)) and not asked.anyway:
         say(f"this machine is not quiet: {reason}; stop what runs there, or measure --anyway")
         return 1
-    run, troubles = _measured(asked, folder, schedule(chosen(asked.only)), say)
+    run, troubles = _measured(asked, folder, schedule(chosen(asked.only, quick=asked.quick)), say)
     written = publish(asked, [run] if asked.quick else list(record.every(folder).values()), say)
     for trouble in troubles:
-        say(trouble if asked.anyway else f"not published: {trouble}")
-    if troubles and not asked.anyway:
+        say(f"not published: {trouble}")
+    if troubles:
         say("the same command measures these again")
     return int(bool(troubles)) or written
 
@@ -108,13 +111,18 @@ def publish(asked: argparse.Namespace, runs: Sequence[Run], say: Callable[[str],
 
 
 def _published(asked: argparse.Namespace, runs: Sequence[Run]) -> list[Measured]:
-    if not asked.quick:
-        return usable(runs)
-    if asked.docs.resolve() == (ROOT / "docs").resolve():
-        raise SystemExit(
-            "figures of a quick run are for no page: --docs needs a copy of docs/, with README.md beside it"
-        )
-    return [Measured(result, run) for run in runs for result in run.results]
+    return [Measured(result, run) for run in runs for result in run.results] if asked.quick else usable(runs)
+
+
+def no_pages(asked: argparse.Namespace) -> str:
+    """Return why there are no pages to write, before hours are measured for them; nothing if there are or none are asked for."""
+    docs: Path | None = asked.docs
+    if docs is None:
+        return "--quick --publish needs --docs, a copy of docs/" if asked.quick and asked.publish else ""
+    if asked.quick and docs.resolve() == (ROOT / "docs").resolve():
+        return "figures of a quick run are for no page: --docs needs a copy of docs/, with README.md above it"
+    lacking = [file for file in (docs / "performance.md", docs.parent / "README.md") if not file.exists()]
+    return f"--docs needs a folder of pages with README.md above it: there is no {lacking[0]}" if lacking else ""
 
 
 def not_quiet(minutes: float) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from measure.bench import programs
-from measure.bench.__main__ import main
+from measure.bench.__main__ import LOAD, main, not_quiet
+from measure.results import machine
 from measure.results.record import every
 from measure.tables import text_between
 
@@ -79,8 +80,18 @@ def test_a_program_that_fails_does_not_stop_the_others(docs: Path, monkeypatch: 
 
 
 def test_a_quick_run_is_never_written_into_the_docs():
-    with pytest.raises(SystemExit, match="figures of a quick run are for no page"):
-        main(["--quick", "--publish", "--docs", str(ROOT / "docs")])
+    said: list[str] = []
+    assert main(["--quick", "--docs", str(ROOT / "docs")], said.append) == 2  # before anything is measured
+    assert said == ["figures of a quick run are for no page: --docs needs a copy of docs/, with README.md above it"]
+
+
+def test_pages_that_are_not_there_are_named_before_anything_is_measured(docs: Path):
+    (docs.parent / "README.md").unlink()
+    said: list[str] = []
+    for arguments in (["--docs", str(docs)], quick(docs), ["--publish", "--docs", str(docs)], ["--quick", "--publish"]):
+        assert main(arguments, said.append) == 2
+    missing = f"--docs needs a folder of pages with README.md above it: there is no {docs.parent / 'README.md'}"
+    assert said == [*[missing] * 3, "--quick --publish needs --docs, a copy of docs/"]
 
 
 def test_without_a_run_nothing_is_published(tmp_path: Path, docs: Path):
@@ -102,6 +113,22 @@ def test_the_list_has_all_programs_and_why_some_are_left_out():
     assert lines["pace"] == "its table is on no page"
     assert lines["streaming"] == ""
     assert "many_keys-native-stream" in lines
+
+
+def test_a_load_of_the_last_minute_is_no_quiet_machine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine, "look", lambda: machine.Use(0.0, 0.0))
+    monkeypatch.setattr(machine, "load", lambda: 0.5)
+    assert not_quiet(0) == "in the last minute 0.5 programs ran on each core, more than 0.25"
+    monkeypatch.setattr(machine, "load", lambda: LOAD)
+    assert not_quiet(0) == ""
+
+
+def test_a_machine_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    uses = iter([machine.Use(0.5, 0.0), machine.Use(0.0, 0.0)])
+    monkeypatch.setattr(machine, "look", lambda: next(uses))
+    monkeypatch.setattr(machine, "load", lambda: 0.0)
+    assert not_quiet(30) == ""
+    assert next(uses, None) is None
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measure.bench import running
 from measure.bench.programs import LEFT_OUT, Program, chosen, every, schedule
 from measure.bench.running import Estimate, ProgramError, missing, result_of, to_continue, words
 from measure.results.speed import QUOTED, TURNS
@@ -25,6 +26,7 @@ def test_all_programs_run_unless_their_reason_is_stated():
 
 def test_what_readme_quotes_is_run_several_times():
     assert {program.module: program.turns for program in every() if program.turns > 1} == dict.fromkeys(QUOTED, TURNS)
+    assert {program.turns for program in chosen([], quick=True)} == {1}
 
 
 @given(st.lists(st.integers(1, 4), max_size=6))
@@ -99,6 +101,15 @@ def test_a_further_turn_has_a_separate_time():
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (99.6, "100 s"), (100, "2 min"), (3_599, "1 h 0 min")])
 def test_times_in_words(seconds, text):
     assert words(seconds) == text
+
+
+@pytest.mark.parametrize(("which", "count"), [({}, 1), ({"anyway": True}, 0), ({"quick": True}, 0)])
+def test_a_disturbed_result_is_a_trouble_unless_it_is_published_or_of_small_sizes(which, count, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "result_of", lambda step, *_, **__: result(step[0].name, others=0.5))
+    steps = schedule(PROGRAMS[1:2])
+    done, troubles = running.measure(run(**which), tmp_path / "run.json", steps, Estimate({}), tmp_path, str)
+    assert troubles == ["b: other programs had 50% of the CPU time, more than 5%"][:count]
+    assert [one.name for one in done.results] == ["b"]
 
 
 @pytest.mark.long
