@@ -31,11 +31,11 @@ def pipelines() -> dict[str, Pipeline]:
 def main(argv: Sequence[str] | None = None) -> Found:
     """Measure, print, return the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one round")
+    parser.add_argument("--quick", action="store_true", help="small batches, one round")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args(argv)
     spark, listener = listened()
-    case = Case(1_000_000, 4, WARM_UP + 4, groups=GROUPS)
+    case = Case(100_000 if arguments.quick else 1_000_000, 4, WARM_UP + 4, groups=GROUPS)
     rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds, pipelines())
     head = ["groups", "rows/s", "cost of a row, of that without groups"]
     lines = [

@@ -170,7 +170,8 @@ def main(argv: Sequence[str] | None = None) -> Found:
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args(argv)
     if arguments.quick:
-        arguments.rates, arguments.windows, arguments.rounds = [50_000], 50, 1
+        arguments.rates, arguments.windows, arguments.rounds = [10_000], 50, 1
+        arguments.criteria = arguments.criteria[:1]
     asked = Asked()
     spark, _ = listened(asked)
     lines = []

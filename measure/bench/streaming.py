@@ -266,7 +266,7 @@ def listened(listener: Progress | None = None) -> tuple[SparkSession, Progress]:
 def main(argv: Sequence[str] | None = None) -> Found:
     """Measure, print, return the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="two cases, one round")
+    parser.add_argument("--quick", action="store_true", help="two small cases, one round")
     parser.add_argument("--criteria", type=int, nargs="+", default=[4, 6, 8, 10, 12])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
@@ -278,7 +278,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
         for criteria in arguments.criteria
     ]
     if arguments.quick:
-        cases = [Case(1_000_000, 4, WARM_UP + 3), Case(1_000_000, 8, WARM_UP + 3)]
+        cases = [Case(100_000, 4, WARM_UP + 3), Case(100_000, 8, WARM_UP + 3)]
     lines = []
     for case in cases:
         rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds)
