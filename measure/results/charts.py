@@ -59,9 +59,10 @@ def is_ours(side: str, comparison: Comparison) -> bool:
 def short(rate: float) -> str:
     """Return a number with three digits: 1.25 M, 48.1 K, 730.
 
-    >>> short(1_253_000), short(48_060), short(730.2), short(12_345_678)
-    ('1.25 M', '48.1 K', '730', '12.3 M')
+    >>> short(1_253_000), short(48_060), short(730.2), short(12_345_678), short(999_900)
+    ('1.25 M', '48.1 K', '730', '12.3 M', '1.00 M')
     """
+    rate = float(f"{rate:.3g}")  # before the unit is chosen: 999,900 is a million
     unit, name = next((unit, name) for unit, name in _UNITS if rate >= unit or unit == 1.0)
     value = rate / unit
     digits = 0 if value >= 100 or unit == 1.0 else 1 if value >= 10 else 2
