@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from measure.bench import running
-from measure.bench.programs import LEFT_OUT, Program, chosen, every, schedule
+from measure.bench.programs import LEFT_OUT, Program, chosen, every, modules, schedule
 from measure.bench.running import Estimate, ProgramError, missing, result_of, to_continue, words
 from measure.results.speed import QUOTED, TURNS
 from tests.measure.results.runs import MACHINE, result, run
 
+ROOT = Path(__file__).parents[3]
 PROGRAMS = [Program("a", "a", turns=3), Program("b", "b"), Program("c", "c")]
 
 
@@ -22,6 +24,17 @@ def test_all_programs_run_unless_their_reason_is_stated():
     assert [program.name for program in chosen(["limits", "sketches"])] == ["limits", "sketches"]
     with pytest.raises(KeyError, match="nothing"):
         chosen(["nothing"])
+
+
+@pytest.mark.parametrize("name", modules())
+def test_a_program_takes_its_arguments_and_returns_what_it_has_found(name):
+    """As `make bench` calls it."""
+    source = (ROOT / "measure" / "bench" / f"{name}.py").read_text(encoding="utf-8")
+    (main,) = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.name == "main")
+    assert ast.unparse(main.args) == "argv: Sequence[str] | None=None"
+    assert main.returns is not None
+    assert ast.unparse(main.returns) in {"Found", "record.Found"}
+    assert "--quick" in source
 
 
 def test_what_readme_quotes_is_run_several_times():
