@@ -169,9 +169,12 @@ class Run:
 
 
 def read(file: Path) -> Run:
-    """Return the run of a file."""
-    value = json.loads(file.read_text(encoding="utf-8"))
-    return Run(**value | {"results": tuple(_result(one) for one in value["results"])})
+    """Return the run of a file; raise ValueError if it has none."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+        return Run(**value | {"results": tuple(_result(one) for one in value["results"])})
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} is no run of benchmarks that this version reads: {error!r}") from error
 
 
 def every(folder: Path) -> dict[Path, Run]:
