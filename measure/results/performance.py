@@ -28,26 +28,28 @@ class Subject(NamedTuple):
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "aggregates of a table": Subject(
         "Sliding windows of a table, by key",
-        "Count, average and maximum of each of 16,384 keys, over windows of an hour every minute, of rows in parquet files; all answers are written as parquet. "
+        "Count, average and maximum of each key, over windows of an hour every minute, of rows in parquet files; all answers are written as parquet. "
         "DuckDB sums each minute first and slides over these sums, on a grid of all keys and minutes; polars uses `group_by_dynamic`.",
     ),
     "aggregates of a stream": Subject(
         "Sliding windows of a stream, by key",
         "The same rows, functions and windows; a row may be up to a minute out of order, and answers are written once a window is complete. skypane and Spark read "
-        "files, a micro-batch each, and write parquet with a checkpoint. WindFlow, a C++ library, reads the rows from memory and writes binary records, without a checkpoint; its "
-        "operator is `Ffat_Windows`, for functions that combine partial results.",
+        "files, a micro-batch each, and write parquet with a checkpoint. WindFlow, a C++ library, has one thread each for rows, windows and answers; it first reads a file of binary "
+        "records into memory, and writes such a file, without a checkpoint. Its operator is `Ffat_Windows`, for functions that combine partial results.",
     ),
     "skylines by group": Subject(
         "Skylines of windows, by group",
         "The skyline of each of 16 groups, over windows of a second every 0.2 s, of 100,000 rows a second of event time that are up to 0.2 s out of order. "
-        "WindFlow keeps the skyline of each open window and compares each row with it (block nested loops); it reads from memory and writes no checkpoint. "
+        "WindFlow keeps the skyline of each open window and compares each row with it (block nested loops). It has one thread each for rows, windows and answers, and reads and "
+        "writes files of binary records, without a checkpoint. "
         "The size of a micro-batch matters to skypane, so two are shown.",
     ),
     "skylines of a stream": Subject(
         "Skylines of windows, without groups",
         "The same windows without groups, against the C++ program of paper 1 with one thread for panes and one for windows. *A Python stage* is Spark "
         "passing the rows through Python and back without computing anything, with Spark's sum of the bytes after each row switched off, as in the engine; "
-        "its rows go back to Spark, those of the engine's answers into files. The C++ counts the rows of its answers.",
+        "its rows go back to Spark, those of the engine's answers into files. The C++ counts the rows of its answers. Rows per second of pipelines on Spark are those of whole "
+        "micro-batches after the first two of a stream, their CPU seconds those of all; the C++ is measured from the first row to its end.",
     ),
     "skyline of a table": Subject(
         "The skyline of a table",
@@ -112,7 +114,7 @@ def table(cases: Sequence[Comparison]) -> str:
         for case in cases
         for side in drawing.fastest(case)
     ]
-    head = ["case", "", "rows/s", "of all rounds", "seconds", "CPU seconds"]
+    head = ["case", "way", "rows/s", "of all rounds", "seconds", "CPU seconds"]
     return markdown_table([*head, f"times {cases[0].ours}"], lines)
 
 
