@@ -19,7 +19,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-
 from measure.bench.programs import LEFT_OUT, chosen, every, schedule
 from measure.bench.running import ROOT, Estimate, Step, measure, missing, to_continue
 from measure.peers import windflow
@@ -54,15 +53,12 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(given: Sequence[str] | None = None, say: Callable[[str], None] = print) -> int:
-    """Run and publish; return 1 if anything could not be measured or written."""
+    """Run and publish; return 1 if anything could not be measured or written, 2 if it cannot begin."""
     asked = arguments(given)
     if asked.list:
         say("\n".join(f"{one.name:24}{LEFT_OUT.get(one.name, '')}".rstrip() for one in every()))
         return 0
-    if unknown := set(asked.only) - {program.name for program in every()}:
-        say(f"there is no program {', '.join(sorted(unknown))}: --list names them")
-        return 2
-    if reason := no_pages(asked):
+    if reason := cannot_begin(asked):
         say(reason)
         return 2
     folder = asked.runs or (ROOT / "build" / "bench" if asked.quick else ROOT / "measure" / "runs")
@@ -112,6 +108,15 @@ def publish(asked: argparse.Namespace, runs: Sequence[Run], say: Callable[[str],
 
 def _published(asked: argparse.Namespace, runs: Sequence[Run]) -> list[Measured]:
     return [Measured(result, run) for run in runs for result in run.results] if asked.quick else usable(runs)
+
+
+def cannot_begin(asked: argparse.Namespace) -> str:
+    """Return why nothing can be measured or written as it is asked for; nothing if it can."""
+    if unknown := set(asked.only) - {program.name for program in every()}:
+        return f"there is no program {', '.join(sorted(unknown))}: --list names them"
+    if not (asked.publish or machine.has_clocks()):
+        return "benchmarks need Linux: its /proc has the CPU times of processes"
+    return no_pages(asked)
 
 
 def no_pages(asked: argparse.Namespace) -> str:

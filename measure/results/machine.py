@@ -85,6 +85,11 @@ def commit(checkout: Path, but: Sequence[str] = ()) -> str:
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
+def has_clocks(stat: Path = _STAT) -> bool:
+    """Return whether the system reports CPU times as Linux does, of the machine and of each process."""
+    return stat.exists()
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """CPU seconds of the machine since it started: in use, taken by other guests of its host, and of all its CPUs."""

@@ -115,6 +115,13 @@ def test_the_list_has_all_programs_and_why_some_are_left_out():
     assert "many_keys-native-stream" in lines
 
 
+def test_a_system_without_cpu_times_of_processes_is_named(docs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(machine, "has_clocks", lambda: False)
+    said: list[str] = []
+    assert main(quick(docs, "--only", "sketches"), said.append) == 2
+    assert said == ["benchmarks need Linux: its /proc has the CPU times of processes"]
+
+
 def test_a_load_of_the_last_minute_is_no_quiet_machine(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine, "look", lambda: machine.Use(0.0, 0.0))
     monkeypatch.setattr(machine, "load", lambda: 0.5)
