@@ -46,7 +46,6 @@ HEAD: Final = (
 )
 
 
-
 def rows_of(case: Case, folder: Path) -> FloatArray:
     """Return the rows as the program takes them: criteria, time of the event, time of arrival; in the order of the files.
 

@@ -87,7 +87,7 @@ def test_the_headers_of_a_run_are_named_by_the_contents_of_both_libraries(peers:
 
 def test_the_folder_by_default_is_named_without_that_of_the_checkout(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(MissingError, match="^there is no build/peers/nothing: build it, or set SKYPANE_PEERS "):
+    with pytest.raises(MissingError, match=r"^there is no build/peers/nothing: build it, or set SKYPANE_PEERS "):
         wanted(folder() / "nothing", "build it")
 
 

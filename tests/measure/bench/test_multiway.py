@@ -31,7 +31,8 @@ def test_a_java_whose_program_fails_is_not_taken_for_none(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("modules", "compiles"), [("java.base@21", False), ("java.base@11.0.2 jdk.compiler@11.0.2", False), ("jdk.compiler@21", True)]
+    ("modules", "compiles"),
+    [("java.base@21", False), ("java.base@11.0.2 jdk.compiler@11.0.2", False), ("jdk.compiler@21", True)],
 )
 def test_a_java_without_a_compiler_of_records_is_none(
     modules: str, compiles: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,8 @@ def test_the_fastest_comes_first_also_where_it_is_not_ours():
 
 
 @pytest.mark.parametrize(
-    ("rate", "text"), [(999_499, "999 K"), (999_999, "1.00 M"), (1e6, "1.00 M"), (99_960, "100 K"), (1_000, "1.00 K"), (0.4, "0")]
+    ("rate", "text"),
+    [(999_499, "999 K"), (999_999, "1.00 M"), (1e6, "1.00 M"), (99_960, "100 K"), (1_000, "1.00 K"), (0.4, "0")],
 )
 def test_rates_have_three_digits(rate, text):
     assert short(rate) == text

@@ -14,6 +14,7 @@ from measure.results.child import use_few_cores
 from measure.results.machine import CORES, OTHERS, STEAL, Clock, Use, commit, load, look, this
 
 TICKS = os.sysconf("SC_CLK_TCK")
+GIT = shutil.which("git") or ""
 BURN = "import time; print('begun', flush=True)\nwhile time.process_time() < 1: pass\nprint('done', flush=True)\nwhile True: pass"
 
 
@@ -84,11 +85,11 @@ def test_the_machine_has_a_name_and_the_cores_that_are_used():
     assert machine["cores"].split()[0] == str(min(CORES, len(os.sched_getaffinity(0))))
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.skipif(not GIT, reason="needs git")
 def test_a_commit_is_that_of_the_code_whatever_the_pages_say(tmp_path):
     def git(*arguments: str) -> None:
         owner = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-        subprocess.run(["git", "-C", str(tmp_path), *owner, *arguments], check=True, capture_output=True)
+        subprocess.run([GIT, "-C", str(tmp_path), *owner, *arguments], check=True, capture_output=True)
 
     assert commit(tmp_path) == ""
     git("init")

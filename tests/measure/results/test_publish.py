@@ -96,7 +96,9 @@ def test_a_section_states_who_is_faster_and_who_is_slower():
 
 
 def test_what_is_lacking_in_some_cases_is_said_of_them_only():
-    some = replace(COMPARISON, case="9 inputs", missing={"T-Gate": "nobody built it", "heapq.merge": "it took too long"})
+    some = replace(
+        COMPARISON, case="9 inputs", missing={"T-Gate": "nobody built it", "heapq.merge": "it took too long"}
+    )
     assert performance.missing([COMPARISON, some]) == [
         "Not measured in this run: T-Gate (nobody built it); heapq.merge with 9 inputs (it took too long)."
     ]
