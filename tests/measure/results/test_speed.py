@@ -73,7 +73,7 @@ def test_figures_are_ranges_over_the_turns():
 
 def test_the_cpp_is_quoted_where_it_was_run():
     said = " ".join(quoted(run(*complete(), *map(papers, (1, 2, 3)))).split())
-    ratios = "In batches of 1,000,000 rows it has 0.90 to 1.10 times (4 criteria) and 20.00 times (8 criteria)"
+    ratios = "In batches of 1,000,000 rows skypane has 0.90 to 1.10 times (4 criteria) and 20.00 times (8 criteria)"
     assert f"{ratios} the throughput of paper 1's C++ (two threads). Figures" in said
 
 
