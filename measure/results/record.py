@@ -174,7 +174,7 @@ def read(file: Path) -> Run:
         value = json.loads(file.read_text(encoding="utf-8"))
         return Run(**value | {"results": tuple(_result(one) for one in value["results"])})
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{file} is no run of benchmarks that this version reads: {error!r}") from error
+        raise ValueError(f"{file} is not a run of benchmarks that this version reads: {error!r}") from error
 
 
 def every(folder: Path) -> dict[Path, Run]:

@@ -122,7 +122,7 @@ def test_a_system_without_cpu_times_of_processes_is_named(docs: Path, monkeypatc
     assert said == ["benchmarks need Linux: its /proc has the CPU times of processes"]
 
 
-def test_a_load_of_the_last_minute_is_no_quiet_machine(monkeypatch: pytest.MonkeyPatch):
+def test_a_machine_with_a_load_in_the_last_minute_is_not_quiet(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine, "look", lambda: machine.Use(0.0, 0.0))
     monkeypatch.setattr(machine, "load", lambda: 0.5)
     assert not_quiet(0) == "in the last minute 0.5 programs ran on each core, more than 0.25"

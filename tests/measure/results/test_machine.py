@@ -86,7 +86,7 @@ def test_the_machine_has_a_name_and_the_cores_that_are_used():
 
 
 @pytest.mark.skipif(not GIT, reason="needs git")
-def test_a_commit_is_that_of_the_code_whatever_the_pages_say(tmp_path):
+def test_changed_pages_do_not_change_the_commit_of_the_code(tmp_path):
     def git(*arguments: str) -> None:
         owner = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
         subprocess.run([GIT, "-C", str(tmp_path), *owner, *arguments], check=True, capture_output=True)

@@ -95,7 +95,7 @@ def test_a_section_states_who_is_faster_and_who_is_slower():
     assert "*Measured on 27 November 2026: Some CPU, 2 cores; skypane 0.2.0; PySpark 4.3.0.*" in text
 
 
-def test_what_is_lacking_in_some_cases_is_said_of_them_only():
+def test_what_some_cases_lack_is_reported_for_them_only():
     some = replace(
         COMPARISON, case="9 inputs", missing={"T-Gate": "nobody built it", "heapq.merge": "it took too long"}
     )

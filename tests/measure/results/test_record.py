@@ -34,9 +34,9 @@ def test_what_a_program_returns_survives_its_process():
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"results": [], "machine": {}, "versions": {}, "began": "", "more": 1}']
 )
-def test_a_file_that_is_no_run_is_named(text, tmp_path):
+def test_a_file_that_is_not_a_run_is_named(text, tmp_path):
     (tmp_path / "one.json").write_text(text)
-    with pytest.raises(ValueError, match=r"one\.json is no run of benchmarks that this version reads: "):
+    with pytest.raises(ValueError, match=r"one\.json is not a run of benchmarks that this version reads: "):
         every(tmp_path)
 
 
