@@ -112,7 +112,7 @@ def test_runs_on_workers_answer_as_the_driver_and_the_definition(
     stage = WindowStage(query, folder, folder.child("answers"), "7", tuple(tasks), schema, fixed_of(tasks, runs))
     numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
-    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, _ in run["files"]]
+    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, *_ in run["files"]]
     assert [tuple(window) for run in done for window in run["windows"]] == list(here.windows)
     answered = multiset(pa.concat_tables([schema.empty_table(), *here.tables]))
     assert multiset(pa.concat_tables([schema.empty_table(), *there])) == answered
@@ -176,7 +176,7 @@ def test_workers_that_share_windows_by_keys_answer_as_the_driver(
     assert stage.tasks % parts == 0
     numbers = pa.RecordBatch.from_pydict({"id": list(range(stage.tasks))})
     done = [json.loads(text) for batch in stage([numbers]) for text in batch.column(0).to_pylist()]
-    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, _ in run["files"]]
+    there = [folder.child("answers").read_parquet(name, schema) for run in done for name, *_ in run["files"]]
     answered = sorted(map(repr, pa.concat_tables([schema.empty_table(), *here.tables]).to_pylist()))
     assert sorted(map(repr, pa.concat_tables([schema.empty_table(), *there]).to_pylist())) == answered
     assert together(run["windows"] for run in done) == here.windows
