@@ -10,7 +10,7 @@ import pytest
 from skypane.control.cost_learning import ENOUGH, FORGOTTEN, LEAST, MOST, RECENT, CostLearning, LearnedState
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements, RunWork, TaskWork
-from skypane.control.placement import DueRows, DueWindows, Place
+from skypane.control.placement import DueRows, DueWindows, Place, place_windows
 from skypane.types import CheckpointError
 
 BASE = Costs(exchange=0.1, exchange_per_row=1e-6, job=0.2, window=0.001, window_per_row=1e-6, shard_per_row=1e-6)
@@ -102,10 +102,30 @@ def test_windows_cost_what_the_driver_took_for_them():
     assert (found.divided_per_row, found.threads) == (BASE.divided_per_row, BASE.threads), "nothing shows them"
 
 
+def in_threads(seconds: float, *cpu: float, due: DueWindows = DUE) -> BatchMeasurements:
+    """Return a batch whose threads were busy all the time, and have worked for `cpu` seconds of it."""
+    return replace(answered(due, "threads", seconds), runs=tuple(RunWork(5, seconds, each) for each in cpu))
+
+
 def test_threads_cost_what_windows_take_beyond_their_work():
     """Their work is ten windows one at a time, 10 ms, and half of the merges each, 50 ms."""
-    found = costs(after(*[answered(DUE, "threads", 0.16, 0.08, 0.08)] * ENOUGH))
+    found = costs(after(*[in_threads(0.16, 0.055, 0.055)] * ENOUGH))
     assert found.threads == pytest.approx(0.1)
+
+
+def test_windows_that_cost_more_than_calibrated_do_not_count_as_a_cost_of_threads():
+    """Three times as much work as expected, which the threads share: half of it each."""
+    found = costs(after(*[in_threads(0.01 + 0.32 / 2 + 0.02, 0.165, 0.165)] * ENOUGH))
+    assert found.threads == pytest.approx(0.02)
+    assert found.window == BASE.window, "nothing shows what they would cost the driver"
+
+
+def test_threads_that_wait_for_each_other_cost_what_they_do_not_share():
+    """Python code that holds the interpreter lock: 0.4 s of work take 0.42 s, as if there was one thread."""
+    found = costs(after(*[in_threads(0.42, 0.2, 0.2)] * ENOUGH))
+    assert found.threads == pytest.approx(0.42 - (0.01 + 0.39 / 2))
+    due = replace(DUE, row_count=400_000, threads=True)
+    assert [place_windows(due, known).value.where for known in (BASE, found)] == ["threads", "spark"]
 
 
 def test_threads_cost_what_a_front_takes_beyond_the_work_of_its_shards():

@@ -58,6 +58,22 @@ def test_shared_merges_make_a_long_overlap_no_dearer_than_three():
     assert decide(DueWindows(10, MILLION, 1_000, 4)) == decide(DueWindows(10, MILLION, 3, 4))
 
 
+@pytest.mark.parametrize(("fresh", "unmerged", "place", "alone"), [
+    (None, None, PlacementChoice("threads", 2), 1.208),  # it has no merges
+    (100_000, 100_000, PlacementChoice("driver"), 0.128),  # it has answered the windows before
+    (100_000, MILLION, PlacementChoice("driver"), 0.263),  # others have: it has to catch up once
+    (800_000, MILLION, PlacementChoice("threads", 2), 0.998),  # most rows are new anyway
+    (0, None, PlacementChoice("driver"), 0.158),  # nothing has been answered here yet
+])  # fmt: skip
+def test_the_driver_merges_only_what_is_new_to_it(
+    fresh: int | None, unmerged: int | None, place: PlacementChoice, alone: float
+):
+    due = DueWindows(10, MILLION, 5, 2, keys=9, threads=True, fresh=fresh, unmerged=unmerged)
+    decision = decide(due)
+    assert decision.value == place
+    assert decision.figures == pytest.approx({"alone": alone, "together": 0.628})
+
+
 @given(
     st.integers(0, 100), st.integers(0, 10 * MILLION), st.integers(1, 20), st.integers(1, 20), st.integers(0, MILLION)
 )

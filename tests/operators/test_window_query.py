@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from tests import oracles
 from tests.rows import SCHEMA, SKYLINE, Bag, CountingBag, Counts, multiset, table, tables, windows
 
+from skypane.operators.aggregates.aggregate import Aggregate
+from skypane.operators.aggregates.constructors import count
+from skypane.operators.aggregates.constructors import max as max_of
+from skypane.operators.aggregates.constructors import sum as sum_of
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.query import Query
@@ -111,6 +115,36 @@ def test_a_fresh_worker_gives_the_same_answers_from_any_window_on(
     at = data.draw(st.integers(0, len(tasks)))
     fresh = answers(worker_of(BAG, held.windows, shares=not shares), tasks[at:])
     assert [multiset(answer.rows) for answer in fresh] == expected[at:]
+
+
+KEYED = Aggregate("label", n=count(), total=sum_of("x"), most=max_of("y"))
+
+
+@given(held_panes(), st.lists(st.booleans(), min_size=1))
+def test_a_worker_adds_the_panes_of_windows_that_others_have_answered(held: OpenPanes[pa.Table], own: list[bool]):
+    query = WindowQuery(KEYED, held.windows, "UTC")
+    kept = query.worker()
+    assert kept.newest is None
+    for task, mine in zip(held.all_windows(), cycle(own)):
+        if mine:
+            answer, alone = (worker.answer(task, KEYED.lift) for worker in (kept, query.worker()))
+            assert multiset(answer.rows) == multiset(alone.rows)
+            if query.keeps_merges(SCHEMA):
+                assert kept.newest == task.panes[-1][0]
+
+
+@pytest.mark.parametrize(
+    ("query", "overlap", "keeps"),
+    [
+        (KEYED, 2, True),
+        (KEYED, 1, False),
+        (Aggregate("label", last=max_of("label")), 20, False),
+        (Counts("label"), 20, False),
+        (SKYLINE, 20, True),
+    ],
+)
+def test_merges_are_kept_by_a_queue_of_the_querys_own(query: Query, overlap: int, keeps: bool):
+    assert WindowQuery(query, Windows(overlap, 1), "UTC").keeps_merges(SCHEMA) is keeps
 
 
 @given(held_panes(), st.booleans())

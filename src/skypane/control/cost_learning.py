@@ -5,8 +5,8 @@ Samples of a cost that a batch gives, as factors of the calibrated one:
     exchange   a pane-level stage with an exchange: the seconds beyond its longest task, less those in stages without one
     job        a window-level job: the seconds beyond its longest task; never more than a pane-level stage has beyond its
                own
-    threads    the seconds for windows, or for the rows of a front, in threads beyond those of their work, by the costs
-               learned so far
+    threads    the seconds for windows in threads beyond those of their work, which is measured without waiting for the
+               interpreter lock; those for the rows of a front beyond their work by the costs learned so far
     answers    the driver's seconds for windows, or for the rows of a front; never more than workers were busy with them
 
 The cost in force is the calibrated one, times the median of the last factors. Whether a batch is a sample depends on
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.measurements import BatchMeasurements
-from skypane.control.placement import DueRows, seconds_alone, seconds_in_threads
+from skypane.control.placement import DueRows, DueWindows, seconds_alone, seconds_in_threads, seconds_of_tasks
 from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState, from_json
 from skypane.wording import seconds
@@ -158,11 +158,16 @@ class CostLearning(Policy[LearnedState, BatchMeasurements, None, Costs]):
             )
         if not busy:
             return state
-        state = state.sampled("workers", sum(busy) / expected)
+        worked = sum(run.worked for run in measured.runs)
+        state = state.sampled("workers", worked / seconds_of_tasks(due, base))
+        if measured.where == "threads" and isinstance(due, DueWindows):
+            # By the measured work, as windows that cost more than expected do not make threads dearer.
+            serial = min(worked, due.windows * self.decide(state)[1].value.window)
+            work = serial + (worked - serial) / len(busy)
+            return state.sampled("threads", _factor(measured.merge_seconds - work, base.threads, 0.0))
         if measured.where == "threads":
             work = seconds_in_threads(due, self.decide(state)[1].value, len(busy))
-            fixed = base.shard_threads if isinstance(due, DueRows) else base.threads
-            return state.sampled("threads", _factor(measured.merge_seconds - work, fixed, 0.0))
+            return state.sampled("threads", _factor(measured.merge_seconds - work, base.shard_threads, 0.0))
         sent = (due.coming + due.stored) * base.shard_per_row if isinstance(due, DueRows) else 0.0
         return state.sampled("job", _factor(measured.merge_seconds - max(busy), base.job, sent))
 

@@ -35,10 +35,19 @@ class TaskWork:
 
 @dataclass(frozen=True, slots=True)
 class RunWork:
-    """One task of the window-level query, or the driver instead of one: windows answered, and busy seconds."""
+    """One task of the window-level query, or the driver instead of one: windows answered, and busy seconds.
+
+    cpu   seconds of its thread, without those in which it waited for the interpreter lock; None: not measured
+    """
 
     windows: int
     busy: float
+    cpu: float | None = None
+
+    @property
+    def worked(self) -> float:
+        """Seconds of its own work, as far as measured."""
+        return self.busy if self.cpu is None else self.cpu
 
 
 @dataclass(frozen=True, slots=True)

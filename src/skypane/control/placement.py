@@ -17,7 +17,8 @@ SHARED_MERGES: Final = 3
 """Merges of a row beyond which more windows that hold it cost nothing: two stacks share them (operators/window_query)."""
 
 FORM_LASTS: Final = 8
-"""Batches over which the cost of another form of a front is spread: a stream's batches resemble those before them."""
+"""Batches over which the cost of another form of a front, or of the first merges of windows in the driver, is spread: a
+stream's batches resemble those before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class DueWindows:
                 whether each row is compared once, however many windows hold it
     threads     whether the workers are threads on the driver's cores, so that the driver can run their tasks in threads
     hot         share of the work on keys that one key has, as batches have shown; its part cannot be divided further
+    fresh       rows of the panes that no window of the batches before holds, if the driver keeps merges; None: it keeps none
+    unmerged    rows of the panes that the driver has to merge; None: those of all panes
     """
 
     windows: int
@@ -43,6 +46,20 @@ class DueWindows:
     compared_once: bool = False
     threads: bool = False
     hot: float = 0.0
+    fresh: int | None = None
+    unmerged: int | None = None
+
+    @property
+    def alone_rows(self) -> float:
+        """Rows that the driver merges in a batch like this one, with a part of those of a first one.
+
+        Tasks start without merges. The driver still has those of the last batch; if others have answered that one, it
+        has to catch up once.
+        """
+        if self.fresh is None:
+            return self.row_count
+        unmerged = self.row_count if self.unmerged is None else self.unmerged
+        return self.fresh + (unmerged - self.fresh) / FORM_LASTS
 
     def evenly(self, place: PlacementChoice) -> float:
         """Return the number of equal tasks that would take as long as the longest of these."""
@@ -97,7 +114,7 @@ def place_windows(due: DueWindows, costs: Costs) -> Decision[PlacementChoice]:
     """
     shared, alone = _shared(due, costs), seconds_alone(due, costs)
     dividing = due.row_count * costs.divided_per_row if shared.parts > 1 else 0.0
-    together = costs.job + alone / due.evenly(shared) + dividing
+    together = costs.job + seconds_of_tasks(due, costs) / due.evenly(shared) + dividing
     threads = costs.threads + seconds_in_threads(due, costs, due.evenly(shared)) + dividing
     if due.threads and threads < together:
         shared, together = replace(shared, where="threads"), threads
@@ -141,7 +158,14 @@ def seconds_alone(due: DueWindows | DueRows, costs: Costs) -> float:
     """Return the seconds that the driver needs alone."""
     if isinstance(due, DueRows):
         return sum(_front_work(due, costs))
-    return due.windows * costs.window + _merging(due, costs)
+    return due.windows * costs.window + _merging(due, due.alone_rows, costs)
+
+
+def seconds_of_tasks(due: DueWindows | DueRows, costs: Costs) -> float:
+    """Return the seconds that the tasks of a job need together."""
+    if isinstance(due, DueRows):
+        return sum(_front_work(due, costs))
+    return due.windows * costs.window + _merging(due, due.row_count, costs)
 
 
 def seconds_in_threads(due: DueWindows | DueRows, costs: Costs, tasks: float) -> float:
@@ -149,7 +173,7 @@ def seconds_in_threads(due: DueWindows | DueRows, costs: Costs, tasks: float) ->
     if isinstance(due, DueRows):
         taking, comparing = _front_work(due, costs)
         return taking + comparing / tasks
-    return due.windows * costs.window + _merging(due, costs) / tasks
+    return due.windows * costs.window + _merging(due, due.row_count, costs) / tasks
 
 
 def _decision(shared: PlacementChoice, because: str, alone: float, together: float) -> Decision[PlacementChoice]:
@@ -165,10 +189,10 @@ def _moving(due: DueRows, costs: Costs, shards: int) -> float:
     return 0.0 if shards == due.resident else due.stored * costs.shard_per_row / FORM_LASTS
 
 
-def _merging(due: DueWindows, costs: Costs) -> float:
-    """Return the seconds of the merges of all rows."""
+def _merging(due: DueWindows, rows: float, costs: Costs) -> float:
+    """Return the seconds of the merges of so many rows."""
     per_row = min(due.overlap, SHARED_MERGES) * costs.window_per_row
-    return due.row_count * (min(per_row, costs.compared_per_row) if due.compared_once else per_row)
+    return rows * (min(per_row, costs.compared_per_row) if due.compared_once else per_row)
 
 
 def _shared(due: DueWindows, costs: Costs) -> PlacementChoice:

@@ -122,7 +122,10 @@ class QueueQuery(Query, Protocol):
 
 @runtime_checkable
 class DivisibleQuery(Query, Protocol):
-    """A query whose keys are independent of each other: workers may share a window, each with its own keys."""
+    """A query whose keys are independent of each other: workers may share a window, each with its own keys.
+
+    In a local session workers are threads of one process, which may call its methods at the same time.
+    """
 
     def divisible(self, schema: pa.Schema) -> bool:
         """Return whether partials of rows of `schema` can be divided by key."""

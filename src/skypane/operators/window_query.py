@@ -148,11 +148,17 @@ class WindowQuery:
 
     def compares_once(self, schema: pa.Schema) -> bool:
         """Return whether each row of `schema` is compared once, however many windows hold it."""
-        query = self.query
-        if not isinstance(query, QueueQuery):
-            return False
-        partial = query.lift(schema.empty_table())
-        return isinstance(query.queue(partial.schema, self.windows.panes_per_window), FarSightedQueue)
+        return isinstance(self._queue(schema), FarSightedQueue)
+
+    def keeps_merges(self, schema: pa.Schema) -> bool:
+        """Return whether a worker that has answered windows of rows of `schema` adds only new panes for the next ones."""
+        return self.windows.overlap > 1 and self._queue(schema) is not None
+
+    def _queue(self, schema: pa.Schema) -> PaneQueue | None:
+        """Return a queue of the query's own for rows of `schema`, if it has one."""
+        if not isinstance(self.query, QueueQuery):
+            return None
+        return self.query.queue(self.query.lift(schema.empty_table()).schema, self.windows.panes_per_window)
 
     def stamp(self, window: int, rows: pa.Table, version: int = 0, *, early: bool = False) -> pa.Table:
         """Return `rows` with the window's bounds, and the version if windows have versions, as their first columns."""
@@ -250,6 +256,11 @@ class WindowWorker:
     @property
     def query(self) -> WindowQuery:
         return self._query
+
+    @property
+    def newest(self) -> int | None:
+        """The newest pane whose rows it has merged; None if it has no merges."""
+        return self._newest
 
     def anew(self, windows: int | None = None) -> WindowWorker:
         """Return a worker of the same query that has no merges yet, for so many windows; None: any number."""

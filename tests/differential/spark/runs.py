@@ -31,7 +31,8 @@ class Run:
     lost      whether Spark's last commit is lost at each stop
     fails     the batch whose answers the sink takes, and then fails; None: none
     lift      where rows are lifted
-    where     of WHERE; what is not compared once goes to the driver or to workers, if a batch has windows for several of these
+    where     of WHERE; what is not compared once, and has no keys, goes to the driver or to workers, if a batch has windows for
+              several of these
     """
 
     case: Case
@@ -88,8 +89,9 @@ def run(case: Case) -> Run:
 
 
 def _where(rng: np.random.Generator, case: Case) -> str:
-    """Return where windows shall be answered: in threads only those whose rows are compared once can be."""
-    return str(rng.choice(WHERE, p=(0.25, 0.25, 0.5) if _compared_once(case) else (0.5, 0.5, 0.0)))
+    """Return where windows shall be answered: in threads those whose rows are compared once, or that have keys, can be."""
+    keys = getattr(case.spec, "by", ()) and getattr(case.spec, "top", None) is None
+    return str(rng.choice(WHERE, p=(0.25, 0.25, 0.5) if _compared_once(case) or keys else (0.5, 0.5, 0.0)))
 
 
 def _compared_once(case: Case) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.oracles import cut_off
 import skypane as sp
 from skypane.operators.aggregates import aggregate
 from skypane.operators.aggregates.condition import Condition
+from skypane.operators.aggregates.wide_states import DistinctPart
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.window_query import WindowQuery
 from skypane.preference.written import expressions
@@ -434,3 +436,25 @@ def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[
 ])  # fmt: skip
 def test_checkpoints_record_a_function_under_a_name_that_stays(function: Any, recorded: str):
     assert function.describe()["function"] == recorded
+
+
+def _first(rows: pa.Table) -> float:
+    return float(rows["f"][0].as_py())
+
+
+@dataclass(frozen=True)
+class Own(DistinctPart):
+    """An accumulator that another package defines."""
+
+
+@pytest.mark.parametrize(
+    ("functions", "other"),
+    [
+        (FUNCTIONS, False),
+        ({"n": sp.approx_count_distinct("i"), "q": sp.approx_quantile("f", 0.5)}, False),
+        ({"n": sp.count(), "own": sp.in_order(_first, "f", returns=pa.float64())}, True),
+        ({"n": sp.count(), "own": sp.accumulate(Own("i"))}, True),
+    ],
+)
+def test_code_of_others_is_known(functions: dict[str, Any], other: bool):
+    assert sp.Aggregate("key", time="at", **functions).calls_other_code(SCHEMA) is other

@@ -20,6 +20,7 @@ from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.sliding_aggregates import SlidingStates
 from skypane.operators.aggregates.state_layout import StateLayout, layout_of
 from skypane.operators.aggregates.state_parts import EvaluatedRows
+from skypane.operators.aggregates.wide_states import InOrderPart
 from skypane.operators.by_preference import one_per
 from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
@@ -180,6 +181,13 @@ class Aggregate(Query):
 
     def part_of(self, partial: pa.Table, part: int, parts: int) -> pa.Table:
         return rows_of_part(partial, self.by, part, parts)
+
+    def calls_other_code(self, schema: pa.Schema) -> bool:
+        """Return whether a function over rows of `schema` is, or calls, code of others, which threads may not share."""
+        wide = [accumulator for accumulator, _ in self._layout(schema).wide]
+        called = any(isinstance(one, InOrderPart) and one.function is not None for one in wide)
+        functions = [function for _, function in self.functions]
+        return called or not all(type(one).__module__.startswith("skypane.") for one in (*functions, *wide))
 
     def chosen_by(self, choice: AnswerFilter) -> Aggregate:
         """Return the same aggregate with another filter of its answers."""

@@ -16,6 +16,7 @@ from skypane.control.measurements import BatchMeasurements
 from skypane.control.placement import DueWindows, PlacementChoice, place_windows
 from skypane.control.window_division import Division, WindowDivision, WindowsToDivide
 from skypane.operators.advance import ProgressStep, drained
+from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
@@ -59,6 +60,13 @@ class WindowedProgram:
         # The number of groups is not known where partials hold several rows of a group.
         self._row_per_key = not (isinstance(query, GrowingQuery) and query.growth > 0)
         self._compared_once = self._window_query.compares_once(intake.schema)
+        self._other_code = isinstance(query, Aggregate) and query.calls_other_code(intake.schema)
+        answered_once = plan.amend is None and plan.early is None
+        self._keeps_merges = (
+            not self._compared_once and answered_once and self._window_query.keeps_merges(intake.schema)
+        )
+        #: the newest pane of the windows that have been answered, wherever that was
+        self._answered_to: int | None = None
 
     def init(self) -> WindowState:
         return WindowState.initial(self._plan)
@@ -121,6 +129,7 @@ class WindowedProgram:
             ranked = any(phase.choice.top is not None for phase in state.phases)
             tasks = [*again, *due, *early]
             divisible = self._divisible and not ranked
+            local = bool(tasks) and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None))
             keys = (wlq.largest_partial(tasks) if self._row_per_key else 1) if divisible else 0
             windows = DueWindows(
                 windows=len(tasks),
@@ -129,10 +138,11 @@ class WindowedProgram:
                 workers=workers,
                 keys=keys,
                 compared_once=self._compared_once,
-                threads=self._compared_once
-                and workers_are_threads(lambda name: batch.rows.sparkSession.conf.get(name, None)),
+                threads=local and (self._compared_once or (divisible and not self._other_code)),
                 hot=batch.steering.windows.hot,
             )
+            if local and not state.phases and keys < batch.steering.costs.value.many_keys:
+                windows = self._with_merges(windows, tasks)
             placement = place_windows(windows, batch.steering.costs.value)
         with timer("wlq"):
             late = {count.pane for count in entered} & _panes(again)
@@ -177,6 +187,19 @@ class WindowedProgram:
             ),
             measured=measured,
         )
+
+    def _with_merges(self, windows: DueWindows, tasks: list[wlq.RefTask]) -> DueWindows:
+        """Return `windows` with what the driver has to merge for them, where it keeps merges from batch to batch.
+
+        On a cluster it would need the memory for all keys, and so it would here if they are very many.
+        """
+        if not self._keeps_merges:
+            return windows
+        fresh, unmerged = (
+            wlq.distinct_row_count(tasks, after) for after in (self._answered_to, self._window_worker.newest)
+        )
+        self._answered_to = max(pane for pane, _ in tasks[-1].panes)
+        return replace(windows, fresh=fresh, unmerged=unmerged)
 
     def _enter(self, phases: tuple[Phase, ...]) -> None:
         """Answer the windows of these phases as they are, and all others by the plan's query."""

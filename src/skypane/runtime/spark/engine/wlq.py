@@ -105,18 +105,18 @@ class WindowStage:
         keep_loaded(WindowStage)
 
     def done(self, number: int) -> dict[str, Any]:
-        """Run a task; return the windows, file and seconds of each piece, or why it failed."""
+        """Run a task; return the windows, file and seconds of each piece, and the seconds of all, or why it failed."""
         windows: list[tuple[int, int]] = []
         files: list[tuple[str, float, int]] = []
-        failed, began = None, time.perf_counter()
+        failed, began, cpu = None, time.perf_counter(), time.thread_time()
         try:
             with limited("the windows of a task", SHORTER_WINDOW):
                 places = {piece: place for place, piece in enumerate(sorted(self.division.pieces))}
                 files.extend(self._written(piece, places[piece], windows) for piece in self.division.tasks[number])
         except (CheckpointError, MemoryLimitError) as error:  # Spark would turn an exception into a page of trace
             failed = [type(error).__name__, str(error)]
-        busy = time.perf_counter() - began
-        return {"task": number, "windows": windows, "failed": failed, "busy": busy, "files": files}
+        seconds = {"busy": time.perf_counter() - began, "cpu": time.thread_time() - cpu}
+        return {"task": number, "windows": windows, "failed": failed, **seconds, "files": files}
 
     def file_name(self, place: int) -> str:
         """Return a new name of a file that is read after those of lower places."""
@@ -195,7 +195,8 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         store=stage.target,
         files=tuple(files),
     )
-    work, sizes = tuple(RunWork(len(run["windows"]), run["busy"]) for run in runs), DueRuns(sizes_of(stage.windows))
+    work = tuple(RunWork(len(run["windows"]), run["busy"], run["cpu"]) for run in runs)
+    sizes = DueRuns(sizes_of(stage.windows))
     pieces = zip(stage.division.pieces, written, strict=True)
     return answers, DividedWork(work, tuple(_piece_work(piece, sizes, seconds) for piece, (_, seconds, _) in pieces))
 
@@ -229,7 +230,7 @@ def sizes_of(tasks: Sequence[RefTask]) -> tuple[WindowSize, ...]:
     return tuple(sizes)
 
 
-def distinct_row_count(tasks: Sequence[RefTask]) -> int:
-    """Return the number of rows in the partials of the windows' panes, with each pane counted once."""
-    panes = {pane: refs for task in tasks for pane, refs in task.panes}
+def distinct_row_count(tasks: Sequence[RefTask], after: int | None = None) -> int:
+    """Return the number of rows in the partials of the windows' panes, each counted once; only of panes after one."""
+    panes = {pane: refs for task in tasks for pane, refs in task.panes if after is None or pane > after}
     return sum(ref.rows for refs in panes.values() for ref in refs)
