@@ -129,6 +129,10 @@ def static(spark: SparkSession, folder: Path) -> dict[str, Any]:
     rows = spark.createDataFrame(ALL)
     answers = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
     pq.write_table(sp.ask(rows, SKYLINE, time="ts", window=WINDOWS).toArrow(), folder / "asked.parquet")
+    try:
+        sp.ask(rows, SKYLINE, output=folder / "out")
+    except sp.ConfigError as refused:
+        answers["refused"] = str(refused)
     return answers
 
 

@@ -20,6 +20,7 @@ from tests.rows import NAN, SCHEMA, SKYLINE, Bag, Counts, multiset, table
 import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.runtime.spark import batch
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -145,6 +146,18 @@ def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame, preferen
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour", "slide": "20 minutes"}
     assert rows_of(sp.ask(df, preference)) == rows_of(sp.skyline(df, preference))
     assert rows_of(sp.ask(df, preference, **windowed)) == rows_of(sp.skyline(df, preference, **windowed))
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [3] * 100, [0, 70, 1, 0, 5], [200, 1]])
+def test_answers_of_windows_with_few_rows_are_sent_in_few_batches(sizes: list[int], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(batch, "BATCH_ROWS", 50)
+    rows = pa.table({"n": list(range(sum(sizes)))})
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    answers = [rows.slice(begin, size).combine_chunks() for begin, size in zip(starts, sizes, strict=True)]
+    sent = [*batch._Gathered(iter)([one for table in answers for one in table.to_batches()])]
+    assert [value for one in sent for value in one.column("n").to_pylist()] == rows["n"].to_pylist()
+    assert all(one.num_rows >= 50 for one in sent[:-1])
+    assert len(sent) <= 1 + sum(sizes) // 50
 
 
 ASKED: dict[str, Callable[[Any], DataFrame]] = {

@@ -207,6 +207,9 @@ def test_queries_over_a_table_answer_as_without_spark(found: Found, tmp_path: Pa
     asked = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
     wanted = dict(expected(asked, [ALL, local.Drain()]))
     assert by_start(pq.read_table(tmp_path / "asked.parquet")) == wanted
+    assert answer["refused"].startswith(
+        "output: over Spark Connect this process need not reach the files of the server's"
+    )
 
 
 def test_table_functions_answer_as_without_spark(found: Found, tmp_path: Path):

@@ -177,7 +177,7 @@ def test_a_window_whose_panes_are_merged_two_at_a_time_reserves_no_step_over_all
 
 @pytest.mark.usefixtures("no_room")
 def test_windows_of_a_static_query_reserve_memory_for_their_partials():
-    placed = pa.RecordBatch.from_pydict({"run": [0], "pane": [0], "partial": [bytes(20 * MIB)]})
+    placed = pa.RecordBatch.from_pydict({"run": [0], "panes": [[0]], "partial": [bytes(20 * MIB)]})
     with pytest.raises(sp.MemoryLimitError, match="not enough memory for the partials of a task"):
         list(batch._AnswerRuns(WindowQuery(KEYS, EVERY, "UTC"), 8)([placed]))
 

@@ -131,21 +131,26 @@ def shares(rng: Rng, rows: pa.Table) -> list[list[pa.RecordBatch]]:
 
 
 def by_batch(case: Case) -> pa.Table:
-    """The functions that Spark calls for a static DataFrame, without Spark: partials as bytes, windows in runs."""
+    """The functions that Spark calls for a static DataFrame, without Spark: partials as bytes, runs of windows, parts of keys."""
     rng, plan = case.rng(4), objects.plan(case)
     run = int(rng.choice([plan.windows.overlap * RUN_OVERLAPS, 1, 3]))
-    lift = _LiftPanes(plan.query, plan.gate, run, "drop")
+    divisible = isinstance(plan.query, DivisibleQuery) and plan.query.divisible(case.rows.schema)
+    parts = int(rng.integers(1, 4)) if divisible else 1
+    lift = _LiftPanes(plan.query, plan.gate, run, "drop", parts)
     lifted = [one for share in shares(rng, case.rows) for batch in lift(iter(share)) for one in batch.to_pylist()]
     routed: dict[int, list[dict[str, Any]]] = {}
     for one in lifted:
-        for number in range(one["first"], one["last"] + 1):
-            routed.setdefault(number, []).append({"run": number, "pane": one["pane"], "partial": one["partial"]})
-    answer = _AnswerRuns(plan.window_query(case.rows.schema), run)
+        for number in range(one["first"], one["last"] + 1, parts):
+            routed.setdefault(number, []).append({"run": number, "panes": one["panes"], "partial": one["partial"]})
+    answer = _AnswerRuns(plan.window_query(case.rows.schema), run, parts)
     rows = pa.Table.from_pylist([one for number in sorted(routed) for one in routed[number]], _ROUTED)
-    return together(plan, case, [pa.Table.from_batches([one]) for one in answer(iter(rows.to_batches(2)))])
+    answers = [pa.Table.from_batches([one]) for one in answer(iter(rows.to_batches(2)))]
+    # The parts of a run are answered by different tasks, one after the other here.
+    answers.sort(key=lambda one: one.column("window_start")[0].value if one.num_rows else -(2**62))
+    return together(plan, case, answers)
 
 
-_ROUTED = pa.schema([("run", pa.int64()), ("pane", pa.int64()), ("partial", pa.binary())])
+_ROUTED = pa.schema([("run", pa.int64()), ("panes", pa.list_(pa.int64())), ("partial", pa.binary())])
 
 
 def together(plan: Plan, case: Case, answers: Sequence[pa.Table]) -> pa.Table:

@@ -24,6 +24,8 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.amend import Amend, amend_of
+from skypane.runtime.spark.answer_files import BatchFiles, BatchOutput
+from skypane.runtime.spark.answer_folder import IfExists
 from skypane.runtime.spark.arguments import (
     check_needed,
     early_of,
@@ -53,6 +55,8 @@ def skyline(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
 ) -> DataFrame:
     """Return the rows that no other row dominates: none is at least as good on every criterion and better on one.
 
@@ -60,11 +64,11 @@ def skyline(
                 expression: "price * 2 MIN", low(F.abs("price"))
     by          computes one skyline for each value of these columns
 
-    Equal rows are all kept, and rows keep all their columns. For windows and `invalid` see ask(); for a streaming
-    DataFrame see stream().
+    Equal rows are all kept, and rows keep all their columns. For windows, `invalid` and `output` see ask(); for a
+    streaming DataFrame see stream().
     """
     query = Skyline(preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 
 
 def top_k(
@@ -78,6 +82,8 @@ def top_k(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
 ) -> DataFrame:
     """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
 
@@ -86,11 +92,11 @@ def top_k(
     by       returns k rows for each value of these columns
     largest  False returns the k rows with the smallest score
 
-    Ties on the last rank are broken by the rows' content. For windows and `invalid` see ask(); for a streaming
-    DataFrame see stream().
+    Ties on the last rank are broken by the rows' content. For windows, `invalid` and `output` see ask(); for a
+    streaming DataFrame see stream().
     """
     query = TopK(k, score, by, largest)
-    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 
 
 def k_dominant(
@@ -103,13 +109,15 @@ def k_dominant(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
 ) -> DataFrame:
     """Return the rows that no other row dominates on any k of the criteria; a smaller k returns fewer rows.
 
-    For windows and `invalid` see ask(); for a streaming DataFrame see stream().
+    For windows, `invalid` and `output` see ask(); for a streaming DataFrame see stream().
     """
     query = KDominant(k, preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 
 
 def top_delta(
@@ -122,13 +130,15 @@ def top_delta(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
 ) -> DataFrame:
     """Return the k-dominant skyline for the smallest k that returns more than delta rows.
 
-    For windows and `invalid` see ask(); for a streaming DataFrame see stream().
+    For windows, `invalid` and `output` see ask(); for a streaming DataFrame see stream().
     """
     query = TopDelta(delta, preference, by)
-    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid)
+    return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 
 
 def aggregate(
@@ -139,6 +149,8 @@ def aggregate(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
     required: Columns = (),
     having: ColumnLike | None = None,
     top: int | None = None,
@@ -153,13 +165,13 @@ def aggregate(
     top        returns only the `top` rows that meet `having` with the largest `rank_by`; see Aggregate
     functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
 
-    Null values are skipped, as in SQL. For windows and `invalid`, which also covers a null time, see ask(); for a
-    streaming DataFrame see stream(rows, Aggregate(...)).
+    Null values are skipped, as in SQL. For windows, `output` and `invalid`, which also covers a null time, see ask();
+    for a streaming DataFrame see stream(rows, Aggregate(...)).
     """
     # Without windows the time column only orders the rows.
     query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
-    windowed = window is not None or slide is not None
-    return ask(rows, query, time=time if windowed else None, window=window, slide=slide, invalid=invalid)
+    at = time if window is not None or slide is not None else None
+    return ask(rows, query, time=at, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 
 
 def ask(
@@ -170,8 +182,10 @@ def ask(
     window: Duration | Windows | None = None,
     slide: Duration | None = None,
     invalid: batch.Invalid = "error",
+    output: BatchOutput | None = None,
+    if_exists: IfExists = "error",
 ) -> DataFrame:
-    """Return a lazy DataFrame with the answer of a query, built-in or your own, over a static DataFrame.
+    """Return a DataFrame with the answer of a query, built-in or your own, over a static DataFrame: lazy, without `output`.
 
     A preference, such as "price MIN, rating MAX", is the query Skyline("price MIN, rating MAX").
     Without `time` and `window` the query runs over all rows. With both it runs over each window, and the answers begin
@@ -182,8 +196,14 @@ def ask(
     window   length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
     slide    distance between the starts of consecutive windows; defaults to the window's length
     invalid  "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
+    output   folder of parquet files, a path or Directory, which the workers write now; the returned DataFrame reads it. The
+             files appear at once, when all are complete, and an error leaves the folder as it was
+    if_exists
+             whether a folder that has files is an "error", or the answers replace them, "overwrite"; a folder with other
+             files than answers, with those of a stream, or with rows that the query reads is never replaced
 
-    Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
+    Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows, and SkypaneError with
+    the cause if answers are not written.
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)
@@ -193,13 +213,19 @@ def ask(
     asked, condition = apart(projection.of(written))
     asked.validate(schema)
     batch.check_invalid(invalid)
+    files = BatchFiles.of(output, if_exists, frame, condition)
     if time is None and window is None and slide is None:
-        answers, unseen = batch.whole(frame, schema, asked, invalid), hidden(asked, projection.computed)
-        return met(answers.drop(*unseen) if unseen else answers, condition)
+        return _answers(
+            batch.whole(frame, schema, asked, invalid, hidden(asked, projection.computed)), condition, files
+        )
     check_needed({"time": time, "window": window})
     plan = Plan(asked, windows_of(window or "", slide), projection.of(at or ""), computed=projection.computed)
     plan.validate(schema)
-    return met(batch.windowed(frame, schema, plan, invalid), condition)
+    return _answers(batch.windowed(frame, schema, plan, invalid, shared=files is not None), condition, files)
+
+
+def _answers(stage: batch.LastStage, condition: str | None, files: BatchFiles | None) -> DataFrame:
+    return met(stage.answers, condition) if files is None else files.write(stage)
 
 
 def stream(

@@ -1,29 +1,32 @@
 """Queries on a static DataFrame: lift every partition, exchange the partials, combine and lower them.
 
-Partials travel as bytes, one row per pane and partition, so the same exchange serves every query. Windows are divided
-into runs of consecutive windows. A pane goes to every run with a window that holds it, which is one run for most panes,
-so windows share merges inside a run and few partials move twice.
+Partials travel as bytes, those of some consecutive panes of a partition in one row, so the same exchange serves every
+query. Windows are divided into runs of consecutive windows. A pane goes to every run with a window that holds it, which is
+one run for most panes, so windows share merges inside a run and few partials move twice. Where workers write the answers themselves
+(answer_files.py), the last stage is most of the work, so tasks also share a run by its keys, if the query allows it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Literal, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from skypane.naming import backticked
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
-from skypane.operators.pane_query import BUFFER_ROWS, PaneQuery
-from skypane.operators.query import Query
+from skypane.operators.pane_query import BUFFER_ROWS, PanePartial, PaneQuery
+from skypane.operators.query import DivisibleQuery, Query
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
@@ -47,37 +50,76 @@ PIECE = 64 << 20
 """Approximate bytes sent to Java at once; Java holds a piece several times, and cannot hold one of 2 GiB."""
 
 _MOST_PACKED = 2**31 - 1 - PIECE
+PACKED_ROWS = 65_536
+"""Rows of partials that are packed together: one of few rows costs several times its share of many, and more do not fit caches."""
+BATCH_ROWS = 65_536
+"""Rows of a batch of answers on its way to Java, as of one on its way to Python (machine/session.py)."""
 RUN_OVERLAPS = 8
 """Windows in a run, as a multiple of the number of overlapping windows; with 8, one pane in eight goes to two runs."""
 
 
-def whole(rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid) -> DataFrame:
-    """Return the answer over all rows, whose Arrow schema is `schema`."""
+MOST_PARTS = 8
+"""Most parts of the keys of a run: a task that lifts reads its partials once for each part (control/costs.py, divided_per_row)."""
+
+
+Answering: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""Answers the partials that a task receives; travels to the workers."""
+
+
+@dataclass(frozen=True)
+class LastStage:
+    """The last stage of a query: the partials, in their tasks, and the function that turns those of a task into answers.
+
+    schema   the Arrow schema of the answers
+    columns  their Spark schema
+    """
+
+    partials: DataFrame
+    answer: Answering
+    schema: pa.Schema
+    columns: StructType
+
+    @property
+    def answers(self) -> DataFrame:
+        """The lazy answers."""
+        return self.partials.mapInArrow(_Gathered(self.answer), self.columns)
+
+
+def whole(
+    rows: DataFrame, schema: pa.Schema, query: Query, invalid: Invalid, hidden: Collection[str] = ()
+) -> LastStage:
+    """Return the answer over all rows, whose Arrow schema is `schema`, without the columns `hidden`."""
     rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
     if invalid == "error":
         rows = without_gaps(rows, query.required)
     lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
+    shown = pa.schema([field for field in query.output_schema(schema) if field.name not in hidden])
     # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
-    return lifted.repartition(1).mapInArrow(
-        _CombineAll(query), answer_schema(query.output_schema(schema), rows.schema, schema)
-    )
+    answer = _CombineAll(query, tuple(shown.names))
+    return LastStage(lifted.repartition(1), answer, shown, answer_schema(shown, rows.schema, schema))
 
 
-def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid) -> DataFrame:
-    """Return the answer over each window of the rows, whose Arrow schema is `schema`."""
+def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid, *, shared: bool = False) -> LastStage:
+    """Return the answer over each window of the rows, whose Arrow schema is `schema`.
+
+    shared   whether tasks share the windows of a run by their keys
+    """
     rows, schema = pruned(rows, schema, plan.reads(schema))
     query, gate = plan.window_query(schema), plan.gate
     if invalid == "error":
         rows = without_gaps(rows, (plan.time, *plan.query.required))
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
+    divisible = isinstance(query.query, DivisibleQuery) and query.query.divisible(schema)
+    parts = min(workers, MOST_PARTS) if shared and divisible else 1
     lifted = rows.mapInArrow(
-        _LiftPanes(query.query, gate, run, invalid), "pane long, first long, last long, partial binary"
+        _LiftPanes(query.query, gate, run, invalid, parts), "first long, last long, panes array<long>, partial binary"
     )
-    runs = sf.explode(sf.sequence("first", "last")).alias("run")
-    placed = lifted.select("pane", "partial", runs)
+    slots = sf.explode(sf.sequence("first", "last", sf.lit(parts).cast("long"))).alias("run")
+    placed = lifted.select("panes", "partial", slots)
     routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
-    return routed.mapInArrow(_AnswerRuns(query, run), answer_schema(query.output_schema(schema), rows.schema, schema))
+    answers = query.output_schema(schema)
+    return LastStage(routed, _AnswerRuns(query, run, parts), answers, answer_schema(answers, rows.schema, schema))
 
 
 def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:
@@ -120,6 +162,17 @@ def check_rejected(rejected: Mapping[str, int], invalid: Invalid) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Gathered:
+    """Gathers answers into larger batches, as each has a fixed cost on its way to Java, and a window may have few rows."""
+
+    answer: Answering
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in gathered(as_tables(self.answer(batches)), BATCH_ROWS, PIECE):
+            yield from pieces(rows.combine_chunks(), PIECE)
+
+
+@dataclass(frozen=True, slots=True)
 class _LiftAll:
     """Lifts a partition as one pane."""
 
@@ -148,9 +201,10 @@ class _LiftAll:
 
 @dataclass(frozen=True, slots=True)
 class _CombineAll:
-    """Combines and lowers all partials."""
+    """Combines and lowers all partials; an answer has the columns `shown`, or else all."""
 
     query: Query
+    shown: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
@@ -162,17 +216,22 @@ class _CombineAll:
                 step += step_bytes(partials[-1:])
                 require(step, f"the answer ({size(held)} of partials so far)", NARROWER)
             if partials:
-                yield from pieces(self.query.lower(self.query.combine(partials)), PIECE)
+                answer = self.query.lower(self.query.combine(partials))
+                yield from pieces(answer if self.shown is None else answer.select(list(self.shown)), PIECE)
 
 
 @dataclass(frozen=True, slots=True)
 class _LiftPanes:
-    """Lifts a partition pane by pane, and yields each partial with its runs, of `run` windows each."""
+    """Lifts a partition pane by pane, and yields each partial with its runs, of `run` windows each.
+
+    A run is cut into `parts` parts of its keys: part p of run r is number r * parts + p.
+    """
 
     query: Query
     gate: EntryRules
     run: int
     invalid: Invalid
+    parts: int = 1
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         worker, room = PaneQuery(self.query, self.gate), Headroom(FEWER_AT_ONCE)
@@ -182,39 +241,109 @@ class _LiftPanes:
                 worker.absorb(batch)
             lifted = worker.close()
         check_rejected(lifted.rejection.reasons, self.invalid)
-        for part in lifted.partials:
-            windows = self.gate.windows.windows_of(part.pane)
-            first, last = windows[0] // self.run, windows[-1] // self.run
-            row = {"pane": [part.pane], "first": [first], "last": [last], "partial": _packed(part.partial)}
-            yield pa.RecordBatch.from_pydict(row)
+        for (first, last, _), some in groupby(lifted.partials, self._runs):
+            for block in gathered(map(_with_pane, some), PACKED_ROWS, PIECE):
+                for number, rows in self._divided(block):
+                    slots = {"first": [first * self.parts + number], "last": [last * self.parts + number]}
+                    yield pa.RecordBatch.from_pydict({**slots, "panes": [_panes_of(rows)], "partial": _packed(rows)})
         keep_loaded(_LiftPanes)
+
+    def _runs(self, part: PanePartial) -> tuple[int, int, pa.Schema]:
+        """Return the first and the last run that needs a partial, and its schema."""
+        windows = self.gate.windows.windows_of(part.pane)
+        return windows[0] // self.run, windows[-1] // self.run, part.partial.schema
+
+    def _divided(self, block: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the parts of a block of partials that have rows."""
+        if self.parts == 1 or not isinstance(self.query, DivisibleQuery):
+            parts: Iterable[pa.Table] = [block]
+        else:
+            divide = self.query.part_of
+            parts = (divide(block, number, self.parts) for number in range(self.parts))
+        for number, part in enumerate(parts):
+            if part.num_rows:
+                yield number, part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """The partials of some panes, as bytes."""
+
+    packed: pa.BinaryScalar
+
+
+@dataclass(frozen=True, slots=True)
+class _PartialOfBlock:
+    """The partial of one pane of a block."""
+
+    block: _Block
+    pane: int
+
+
+class _Unpacking:
+    """Unpacks blocks, each when the first of its partials is needed, and drops each when the last one has been."""
+
+    def __init__(self) -> None:
+        self._held: dict[_Block, dict[int, pa.Table]] = {}
+
+    def __call__(self, ref: _PartialOfBlock) -> pa.Table:
+        """Return a partial; a worker needs each once."""
+        partials = self._held.get(ref.block, {})
+        if ref.pane not in partials:
+            partials = self._held[ref.block] = _by_pane(_unpacked(ref.block.packed))
+        partial = partials.pop(ref.pane)
+        if not partials:
+            del self._held[ref.block]
+        return partial
 
 
 @dataclass(frozen=True, slots=True)
 class _AnswerRuns:
-    """Answers every window of the runs whose panes it receives; a run has `run` windows."""
+    """Answers every window of the runs, or of the parts of their keys, whose panes it receives; a run has `run` windows."""
 
     query: WindowQuery
     run: int
+    parts: int = 1
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        runs: defaultdict[int, list[tuple[int, pa.BinaryScalar]]] = defaultdict(list)
+        runs: defaultdict[int, list[tuple[int, _PartialOfBlock]]] = defaultdict(list)
         room = Headroom(NARROWER)
         with limited("the windows of a task", NARROWER):
             for batch in batches:
                 room.require(batch.nbytes, batch.nbytes, "the partials of a task")
-                columns = batch.column("run").to_pylist(), batch.column("pane").to_pylist(), batch.column("partial")
-                for run, pane, partial in zip(*columns, strict=True):
-                    runs[run].append((pane, partial))
+                columns = batch.column("run").to_pylist(), batch.column("panes").to_pylist(), batch.column("partial")
+                for run, panes, packed in zip(*columns, strict=True):
+                    block = _Block(packed)
+                    runs[run] += [(pane, _PartialOfBlock(block, pane)) for pane in panes]
             for run in sorted(runs):
                 yield from self._answer(run, runs.pop(run))
 
-    def _answer(self, run: int, partials: list[tuple[int, pa.BinaryScalar]]) -> Iterator[pa.RecordBatch]:
-        panes: OpenPanes[pa.BinaryScalar] = OpenPanes.empty(self.query.windows).add(partials)
-        tasks = [task for task in panes.all_windows() if task.window // self.run == run]
-        worker = self.query.worker(for_windows(NARROWER), len(tasks))
+    def _answer(self, run: int, partials: list[tuple[int, _PartialOfBlock]]) -> Iterator[pa.RecordBatch]:
+        panes = OpenPanes[_PartialOfBlock].empty(self.query.windows).add(partials)
+        tasks = [task for task in panes.all_windows() if task.window // self.run == run // self.parts]
+        worker, load = self.query.worker(for_windows(NARROWER), len(tasks)), _Unpacking()
         for task in tasks:
-            yield from pieces(worker.answer(task, _unpacked).rows, PIECE)
+            yield from pieces(worker.answer(task, load).rows, PIECE)
+
+
+def _with_pane(part: PanePartial) -> pa.Table:
+    """Return the rows of a partial, with its pane as last column."""
+    rows = part.partial
+    name = f"{max(rows.column_names, key=len, default='')}_"  # longer than all others
+    return rows.append_column(name, pa.array(np.full(rows.num_rows, part.pane)))
+
+
+def _panes_of(block: pa.Table) -> list[int]:
+    """Return the panes of a block, which have rows."""
+    panes: list[int] = np.unique(block.columns[-1].to_numpy()).tolist()
+    return panes
+
+
+def _by_pane(block: pa.Table) -> dict[int, pa.Table]:
+    """Return the partials of a block by their panes."""
+    panes, rows = block.columns[-1].to_numpy(), block.drop_columns(block.column_names[-1:])
+    edges = [0, *(np.flatnonzero(np.diff(panes)) + 1).tolist(), len(panes)]
+    return {int(panes[begin]): rows.slice(begin, end - begin) for begin, end in pairwise(edges)}
 
 
 def _bytes(tables: Iterable[pa.Table]) -> int:
