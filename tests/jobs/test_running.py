@@ -17,7 +17,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import yaml
-from pyspark.sql import DataFrame
 
 import skypane as sp
 from skypane.jobs import building, examples, parse, running
@@ -142,8 +141,8 @@ def streamed(job, spark, log, **bounds):
 
 def answered(job, spark):
     ready = building.build(job, spark)
-    assert isinstance(ready, DataFrame)
-    building.write(job, ready)
+    assert isinstance(ready, building.BatchJob)
+    ready.write()
 
 
 def test_late_rows_amend(spark, folder):
@@ -236,15 +235,18 @@ def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder)
 
 def test_a_batch_does_not_overwrite_by_default(spark, folder):
     answered(batch_of(folder), spark)
-    with pytest.raises(SkypaneError, match=r"the batch job failed: .*PATH_ALREADY_EXISTS"):
+    written = sorted((folder / "out").iterdir())
+    with pytest.raises(SkypaneError, match=r"output: .*/out has files already: .* if_exists='overwrite'"):
         answered(batch_of(folder), spark)
+    assert sorted((folder / "out").iterdir()) == written
     answered(batch_of(folder, output={"path": str(folder / "out"), "if_exists": "overwrite"}), spark)
     assert found(answers(folder / "out")) == expected()
 
 
 def test_a_batch_with_rows_that_cannot_be_ranked_fails_with_the_reason(spark, folder):
     with pytest.raises(
-        SkypaneError, match=r"the batch job failed: .*cannot rank rows whose price is null or NaN: .*invalid='drop'"
+        SkypaneError,
+        match=r"without the answers of this run: .*cannot rank rows whose price is null or NaN: .*invalid='drop'",
     ):
         answered(batch_of(folder, invalid="error"), spark)
 

@@ -25,7 +25,7 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.jobs.building import build
+from skypane.jobs.building import BatchJob, build
 from skypane.jobs.reading import parse
 from skypane.plan import Plan
 from skypane.runtime import local
@@ -240,8 +240,9 @@ output: {{format: console}}
 
 def test_a_job_file_takes_expressions(spark: SparkSession, df: DataFrame, tmp_path: Path):
     df.write.parquet(str(tmp_path / "rows"))
-    answer = build(parse(JOB.format(path=tmp_path / "rows")), spark)
-    assert isinstance(answer, DataFrame)
+    ready = build(parse(JOB.format(path=tmp_path / "rows")), spark)
+    assert isinstance(ready, BatchJob)
+    answer = ready.answers
     wanted = sp.aggregate(
         df.withColumn("at", sf.expr("ts + INTERVAL 7 SECONDS")), by=sf.upper("sensor").alias("who"), time="at", window="30 seconds",
         required="abs(rating - 3)", n=sp.count(), total=sp.sum(df.price * df.weight), last=sp.max_by(sf.upper("sensor"), df.price / 2),

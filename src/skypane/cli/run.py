@@ -14,8 +14,6 @@ from skypane.cli import log_format
 from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     import skypane as sp
     from skypane.cli.command_console import CommandConsole
     from skypane.jobs import JobFile
@@ -182,8 +180,6 @@ def _run(
     console: CommandConsole,
     started: Callable[[sp.StreamHandle], None] = lambda _: None,
 ) -> int:
-    from pyspark.sql import DataFrame  # noqa: PLC0415
-
     from skypane.jobs import building, description  # noqa: PLC0415
     from skypane.reporting import live  # noqa: PLC0415
 
@@ -197,12 +193,14 @@ def _run(
         width = max(12, *(len(name) + 2 for name, _ in settings))
         for name, value in settings:
             console.print(f"{name:<{width}}{value}", soft_wrap=True, markup=False)
-        if isinstance(ready, DataFrame) or _show_changes(ready, _begin(arguments), console):
+        if isinstance(ready, building.BatchJob) or _show_changes(ready, _begin(arguments), console):
             console.print("the job is valid; nothing was read or written")
             return 0
         return 1
-    if isinstance(ready, DataFrame):
-        return _batch(job, ready, console)
+    if isinstance(ready, building.BatchJob):
+        ready.write()
+        _print_outputs(job, console)
+        return 0
     return _stream(job, ready, arguments, console, started)
 
 
@@ -224,14 +222,6 @@ def _print_outputs(job: JobFile, console: CommandConsole) -> None:
     for one in job.each_query:
         if one.output.path is not None:
             console.print(f"answers   {one.output.path}   {one.output.format}", soft_wrap=True)
-
-
-def _batch(job: JobFile, ready: DataFrame, console: CommandConsole) -> int:
-    from skypane.jobs import building  # noqa: PLC0415
-
-    building.write(job, ready)
-    _print_outputs(job, console)
-    return 0
 
 
 def _stream(

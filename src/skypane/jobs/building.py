@@ -1,10 +1,11 @@
-"""Build the DataFrame, the query and the sinks of a checked JobFile. Only write() reads or writes data."""
+"""Build the DataFrame, the query and the sinks of a checked JobFile. Only BatchJob.write() reads or writes data."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,12 +17,15 @@ from pyspark.sql.functions import expr
 import skypane as sp
 from skypane.jobs.job_file import FILE_FORMATS, JobFile, SourceSection
 from skypane.jobs.job_query import JobQuery
+from skypane.jobs.output_section import OutputSection
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
 from skypane.operators.stay_columns import WINDOWS
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
+from skypane.runtime.spark.having_by_spark import apart
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
+from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.sources.source_names import load
 from skypane.types import ConfigError, SkypaneError
 
@@ -37,8 +41,49 @@ def session(job: JobFile) -> SparkSession:
     )
 
 
-def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
-    """Return the lazy answers of a batch job, or a streaming job that is ready to start.
+@dataclass(frozen=True)
+class BatchJob:
+    """A batch job that is ready to run: its input rows, and its lazy answers."""
+
+    job: JobFile
+    rows: DataFrame
+    answers: DataFrame
+
+    def write(self) -> None:
+        """Write or print the answers; raise SkypaneError with the cause if that fails."""
+        (one,) = self.job.each_query
+        output = one.output
+        if output.path is not None and self._by_workers:
+            sp.ask(self.rows, one.build(), **options(self.job), output=output.path, if_exists=output.if_exists)
+            return
+        try:
+            if output.path is None:
+                self.answers.show(output.rows, truncate=False)
+            else:
+                _by_spark(self.answers, output, output.path)
+        except (PySparkException, Py4JJavaError) as error:
+            raise SkypaneError(f"the batch job failed: {cause(error)}") from error
+
+    @property
+    def _by_workers(self) -> bool:
+        """Whether the workers write the answers themselves; else Spark does, which has them sent from the workers."""
+        (one,) = self.job.each_query
+        output, query = one.output, one.query
+        if isinstance(query, ContinuousSection) or output.format != "parquet" or output.path is None:
+            return False
+        if over_connect(self.rows.sparkSession) or Location.of(output.path, "output.path").is_object:
+            return False
+        return apart(one.build())[1] is None
+
+
+def _by_spark(answers: DataFrame, output: OutputSection, path: str) -> None:
+    writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
+    writer = writer.option("header", value=True) if output.format == "csv" else writer
+    writer.save(Location.of(path, "output.path").spark)
+
+
+def build(job: JobFile, spark: SparkSession) -> BatchJob | sp.Job:
+    """Return a batch job, or a streaming job, that is ready to run.
 
     Raise ConfigError, which names the section of the file, if Spark or the query rejects the section.
     """
@@ -48,8 +93,10 @@ def build(job: JobFile, spark: SparkSession) -> DataFrame | sp.Job:
     (one,) = job.each_query
     if isinstance(one.query, ContinuousSection):
         over_time = sp.continuous_skyline if stream else sp.skyline_history
-        return over_time(rows, one.query.preference, by=one.query.by, **options(job))
-    return (sp.stream if stream else sp.ask)(rows, one.build(), **options(job))
+        ready = over_time(rows, one.query.preference, by=one.query.by, **options(job))
+    else:
+        ready = (sp.stream if stream else sp.ask)(rows, one.build(), **options(job))
+    return ready if isinstance(ready, sp.Job) else BatchJob(job, rows, ready)
 
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:
@@ -67,7 +114,7 @@ def options(job: JobFile) -> dict[str, Any]:
     """Return the job's sections as keyword arguments of the function that build() calls."""
     arguments = _shared(job) if job.queries else _only(*job.each_query)
     if job.mode == "batch":
-        del arguments["output"]  # which Spark writes, see write()
+        del arguments["output"]  # see BatchJob
         return arguments | {"invalid": job.invalid}
     optional = {
         "progress": None if job.progress is None else job.progress.build(),
@@ -111,21 +158,6 @@ def _late(job: JobFile) -> sp.Sink | sp.Amend | None:
 def _temporary() -> str:
     """Return the path of a temporary checkpoint, which is created when the stream starts."""
     return str(Path(tempfile.gettempdir()) / f"skypane-{uuid4().hex}")
-
-
-def write(job: JobFile, answers: DataFrame) -> None:
-    """Write or print the answers of a batch job; raise SkypaneError with the cause if that fails."""
-    output = job.each_query[0].output
-    try:
-        if output.path is None:
-            answers.show(output.rows, truncate=False)
-            return
-        writer = answers.write.format(output.format).mode("overwrite" if output.if_exists == "overwrite" else "error")
-        (writer.option("header", value=True) if output.format == "csv" else writer).save(
-            Location.of(output.path, "output.path").spark
-        )
-    except (PySparkException, Py4JJavaError) as error:
-        raise SkypaneError(f"the batch job failed: {cause(error)}") from error
 
 
 def _source(source: SourceSection, spark: SparkSession, *, streaming: bool) -> DataFrame:
