@@ -129,7 +129,7 @@ class Location:
     def files(self) -> tuple[fs.FileSystem, str]:
         """The pyarrow file system and the path in it; ConfigError if the file system cannot be reached."""
         if self.is_local:
-            return fs.LocalFileSystem(), self.path
+            return fs.LocalFileSystem(), self.path or "/"
         self.check_writable()
         try:
             filesystem, path = fs.FileSystem.from_uri(
@@ -137,7 +137,7 @@ class Location:
             )
         except (OSError, pa.ArrowException) as error:
             raise ConfigError(f"cannot reach {self}: {error}") from error
-        return filesystem, path.rstrip("/")
+        return filesystem, path.rstrip("/") or "/"
 
 
 @contextmanager

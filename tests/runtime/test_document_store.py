@@ -57,6 +57,14 @@ def test_names_are_those_of_files_right_there(store: DocumentStore):
     assert store.names() == ["b"]
 
 
+def test_the_root_of_a_disk_is_a_folder_as_any_other(tmp_path: Path):
+    root = DocumentStore.at("/")
+    assert root.exists
+    assert tmp_path.resolve().parts[1] in root.folders()
+    assert root.path("a") == root.child("a").path("") == "/a"
+    root.sync("")
+
+
 def test_a_document_is_replaced_whole_or_not_at_all(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
     """A kill between writing and moving leaves the old document, and a draft that is cleared away."""
     store.write_json("state.json", {"batch": 1})

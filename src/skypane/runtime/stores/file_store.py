@@ -23,7 +23,7 @@ class FileStore(Store):
     folder: str
 
     def path(self, name: str) -> str:
-        return f"{self.folder}/{name}" if name else self.folder
+        return f"{self.folder.rstrip('/')}/{name}" if name else self.folder
 
     def make(self) -> None:
         self.filesystem.create_dir(self.folder, recursive=True)
