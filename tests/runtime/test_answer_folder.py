@@ -127,6 +127,7 @@ def test_what_is_no_answer_is_never_replaced(
     [
         ("s3://bucket/answers", "is in an object store"),
         ("/", "is the root"),
+        ("/proc", "is where a disk is mounted, which no rename replaces: name a folder in it"),
         ("dbfs:/x", "dbfs"),
         ("", "must be a path"),
     ],
@@ -169,6 +170,31 @@ def test_a_later_run_ends_an_earlier_one(tmp_path: Path):
     second.publish(wrote(second, 2))
     assert seen(out) == files_of(2)
     assert [entry.name for entry in tmp_path.iterdir()] == ["answers"]
+
+
+def test_a_run_leaves_those_of_an_output_whose_name_begins_as_its_own_does(tmp_path: Path):
+    """The folder of the other's run begins with the name of this one's, up to the number."""
+    other = tmp_path / "answers.skypane-old"
+    answered(other, 1)
+    beside = begun(other, "overwrite")
+    names = wrote(beside, 2)
+    answered(tmp_path / "answers", 3)
+    beside.publish(names)
+    assert seen(other) == files_of(2)
+    assert seen(tmp_path / "answers") == files_of(3)
+
+
+def test_an_output_directly_below_the_root_has_the_root_for_its_parent():
+    folder = AnswerFolder.at(place_of("/skypane-answers"), "error")
+    assert folder.path == "/skypane-answers"
+    assert folder.written.path("") == f"/{folder.run}/written"
+    folder.check()
+
+
+def test_a_place_that_cannot_have_a_folder_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ConfigError, match=r"output: answers are written beside .*/file/answers first, and "):
+        begun(tmp_path / "file" / "answers")
 
 
 class DeadError(BaseException):

@@ -13,10 +13,12 @@ was killed between its two renames, the answers before it are in `replaced`, and
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias, get_args
 
 from pyarrow import fs
@@ -60,7 +62,7 @@ class AnswerFolder:
     def at(cls, place: Location, if_exists: IfExists) -> Self:
         """Return the right of a new run, at a place_of(); begin() takes it."""
         parent, _, name = place.path.rpartition("/")
-        run = f"{_prefix(name)}{uuid.uuid4().hex}"
+        run = f".{name}.skypane-{uuid.uuid4().hex}"
         return cls(DocumentStore(str(replace(place, path=parent))), name, run, if_exists)
 
     def begin(self) -> None:
@@ -68,8 +70,8 @@ class AnswerFolder:
 
         Raises ConfigError if the folder may not be created or replaced; then nothing has changed.
         """
-        self.check()
         try:
+            self.check()
             for part in (WRITTEN, _ANSWERS):  # without the first, which is made once, this run can move no other
                 self._mine.child(part).make()
             self._end_others()
@@ -153,7 +155,7 @@ class AnswerFolder:
 
     @property
     def _holds_replaced(self) -> bool:
-        return self._mine.has(_REPLACED) or next(_with_replaced(self.written, _prefix(self.name)), None) is not None
+        return self._mine.has(_REPLACED) or next(self._with_replaced(self.written), None) is not None
 
     def _replace(self) -> None:
         """Rename the answers to the folder, and before that the folder that is there to one that is removed later."""
@@ -172,18 +174,25 @@ class AnswerFolder:
     def _end_others(self) -> None:
         """Move the folders of earlier runs into this one's, and move back the answers that one of them was replacing."""
         for other in self.parent.folders():
-            if not other.startswith(_prefix(self.name)) or other == self.run:
+            if not self._is_run(other) or other == self.run:
                 continue
             with suppress(FileNotFoundError):  # it has just ended, or another run has moved it
                 self.parent.move(other, self.written, other)
-        holder = next(_with_replaced(self.written, _prefix(self.name)), None)
+        holder = next(self._with_replaced(self.written), None)
         if holder is not None and not self.parent.has(self.name):
             holder.move(_REPLACED, self.parent, self.name)
 
+    def _is_run(self, folder: str) -> bool:
+        """Return whether a folder is that of a run whose answers go to the same folder as those of this one."""
+        return re.fullmatch(rf"\.{re.escape(self.name)}\.skypane-[0-9a-f]{{32}}", folder) is not None
 
-def _prefix(name: str) -> str:
-    """Return the beginning of the names of the folders of runs whose answers go to the folder `name`."""
-    return f".{name}.skypane-"
+    def _with_replaced(self, folder: DocumentStore) -> Iterator[DocumentStore]:
+        """Yield the folders of runs, at any depth below `folder`, that hold the answers that they were replacing."""
+        for name in filter(self._is_run, folder.folders()):
+            run = folder.child(name)
+            if run.has(_REPLACED):
+                yield run
+            yield from self._with_replaced(run.child(WRITTEN))
 
 
 def place_of(output: str | os.PathLike[str]) -> Location:
@@ -197,19 +206,11 @@ def place_of(output: str | os.PathLike[str]) -> Location:
         )
     if not place.path.strip("/"):
         raise ConfigError(f"output: {place} is the root of a file system: name a folder in it")
+    if place.is_local and Path(place.path).is_mount():
+        raise ConfigError(f"output: {place} is where a disk is mounted, which no rename replaces: name a folder in it")
     return place
 
 
 def _is_file(target: DocumentStore) -> bool:
     filesystem, path = target.place.files
     return bool(filesystem.get_file_info(path).type == fs.FileType.File)
-
-
-def _with_replaced(folder: DocumentStore, prefix: str) -> Iterator[DocumentStore]:
-    """Yield the folders of runs, at any depth below `folder`, that hold the answers that they were replacing."""
-    for name in folder.folders():
-        if name.startswith(prefix):
-            run = folder.child(name)
-            if run.has(_REPLACED):
-                yield run
-            yield from _with_replaced(run.child(WRITTEN), prefix)
