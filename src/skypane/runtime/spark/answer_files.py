@@ -1,7 +1,7 @@
 """Answers of batch queries in files that the workers write: they are not sent to Java, which costs more than writing them.
 
-Each task of the last stage writes one file, and returns its name and the number of its rows. When all are there, the
-driver lets them appear at once (answer_folder.py).
+Each task of the last stage writes one file, unless it has no rows, and returns its name. When all are there, the driver
+lets them appear at once (answer_folder.py).
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.runtime.spark.source_files import files_of
 from skypane.types import ConfigError
 
 BatchOutput: TypeAlias = "str | os.PathLike[str] | Directory"
 """The folder of a batch query's answers."""
 
 _SPARK_WRITES = "let Spark write the answers, which it can do in any form: sp.ask(...).write"
+_FOR_ALL = "name a folder that all machines reach, such as one in HDFS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ class BatchFiles:
         except BaseException:
             folder.abandon()
             raise
-        return self.rows.sparkSession.read.schema(stage.columns).parquet(place.spark)
+        spark = self.rows.sparkSession
+        spark.catalog.refreshByPath(place.spark)  # a DataFrame of the replaced files may be in Spark's cache
+        return spark.read.schema(stage.columns).parquet(place.spark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,8 @@ class WriteAnswers:
         )
         first = next(answers, None)
         if first is not None:
+            if not self.folder.exists:
+                raise ConfigError(f"output: this worker does not find {self.folder.root}: {_FOR_ALL}")
             name, context = _file_name(), TaskContext.get()
             self.folder.write_parquet(name, self.schema, chain([first], answers))
             self.folder.sync(name)
@@ -124,7 +130,7 @@ def _answered(stage: LastStage, folder: AnswerFolder) -> list[str]:
     if missing and folder.written.exists:
         raise ConfigError(
             f"output: workers have written {len(missing)} files, which this process does not find in {folder.written.root}: "
-            f"name a folder that all machines reach, such as one in HDFS"
+            f"{_FOR_ALL}"
         )
     return files
 
@@ -142,10 +148,16 @@ def _without_rows(stage: LastStage, folder: AnswerFolder) -> str:
 
 def _check_not_read(rows: DataFrame, place: Location) -> None:
     """Raise ConfigError if the query reads the folder that its answers would replace: its rows would be gone."""
-    for file in rows.inputFiles():
+    for file in files_of(rows):
         read = Location.of(unquote(file)).resolved()  # Spark writes URIs with escapes
-        if (read.scheme, read.authority) == (place.scheme, place.authority) and read.path.startswith(f"{place.path}/"):
+        if is_inside(read, place):
             raise ConfigError(f"output: the query reads {read}, which its answers would replace: name another folder")
+
+
+def is_inside(file: Location, folder: Location) -> bool:
+    """Return whether a file is in a folder, as far as names tell; one without a host is on the default one."""
+    hosts = {file.authority, folder.authority} - {""}
+    return file.scheme == folder.scheme and len(hosts) < 2 and file.path.startswith(f"{folder.path}/")
 
 
 def _folder(output: BatchOutput) -> str:
@@ -154,8 +166,8 @@ def _folder(output: BatchOutput) -> str:
         return os.fspath(output)
     if not isinstance(output, Directory):
         raise ConfigError(f"output: a batch query writes a folder of parquet files, got {output!r}: {_SPARK_WRITES}")
-    if output.format != "parquet" or output.one_file:
-        got = "one_file=True" if output.one_file else f"format {output.format!r}"
+    if output.format != "parquet" or output.one_file or output.roll is not None:
+        got = "one_file=True" if output.one_file else "roll=" if output.roll else f"format {output.format!r}"
         raise ConfigError(f"output: the tasks of a batch query write a parquet file each, got {got}: {_SPARK_WRITES}")
     return output.path
 
