@@ -20,6 +20,7 @@ import yaml
 
 import skypane as sp
 from skypane.jobs import building, examples, parse, running
+from skypane.locations import Location
 from skypane.plan import Plan
 from skypane.reporting.live import PlainDisplay
 from skypane.reporting.query_view import QueryView
@@ -241,6 +242,14 @@ def test_a_batch_does_not_overwrite_by_default(spark, folder):
     assert sorted((folder / "out").iterdir()) == written
     answered(batch_of(folder, output={"path": str(folder / "out"), "if_exists": "overwrite"}), spark)
     assert found(answers(folder / "out")) == expected()
+
+
+@pytest.mark.parametrize(
+    ("path", "by_workers"),
+    [("out", True), ("s3a://bucket/out", False), ("dbfs:/out", False), ("wasbs://box@account/out", False)],
+)
+def test_spark_writes_where_workers_cannot(path, by_workers):
+    assert building._workers_reach(Location.of(path)) is by_workers
 
 
 def test_a_batch_with_rows_that_cannot_be_ranked_fails_with_the_reason(spark, folder):

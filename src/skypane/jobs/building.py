@@ -71,9 +71,20 @@ class BatchJob:
         output, query = one.output, one.query
         if isinstance(query, ContinuousSection) or output.format != "parquet" or output.path is None:
             return False
-        if over_connect(self.rows.sparkSession) or Location.of(output.path, "output.path").is_object:
+        if over_connect(self.rows.sparkSession) or not _workers_reach(Location.of(output.path, "output.path")):
             return False
         return apart(one.build())[1] is None
+
+
+def _workers_reach(place: Location) -> bool:
+    """Return whether workers can write files that a rename shows: Spark reaches more file systems than they do."""
+    if place.is_object:
+        return False
+    try:
+        _ = place.files
+    except ConfigError:  # pyarrow has no client for it, or not its library
+        return False
+    return True
 
 
 def _by_spark(answers: DataFrame, output: OutputSection, path: str) -> None:
