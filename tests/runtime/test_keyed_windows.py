@@ -15,6 +15,7 @@ from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.plan import Plan
+from skypane.runtime.spark.engine.window_program import calls_other_code
 
 MERGES = Costs(job=1e3, threads=0.0, window=0.0, window_per_row=1.0)
 """Only merges count, and a job is not worth having."""
@@ -83,6 +84,24 @@ def test_the_driver_answers_windows_that_share_merges_from_the_second_batch_on_a
     for where in (first, second):
         assert where == ["threads", *["driver"] * (len(where) - 1)]
     assert_answered(job, tmp_path, batches)
+
+
+class Mine(sp.TopK):
+    """A query of users, which is divided by keys as the one that it is made of."""
+
+
+@pytest.mark.parametrize(
+    ("query", "other"),
+    [
+        (KEYED, False),
+        (OWN, True),
+        (sp.TopK(2, "price", by="sensor"), False),
+        (sp.Skyline("price MIN", by="sensor"), False),
+        (Mine(2, "price", by="sensor"), True),
+    ],
+)
+def test_code_of_users_is_known(query: sp.Query, other: bool):
+    assert calls_other_code(query, late_rows(1, batches=1)[0].schema) is other
 
 
 def test_code_of_users_is_not_called_by_several_threads(spark: SparkSession, tmp_path: Path):

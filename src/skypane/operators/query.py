@@ -122,10 +122,7 @@ class QueueQuery(Query, Protocol):
 
 @runtime_checkable
 class DivisibleQuery(Query, Protocol):
-    """A query whose keys are independent of each other: workers may share a window, each with its own keys.
-
-    In a local session workers are threads of one process, which may call its methods at the same time.
-    """
+    """A query whose keys are independent of each other: workers may share a window, each with its own keys."""
 
     def divisible(self, schema: pa.Schema) -> bool:
         """Return whether partials of rows of `schema` can be divided by key."""
@@ -158,6 +155,11 @@ def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
     if len(partials) != len(panes):
         raise ConfigError(f"{type(query).__name__}.lift_panes returned {len(partials)} partials for {len(panes)} panes")
     return partials
+
+
+def is_of_package(part: object) -> bool:
+    """Return whether a query, or a part of one, is of this package; threads may share it, as one of others need not allow."""
+    return type(part).__module__.startswith("skypane.")
 
 
 def check_implements(query: object) -> None:

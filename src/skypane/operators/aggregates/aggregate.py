@@ -23,7 +23,7 @@ from skypane.operators.aggregates.state_parts import EvaluatedRows
 from skypane.operators.aggregates.wide_states import InOrderPart
 from skypane.operators.by_preference import one_per
 from skypane.operators.key_parts import have_parts, rows_of_part
-from skypane.operators.query import Query
+from skypane.operators.query import Query, is_of_package
 from skypane.preference import ColumnLike, Columns
 from skypane.preference.column import column_name, is_spark_column
 from skypane.preference.column_checks import check_group, column_names, field_of
@@ -183,11 +183,11 @@ class Aggregate(Query):
         return rows_of_part(partial, self.by, part, parts)
 
     def calls_other_code(self, schema: pa.Schema) -> bool:
-        """Return whether a function over rows of `schema` is, or calls, code of others, which threads may not share."""
+        """Return whether it is, or calls over rows of `schema`, code of others, which threads may not share."""
         wide = [accumulator for accumulator, _ in self._layout(schema).wide]
         called = any(isinstance(one, InOrderPart) and one.function is not None for one in wide)
         functions = [function for _, function in self.functions]
-        return called or not all(type(one).__module__.startswith("skypane.") for one in (*functions, *wide))
+        return called or not all(map(is_of_package, (self, *functions, *wide)))
 
     def chosen_by(self, choice: AnswerFilter) -> Aggregate:
         """Return the same aggregate with another filter of its answers."""

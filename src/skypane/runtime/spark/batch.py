@@ -26,7 +26,7 @@ from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PanePartial, PaneQuery
-from skypane.operators.query import DivisibleQuery, Query
+from skypane.operators.query import DivisibleQuery, Query, is_of_package
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
@@ -111,7 +111,8 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid, *
     workers = parallelism(rows.sparkSession)
     run = query.windows.overlap * RUN_OVERLAPS
     divisible = isinstance(query.query, DivisibleQuery) and query.query.divisible(schema)
-    parts = min(workers, MOST_PARTS) if shared and divisible else 1
+    # A query of others may expect a partial as its own lift() returns it, not some of them with their panes.
+    parts = min(workers, MOST_PARTS) if shared and divisible and is_of_package(query.query) else 1
     lifted = rows.mapInArrow(
         _LiftPanes(query.query, gate, run, invalid, parts), "first long, last long, panes array<long>, partial binary"
     )

@@ -21,7 +21,7 @@ from skypane.operators.amendments import Amendment, PaneSteps, amendment
 from skypane.operators.changes.window_phases import Phase, PhasedWindows
 from skypane.operators.early_answers import EarlyAnswers, EarlyStep, early_step
 from skypane.operators.entry.pane_counts import PaneCount
-from skypane.operators.query import DivisibleQuery, GrowingQuery
+from skypane.operators.query import DivisibleQuery, GrowingQuery, Query, is_of_package
 from skypane.plan import Plan
 from skypane.policy import Decision
 from skypane.progress.progress_policy import ProgressState
@@ -60,7 +60,7 @@ class WindowedProgram:
         # The number of groups is not known where partials hold several rows of a group.
         self._row_per_key = not (isinstance(query, GrowingQuery) and query.growth > 0)
         self._compared_once = self._window_query.compares_once(intake.schema)
-        self._other_code = isinstance(query, Aggregate) and query.calls_other_code(intake.schema)
+        self._other_code = calls_other_code(query, intake.schema)
         answered_once = plan.amend is None and plan.early is None
         self._keeps_merges = (
             not self._compared_once and answered_once and self._window_query.keeps_merges(intake.schema)
@@ -271,6 +271,13 @@ class WindowedProgram:
             division.value,
         )
         return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(batch.rows.sparkSession, stage)
+
+
+def calls_other_code(query: Query, schema: pa.Schema) -> bool:
+    """Return whether a query over rows of `schema` is, or calls, code of others, which threads may not share."""
+    if isinstance(query, Aggregate):
+        return query.calls_other_code(schema)
+    return not is_of_package(query)
 
 
 def _panes(tasks: list[wlq.RefTask]) -> set[int]:
