@@ -7,7 +7,7 @@
 Readers ignore names that begin with a dot. A run that begins moves the folders of earlier runs of the same output into its
 `written`: a run that was killed leaves nothing, and one that is still alive has lost its files and fails, so that the later
 run decides. Of two that begin at the same time one is left: the first of the two moves makes the other one fail. If a run
-was killed between its two renames, the answers before it are in `replaced`, and are moved back.
+was killed between its two renames, it has both `answers` and `replaced`, and the latter are moved back.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class AnswerFolder:
 
     @property
     def _holds_replaced(self) -> bool:
-        return self._mine.has(_REPLACED) or next(self._with_replaced(self.written), None) is not None
+        return _is_between(self._mine) or next(self._with_replaced(self.written), None) is not None
 
     def _replace(self) -> None:
         """Rename the answers to the folder, and before that the folder that is there to one that is removed later."""
@@ -187,10 +187,10 @@ class AnswerFolder:
         return re.fullmatch(rf"\.{re.escape(self.name)}\.skypane-[0-9a-f]{{32}}", folder) is not None
 
     def _with_replaced(self, folder: DocumentStore) -> Iterator[DocumentStore]:
-        """Yield the folders of runs, at any depth below `folder`, that hold the answers that they were replacing."""
+        """Yield the folders of runs, at any depth below `folder`, that ended between their two renames."""
         for name in filter(self._is_run, folder.folders()):
             run = folder.child(name)
-            if run.has(_REPLACED):
+            if _is_between(run):
                 yield run
             yield from self._with_replaced(run.child(WRITTEN))
 
@@ -209,6 +209,11 @@ def place_of(output: str | os.PathLike[str]) -> Location:
     if place.is_local and Path(place.path).is_mount():
         raise ConfigError(f"output: {place} is where a disk is mounted, which no rename replaces: name a folder in it")
     return place
+
+
+def _is_between(run: DocumentStore) -> bool:
+    """Return whether a run has taken the answers before it away, and has not put its own in their place."""
+    return run.has(_REPLACED) and run.has(_ANSWERS)
 
 
 def _is_file(target: DocumentStore) -> bool:
