@@ -215,7 +215,7 @@ def test_a_file_is_inside_a_folder_by_its_name(file: str, folder: str, inside: b
     assert is_inside(Location.of(file), Location.of(folder)) is inside
 
 
-def test_answers_that_were_in_sparks_cache_are_read_anew_when_they_are_replaced(df: DataFrame, tmp_path: Path):
+def test_answers_that_were_in_sparks_cache_are_read_again_when_they_are_replaced(df: DataFrame, tmp_path: Path):
     first = sp.top_k(df, 2, "x", output=tmp_path / "out").cache()
     try:
         assert first.count() == 2
@@ -225,7 +225,7 @@ def test_answers_that_were_in_sparks_cache_are_read_anew_when_they_are_replaced(
         first.unpersist()
 
 
-def test_a_worker_that_does_not_reach_the_folder_says_so(tmp_path: Path):
+def test_a_worker_that_does_not_reach_the_folder_reports_it(tmp_path: Path):
     """As on a machine of its own, with a disk of its own."""
     store = DocumentStore(str(tmp_path / "of the driver"))
     with pytest.raises(ConfigError, match=r"this worker does not find .*/of the driver: name a folder that all"):

@@ -155,7 +155,7 @@ def _check_not_read(rows: DataFrame, place: Location) -> None:
 
 
 def is_inside(file: Location, folder: Location) -> bool:
-    """Return whether a file is in a folder, as far as names tell; one without a host is on the default one."""
+    """Return whether a file is in a folder, by their names; one without a host is on the default host."""
     hosts = {file.authority, folder.authority} - {""}
     return file.scheme == folder.scheme and len(hosts) < 2 and file.path.startswith(f"{folder.path}/")
 

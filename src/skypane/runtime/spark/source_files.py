@@ -13,8 +13,8 @@ from skypane.runtime.spark.machine.session_kind import kind_of
 def files_of(rows: DataFrame) -> set[str]:
     """Return the files that `rows` reads, as URIs with escapes.
 
-    inputFiles() leaves out those of rows that are in Spark's cache, because it asks the plan that reads them there; the
-    plan before that one still has the relations of files.
+    inputFiles() leaves out those of rows that are in Spark's cache, because it takes them from the plan that reads the
+    cache; the plan before that one still has the relations of files.
     """
     files, plan = set(rows.inputFiles()), kind_of(rows.sparkSession).plan_of(rows)
     if plan is not None:
