@@ -1,5 +1,8 @@
 """Queries on a static DataFrame: lift every partition, exchange the partials, combine and lower them.
 
+Over few rows of a query without windows one task does all of that; of many, most may be dropped inside Spark first
+(control/static_way.py).
+
 Partials travel as bytes, those of some consecutive panes of a partition in one row, so the same exchange serves every
 query. Windows are divided into runs of consecutive windows. A pane goes to every run with a window that holds it, which is
 one run for most panes, so windows share merges inside a run and few partials move twice. Where workers write the answers themselves
@@ -20,18 +23,29 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
+from skypane.control.static_way import static_way
 from skypane.naming import backticked
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PanePartial, PaneQuery
+from skypane.operators.prefilter import Prefilter
 from skypane.operators.query import DivisibleQuery, Query, is_of_package
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.prefiltered_rows import (
+    PARTIAL,
+    PROOF,
+    LiftProven,
+    check_proof,
+    prefiltered,
+    rules_for,
+)
+from skypane.runtime.spark.rows_at_rest import rows_at_rest
 from skypane.runtime.spark.spark_schema import answer_schema, from_spark, pruned
 from skypane.runtime.spark.versions import partitioned
 from skypane.runtime.table_batching import as_tables, decoded, encoded, gathered, pieces
@@ -70,6 +84,8 @@ Answering: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBa
 class LastStage:
     """The last stage of a query: the partials, in their tasks, and the function that turns those of a task into answers.
 
+    One task that lifts, too, has rows in place of partials.
+
     schema   the Arrow schema of the answers
     columns  their Spark schema
     """
@@ -90,13 +106,20 @@ def whole(
 ) -> LastStage:
     """Return the answer over all rows, whose Arrow schema is `schema`, without the columns `hidden`."""
     rows, schema = pruned(rows, schema, {*query.required, *query.reads(schema)})
-    if invalid == "error":
-        rows = without_gaps(rows, query.required)
-    lifted = rows.mapInArrow(_LiftAll(query, invalid), "partial binary")
+    rules, workers = rules_for(query, schema, rows), parallelism(rows.sparkSession)
+    way = static_way(rows_at_rest(rows), len(schema), None if rules is None else len(rules.level), workers)
+    checked = without_gaps(rows, query.required) if invalid == "error" else rows
     shown = pa.schema([field for field in query.output_schema(schema) if field.name not in hidden])
+    names, columns, lift = tuple(shown.names), answer_schema(shown, checked.schema, schema), _LiftAll(query, invalid)
+    if way == "one task":
+        return LastStage(checked.coalesce(1), _AnswerAll(lift, names), shown, columns)
+    if way == "prefilter" and rules is not None:
+        kept = prefiltered(rows, checked, rules)
+        lifted = kept.mapInArrow(LiftProven(lift), f"{PARTIAL} binary, {PROOF} binary")
+        return LastStage(lifted.repartition(1), _CombineAll(query, names, rules), shown, columns)
+    lifted = checked.mapInArrow(lift, "partial binary")
     # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
-    answer = _CombineAll(query, tuple(shown.names))
-    return LastStage(lifted.repartition(1), answer, shown, answer_schema(shown, rows.schema, schema))
+    return LastStage(lifted.repartition(1), _CombineAll(query, names), shown, columns)
 
 
 def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid, *, shared: bool = False) -> LastStage:
@@ -201,24 +224,54 @@ class _LiftAll:
 
 
 @dataclass(frozen=True, slots=True)
+class _AnswerAll:
+    """Answers the query over the rows of one task, which are all rows."""
+
+    lift: _LiftAll
+    shown: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from _CombineAll(self.lift.query, self.shown)(self.lift(batches))
+
+
+@dataclass(frozen=True, slots=True)
 class _CombineAll:
-    """Combines and lowers all partials; an answer has the columns `shown`, or else all."""
+    """Combines and lowers all partials; an answer has the columns `shown`, or else all.
+
+    rules   those by which rows were dropped, whose proofs come with the partials; None: no row was
+    """
 
     query: Query
     shown: tuple[str, ...] | None = None
+    rules: Prefilter | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partials: list[pa.Table] = []
+        proofs: set[bytes] = set()
         held = step = 0
         with limited("the answer", NARROWER):
-            for packed in (partial for batch in batches for partial in batch.column("partial")):
+            for packed, proof in (row for batch in batches for row in self._rows(batch)):
                 partials.append(_unpacked(packed))
+                if proof is not None:
+                    proofs.add(proof)
                 held += partials[-1].nbytes
                 step += step_bytes(partials[-1:])
                 require(step, f"the answer ({size(held)} of partials so far)", NARROWER)
             if partials:
-                answer = self.query.lower(self.query.combine(partials))
-                yield from pieces(answer if self.shown is None else answer.select(list(self.shown)), PIECE)
+                yield from pieces(self._answer(partials, proofs), PIECE)
+
+    def _rows(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.BinaryScalar, bytes | None]]:
+        """Yield partials, and the proof of the task from which each comes."""
+        proofs: list[bytes | None] = [None] * batch.num_rows if self.rules is None else batch.column(PROOF).to_pylist()
+        yield from zip(batch.column(PARTIAL), proofs, strict=True)
+
+    def _answer(self, partials: list[pa.Table], proofs: set[bytes]) -> pa.Table:
+        combined = self.query.combine(partials)
+        if self.rules is not None:
+            for proof in proofs:
+                check_proof(self.rules, proof, combined)
+        answer = self.query.lower(combined)
+        return answer if self.shown is None else answer.select(list(self.shown))
 
 
 @dataclass(frozen=True, slots=True)

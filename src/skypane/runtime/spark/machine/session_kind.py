@@ -40,6 +40,10 @@ class SessionKind(Protocol):
         """Return the plan of `rows` with its names resolved, an object of Java; None if it is in a server."""
         ...
 
+    def plan_to_run(self, rows: DataFrame) -> Any:
+        """Return that plan with cached rows in the place of what they were computed from; None as there."""
+        ...
+
     def may_be_gone(self, error: Exception) -> bool:
         """Return whether `error` may come from a process of Spark's that has ended."""
         ...
@@ -70,6 +74,9 @@ class ClassicSession:
     def plan_of(self, rows: DataFrame) -> Any:
         return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - as PySpark itself
 
+    def plan_to_run(self, rows: DataFrame) -> Any:
+        return rows._jdf.queryExecution().withCachedData()  # noqa: SLF001 - as above
+
     def may_be_gone(self, error: Exception) -> bool:
         # Java raises a Py4JJavaError, and is therefore running.
         return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
@@ -93,6 +100,10 @@ class ConnectSession:
         return None
 
     def plan_of(self, rows: DataFrame) -> Any:
+        del rows
+        return None
+
+    def plan_to_run(self, rows: DataFrame) -> Any:
         del rows
         return None
 

@@ -1,0 +1,69 @@
+"""Facts of the rows of a static DataFrame that Spark's plan shows: whether they can be read twice, and their number.
+
+Rows are at rest if the plan reads rows in memory, a range, or local files, and only selects, computes and filters after
+that: by expressions that are deterministic, without functions of users. A shuffle, a join or a sort would be done twice
+for a second reading, and which rows a limit or dropDuplicates keeps may differ the second time.
+
+Only a classic session shows its plan. Nothing depends on it but time: if a version of Spark names its parts in another
+way, nothing is known of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from skypane.control.static_way import RowsAtRest
+from skypane.runtime.spark.machine.java_errors import Py4JError
+from skypane.runtime.spark.machine.session_kind import kind_of
+
+_PASSING: Final = frozenset({"Project", "SubqueryAlias", "View", "ResolvedHint"})
+_IN_MEMORY: Final = frozenset({"LocalRelation", "Range", "InMemoryRelation"})
+_FUNCTIONS: Final = ("PYTHON_UDF", "SCALA_UDF", "PLAN_EXPRESSION")
+"""Spark's names of expressions that may take long, or be non-deterministic without saying so: the last are subqueries."""
+_ROW_BYTES: Final = 8
+"""Bytes that Spark adds to those of the columns when it estimates the size of rows."""
+
+
+def rows_at_rest(rows: DataFrame) -> RowsAtRest | None:
+    """Return what the plan shows of rows; None if they may not be read twice, or the plan is in a server."""
+    try:
+        plan = kind_of(rows.sparkSession).plan_to_run(rows)
+        return None if plan is None or not _is_repeatable(plan, rows) else _walked(plan, filtered=False)
+    except Py4JError:
+        return None
+
+
+def _is_repeatable(plan: Any, rows: DataFrame) -> bool:
+    jvm: Any = rows.sparkSession._jvm  # noqa: SLF001 - PySpark has no name for it
+    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    functions = any(plan.containsPattern(getattr(patterns, name)()) for name in _FUNCTIONS)
+    return bool(plan.deterministic()) and not functions
+
+
+def _walked(plan: Any, *, filtered: bool) -> RowsAtRest | None:
+    name = plan.getClass().getSimpleName()
+    if name in _PASSING or name == "Filter":
+        return _walked(plan.children().apply(0), filtered=filtered or name == "Filter")
+    if name in _IN_MEMORY:
+        return RowsAtRest(_count(plan), in_memory=True, filtered=filtered)
+    if name == "LogicalRelation" and _is_local(plan.relation()):
+        return RowsAtRest(_count(plan), in_memory=False, filtered=filtered)
+    return None
+
+
+def _is_local(relation: Any) -> bool:
+    """Return whether a relation reads files of this machine."""
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return False
+    paths = relation.location().rootPaths()
+    return all(paths.apply(at).toUri().getScheme() == "file" for at in range(paths.size()))
+
+
+def _count(leaf: Any) -> int:
+    """Return the number of rows as Spark knows it, or as the size of the rows suggests."""
+    known = leaf.stats()
+    if known.rowCount().isDefined():
+        return int(known.rowCount().get().toString())
+    return int(known.sizeInBytes().toString()) // (_ROW_BYTES + int(leaf.schema().defaultSize()))

@@ -1,0 +1,290 @@
+"""Static queries whose rows Spark filters by points of a sample: which rows cross, what is answered, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PythonException, SparkRuntimeException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from tests.operators.dropping import drops
+from tests.preference.strategies import VALUES
+from tests.rows import NAN, multiset
+
+import skypane as sp
+from skypane.control.static_way import FEW, RowsAtRest
+from skypane.operators.prefilter import Prefilter
+from skypane.runtime.spark import batch
+from skypane.runtime.spark.prefiltered_rows import prefiltered, rules_for
+from skypane.runtime.spark.rows_at_rest import rows_at_rest
+from skypane.runtime.spark.spark_schema import arrow_schema
+from skypane.runtime.table_batching import decoded
+
+TYPES = {
+    **{name: VALUES[name] for name in ("f", "g", "i", "huge", "d", "s", "b", "day", "t")},
+    "wait": (pa.duration("us"), [timedelta(0), timedelta(days=200), timedelta(days=200, microseconds=1)]),
+    "cents": (pa.decimal128(5, 2), [Decimal("0.01"), Decimal("0.10"), Decimal("9.99")]),
+}
+QUERIES: dict[str, sp.Query] = {
+    "fractions with infinities and -0.0": sp.Skyline("f MIN, g MAX"),
+    "whole numbers beyond those of float64": sp.Skyline("i MIN, huge MAX"),
+    "decimals and days": sp.Skyline("d MIN, day MAX, cents MIN"),
+    "times, truth values and durations": sp.Skyline("t MIN, b MAX, wait MIN"),
+    "distances of fractions": sp.Skyline(sp.around("f", 0.5) * sp.low("i")),
+    "distances of whole numbers to an interval": sp.Skyline(sp.around("i", (-1, 1)) * sp.low("f")),
+    "a chain as a factor": sp.Skyline((sp.low("i") & sp.high("f")) * sp.low("g")),
+    "further levels": sp.Skyline((sp.low("f") * sp.high("i")) & sp.low("huge")),
+    "groups of texts": sp.Skyline("f MIN, i MAX", by="s"),
+    "groups of fractions": sp.Skyline("i MIN, huge MAX", by="f"),
+    "groups of the preference, and others": sp.Skyline("b DIFF, f MIN, i MAX", by="cents"),
+    "k-dominance": sp.KDominant(1, "f MIN, i MAX"),
+    "top-delta": sp.TopDelta(2, "f MIN, i MAX, huge MIN", by="b"),
+}
+
+
+def table(rows: int, seed: int, *, gaps: bool) -> pa.Table:
+    """Rows full of ties, of all types; with gaps, of nulls and NaN in every column."""
+    random = Random(seed)
+
+    def value(kind: pa.DataType, values: list[Any]) -> Any:
+        if gaps and random.random() < 0.05:
+            return NAN if pa.types.is_floating(kind) and random.random() < 0.5 else None
+        return random.choice(values)
+
+    columns = {name: pa.array([value(*one) for _ in range(rows)], one[0]) for name, one in TYPES.items()}
+    return pa.table({**columns, "id": pa.array(range(rows))})
+
+
+GAPPY, WHOLE = table(300, 1, gaps=True), table(300, 2, gaps=False)
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> Iterator[dict[str, DataFrame]]:
+    made = {name: spark.createDataFrame(rows).repartition(3) for name, rows in {"gappy": GAPPY, "whole": WHOLE}.items()}
+    held = {name: frame.cache() for name, frame in made.items()}
+    yield held
+    for frame in held.values():
+        frame.unpersist()
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every query that may be prefiltered is, although the rows are few."""
+    monkeypatch.setattr(batch, "static_way", lambda *_: "prefilter")
+
+
+def rules_of(query: sp.Query, rows: DataFrame) -> Prefilter:
+    rules = rules_for(query, arrow_schema(rows), rows)
+    assert rules is not None
+    return rules
+
+
+def usable(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [row for row in rows if all(row[c] is not None and row[c] == row[c] for c in columns)]  # NaN
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_spark_drops_the_rows_that_the_points_dominate_and_no_others(frames: dict[str, DataFrame], name: str):
+    rows, rules = frames["gappy"], rules_of(QUERIES[name], frames["gappy"])
+    kept = prefiltered(rows, rows, rules).toArrow()
+    *columns, proof = kept.schema.names
+    assert columns == rows.columns
+    (points,) = {found for found in kept.column(proof).to_pylist() if found is not None}
+    strong = decoded(pa.py_buffer(points)).to_pylist()
+    came = Counter(row["id"] for row in usable(kept.to_pylist(), rules.required))
+    ranked = usable(GAPPY.to_pylist(), rules.required)
+    expected = Counter(row["id"] for row in ranked if not any(drops(rules, point, row) for point in strong))
+    assert not expected - came
+    assert (came - expected).total() <= kept.num_rows - kept.column(proof).null_count <= 3  # first rows of tasks
+    assert len(ranked) > 1.3 * came.total()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.usefixtures("always")
+def test_the_answer_is_that_of_the_definition(frames: dict[str, DataFrame], name: str):
+    query = QUERIES[name]
+    answer = sp.ask(frames["whole"], query)
+    assert multiset(arrow_of(answer)) == multiset(query.lower(query.lift(arrow_of(frames["whole"]))))
+    ranked = pa.Table.from_pylist(usable(arrow_of(frames["gappy"]).to_pylist(), tuple(query.required)), WHOLE.schema)
+    answer = sp.ask(frames["gappy"], query, invalid="drop")
+    assert multiset(arrow_of(answer)) == multiset(query.lower(query.lift(ranked)))
+
+
+def arrow_of(rows: DataFrame) -> pa.Table:
+    return rows.toArrow().cast(WHOLE.schema)
+
+
+@pytest.mark.parametrize("column", ["f", "i", "huge"])
+@pytest.mark.usefixtures("always")
+def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, column: str):
+    """Also a criterion of a further level, which the points are not compared on."""
+    dominated = {
+        name: pa.array([None if name == column else values[-1]], kind) for name, (kind, values) in TYPES.items()
+    }
+    gap = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
+    rows = spark.createDataFrame(pa.concat_tables([WHOLE, gap])).cache()
+    with pytest.raises(SparkRuntimeException, match=f"cannot rank rows whose {column} is null"):
+        sp.ask(rows, QUERIES["further levels"]).collect()
+    rows.unpersist()
+
+
+@pytest.mark.usefixtures("always")
+def test_no_rows_are_answered_by_none(spark: SparkSession):
+    rows = spark.range(0).selectExpr("id * 1.0D AS x", "id")
+    assert sp.skyline(rows, "x MIN, id MAX").collect() == []
+
+
+@pytest.mark.usefixtures("always")
+def test_rows_of_which_a_sample_shows_no_points_all_cross(spark: SparkSession):
+    rows = spark.range(0, 3_000, numPartitions=3).selectExpr("id AS x", "-id AS y")
+    assert sp.skyline(rows, "x MIN, y MIN").count() == 3_000
+
+
+@pytest.mark.usefixtures("always")
+def test_names_of_columns_may_be_any(spark: SparkSession):
+    rows = spark.createDataFrame(pa.table({"a b": [1.0, 2.0, 3.0], "a b_0": [3, 4, 5], "c`d": ["x", "y", "x"]}))
+    answer = sp.skyline(rows, sp.low("a b") * sp.low("a b_0"), by="c`d")
+    assert sorted(answer.collect()) == [(1.0, 3, "x"), (2.0, 4, "y")]
+
+
+@pytest.mark.usefixtures("always")
+def test_texts_that_a_collation_makes_equal_are_separate_groups(spark: SparkSession):
+    """Spark would drop the rows of the one for a point of the other."""
+    rows = spark.createDataFrame([("a", 1.0), ("A", 2.0)], "s string, x double")
+    collated = rows.withColumn("s", sf.expr("s COLLATE UTF8_LCASE"))
+    assert rules_for(sp.Skyline("x MIN", by="s"), arrow_schema(collated), collated) is None
+    assert sp.skyline(collated, "x MIN", by="s").count() == 2
+
+
+def best_of(answer: DataFrame) -> list[float]:
+    return sorted(row.x for row in answer.collect())
+
+
+def answered_from(sample: DataFrame, rows: DataFrame) -> DataFrame:
+    """The answer over rows whose points come from another reading: of `sample`."""
+    query = sp.Skyline("x MIN, y MIN")
+    rules = rules_of(query, rows)
+    return batch._prefiltered_answer(prefiltered(sample, rows, rules), query, "error", rules, rows.schema)
+
+
+def pairs(spark: SparkSession, least: float, rows: int = 60) -> DataFrame:
+    values = least + np.arange(rows)
+    return spark.createDataFrame(pa.table({"x": values, "y": values})).repartition(3)
+
+
+def test_rows_that_change_between_the_two_readings_are_not_lost_unnoticed(spark: SparkSession):
+    """The points of the first reading drop rows of the second one that nothing there dominates."""
+    with pytest.raises(PythonException, match=r"the rows have changed .* \(x, y\) were gone when it read them again"):
+        answered_from(pairs(spark, 0.0), pairs(spark, 10.0)).collect()
+
+
+def test_rows_that_have_got_better_between_the_two_readings_are_answered(spark: SparkSession):
+    assert best_of(answered_from(pairs(spark, 10.0), pairs(spark, 0.0))) == [0.0]
+    assert best_of(answered_from(pairs(spark, 0.0), pairs(spark, 0.0))) == [0.0]
+
+
+def test_points_of_rows_that_are_all_gone_drop_nothing(spark: SparkSession):
+    assert answered_from(pairs(spark, 0.0), pairs(spark, 0.0).where("x < 0")).collect() == []
+    assert best_of(answered_from(pairs(spark, 0.0).where("x < 0"), pairs(spark, 5.0))) == [5.0]
+
+
+def test_many_rows_are_prefiltered_without_a_job_before_and_settings_stay(spark: SparkSession):
+    before = {name: spark.conf.get(name) for name in ("spark.sql.execution.arrow.maxRecordsPerBatch",)}
+    rows = spark.range(0, 8_000_000).selectExpr("hash(id) AS x", "hash(id, 1) AS y")
+    spark.sparkContext.setJobGroup("prefilter", "")
+    answer = sp.skyline(rows, "x MIN, y MIN")
+    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("prefilter")) == []
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert "BroadcastNestedLoopJoin" in plan_of(answer)
+    assert sorted((row.x, row.y) for row in answer.collect()) == stairs(rows.toArrow())
+    assert {name: spark.conf.get(name) for name in before} == before
+
+
+def stairs(rows: pa.Table) -> list[tuple[int, int]]:
+    """The skyline of two criteria: sorted by x, each row whose y is below that of all rows with a smaller x."""
+    x, y = (rows.column(name).to_numpy() for name in "xy")
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    first = np.concatenate([[True], x[1:] != x[:-1]])
+    lowest = np.minimum.accumulate(y)
+    before = np.concatenate([[np.iinfo(np.int64).max], lowest[:-1]])
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(x)), 0))
+    kept = (y == y[starts]) & (y < before[starts])
+    return list(zip(x[kept].tolist(), y[kept].tolist(), strict=True))
+
+
+def plan_of(rows: DataFrame) -> str:
+    return str(rows._jdf.queryExecution().toString())
+
+
+def test_few_rows_are_answered_in_one_task_without_an_exchange(spark: SparkSession):
+    plan = plan_of(sp.skyline(spark.range(FEW).selectExpr("id AS x"), "x MIN"))
+    assert "Exchange" not in plan
+    assert "Coalesce 1" in plan
+
+
+@pytest.fixture
+def files(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    pq.write_table(pa.table({"x": np.arange(50_000) / 3, "y": np.arange(50_000)}), tmp_path / "rows.parquet")
+    return spark.read.parquet(str(tmp_path / "rows.parquet"))
+
+
+def test_rows_in_memory_ranges_and_local_files_are_at_rest(spark: SparkSession, files: DataFrame):
+    made = spark.range(1_000).selectExpr("id", "id / 3 AS x")
+    assert rows_at_rest(made) == RowsAtRest(1_000, in_memory=True, filtered=False)
+    held = made.orderBy("x").cache()
+    held.count()
+    assert rows_at_rest(held.where("x > 5").select("x")) == RowsAtRest(1_000, in_memory=True, filtered=True)
+    held.unpersist()
+    local = rows_at_rest(spark.createDataFrame(pa.table({"x": np.arange(1_000.0)})))
+    assert local is not None
+    assert local.in_memory
+    assert 500 <= local.rows <= 1_000
+    stored = rows_at_rest(files.where("y > 5"))
+    assert stored is not None
+    assert (stored.in_memory, stored.filtered) == (False, True)
+    assert 10_000 < stored.rows < 100_000
+
+
+UNKNOWN = {
+    "chance": lambda rows: rows.withColumn("z", sf.rand()),
+    "a condition by chance": lambda rows: rows.where(sf.rand() < 0.5),
+    "a sample": lambda rows: rows.sample(0.5, 1),
+    "a function in Python": lambda rows: rows.withColumn("z", sf.udf(lambda x: x, "double")("x")),
+    "a limit": lambda rows: rows.limit(10),
+    "rows that are one of many": lambda rows: rows.dropDuplicates(["y"]),
+    "a join": lambda rows: rows.join(rows.select("y"), "y"),
+    "a subquery": lambda rows: rows.where("y IN (SELECT id FROM range(10))"),
+    "a shuffle": lambda rows: rows.repartition(3),
+    "an order": lambda rows: rows.orderBy("y"),
+    "a checkpoint": lambda rows: rows.limit(10).localCheckpoint(),
+    "rows of a function": lambda rows: rows.mapInArrow(lambda batches: batches, rows.schema),
+    "rows of an RDD": lambda rows: rows.rdd.toDF(rows.schema),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_rows_that_may_differ_or_cost_much_a_second_time_are_not_at_rest(files: DataFrame, name: str):
+    assert rows_at_rest(UNKNOWN[name](files)) is None
+
+
+@pytest.mark.parametrize("way", ["tasks", "one task", "prefilter"])
+@pytest.mark.parametrize("name", ["groups of texts", "k-dominance", "top"])
+def test_every_way_gives_the_same_answer(
+    frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch, way: str, name: str
+):
+    query = {**QUERIES, "top": sp.TopK(5, "f + i")}[name]
+    rows = frames["whole"].where("f > -10 AND f < 10")
+    expected = query.lower(query.lift(arrow_of(rows)))
+    monkeypatch.setattr(batch, "static_way", lambda *_: way)
+    assert multiset(arrow_of(sp.ask(rows, query))) == multiset(expected)
