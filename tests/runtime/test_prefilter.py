@@ -22,7 +22,7 @@ from tests.preference.strategies import VALUES
 from tests.rows import NAN, multiset
 
 import skypane as sp
-from skypane.control.static_way import FEW, RowsAtRest
+from skypane.control.static_way import FEW
 from skypane.operators.prefilter import Prefilter
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.prefiltered_rows import prefiltered, rules_for
@@ -241,19 +241,25 @@ def files(spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 def test_rows_in_memory_ranges_and_local_files_are_at_rest(spark: SparkSession, files: DataFrame):
     made = spark.range(1_000).selectExpr("id", "id / 3 AS x")
-    assert rows_at_rest(made) == RowsAtRest(1_000, in_memory=True, filtered=False)
+    assert known(made) == (1_000, True, False)
     held = made.orderBy("x").cache()
     held.count()
-    assert rows_at_rest(held.where("x > 5").select("x")) == RowsAtRest(1_000, in_memory=True, filtered=True)
+    assert known(held.where("x > 5").select("x")) == (1_000, True, True)
     held.unpersist()
-    local = rows_at_rest(spark.createDataFrame(pa.table({"x": np.arange(1_000.0)})))
-    assert local is not None
-    assert local.in_memory
-    assert 500 <= local.rows <= 1_000
-    stored = rows_at_rest(files.where("y > 5"))
-    assert stored is not None
-    assert (stored.in_memory, stored.filtered) == (False, True)
-    assert 10_000 < stored.rows < 100_000
+    rows, in_memory, _ = known(spark.createDataFrame(pa.table({"x": np.arange(1_000.0)})))
+    assert in_memory
+    assert 500 <= rows <= 1_000
+    rows, *how = known(files.where("y > 5"))
+    assert how == [False, True]
+    assert 10_000 < rows < 100_000
+
+
+def known(rows: DataFrame) -> tuple[int, bool, bool]:
+    """The number of rows at rest, whether they are in memory, and whether they are filtered."""
+    found = rows_at_rest(rows)
+    assert found is not None
+    assert found.rows / 10 < found.bytes / 8 < found.rows * 10
+    return found.rows, found.in_memory, found.filtered
 
 
 UNKNOWN = {

@@ -15,6 +15,8 @@ StaticWay: TypeAlias = Literal["tasks", "one task", "prefilter"]
 
 FEW: Final = 100_000
 """Rows that one task answers in less time than the exchange of partials and a second stage take."""
+FEW_BYTES: Final = 32 << 20
+"""Bytes of these rows, which may have long texts, at most."""
 SHARES: Final = (1.0, 0.98, 0.96, 0.92, 0.83, 0.74, 0.63, 0.53)
 """Shares of independent rows with 1, 2, .. criteria that a prefilter drops; of more criteria nothing is expected."""
 SAMPLE_SECONDS: Final = 0.2
@@ -25,7 +27,7 @@ COMPARED_NS: Final = (20.0, 10.0)
 """Time of a core to compare a row with all points: for the row, and for each criterion."""
 
 _COMPRESSED: Final = 8
-"""Rows that a file may have for each one that its size suggests."""
+"""Rows and bytes that a file may hold for each one that its size suggests."""
 _MARGIN: Final = 1.5
 """How many times a prefilter must save what it costs, as both are estimates."""
 
@@ -35,11 +37,13 @@ class RowsAtRest:
     """Rows that can be read again, and are then the same.
 
     rows       estimated number, before filters
+    bytes      estimated size of all their columns
     in_memory  whether they are in memory or computed from numbers, so that reading them again costs little
     filtered   whether a filter may leave out most of them, so that a sample could take as long as reading all
     """
 
     rows: int
+    bytes: int
     in_memory: bool
     filtered: bool
 
@@ -54,7 +58,8 @@ def static_way(at_rest: RowsAtRest | None, columns: int, criteria: int | None, w
     """
     if at_rest is None:
         return "tasks"
-    if at_rest.rows * (1 if at_rest.in_memory else _COMPRESSED) <= FEW:
+    most = 1 if at_rest.in_memory else _COMPRESSED
+    if at_rest.rows * most <= FEW and at_rest.bytes * most <= FEW_BYTES:
         return "one task"
     return "prefilter" if criteria is not None and _pays(at_rest, columns, criteria, workers) else "tasks"
 

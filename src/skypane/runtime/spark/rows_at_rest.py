@@ -47,9 +47,9 @@ def _walked(plan: Any, *, filtered: bool) -> RowsAtRest | None:
     if name in _PASSING or name == "Filter":
         return _walked(plan.children().apply(0), filtered=filtered or name == "Filter")
     if name in _IN_MEMORY:
-        return RowsAtRest(_count(plan), in_memory=True, filtered=filtered)
+        return RowsAtRest(*_counted(plan), in_memory=True, filtered=filtered)
     if name == "LogicalRelation" and _is_local(plan.relation()):
-        return RowsAtRest(_count(plan), in_memory=False, filtered=filtered)
+        return RowsAtRest(*_counted(plan), in_memory=False, filtered=filtered)
     return None
 
 
@@ -61,9 +61,10 @@ def _is_local(relation: Any) -> bool:
     return all(paths.apply(at).toUri().getScheme() == "file" for at in range(paths.size()))
 
 
-def _count(leaf: Any) -> int:
-    """Return the number of rows as Spark knows it, or as the size of the rows suggests."""
+def _counted(leaf: Any) -> tuple[int, int]:
+    """Return the number of rows as Spark knows it, or as their size suggests, and this size in bytes."""
     known = leaf.stats()
+    size = int(known.sizeInBytes().toString())
     if known.rowCount().isDefined():
-        return int(known.rowCount().get().toString())
-    return int(known.sizeInBytes().toString()) // (_ROW_BYTES + int(leaf.schema().defaultSize()))
+        return int(known.rowCount().get().toString()), size
+    return size // (_ROW_BYTES + int(leaf.schema().defaultSize())), size
