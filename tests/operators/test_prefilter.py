@@ -124,6 +124,6 @@ def test_further_levels_are_required_and_not_compared():
     query = sp.Skyline(sp.low("f") & (sp.high("i") * sp.low("n")))
     rules = prefilter_of(query, NUMBERS)
     assert rules is not None
-    assert (rules.columns, rules.later) == (("f",), ("i", "n"))
+    assert (rules.columns, rules.unread) == (("f",), ("i", "n"))
     rows = pa.table({"f": [1.0, 1.0, 2.0], "i": [1, 2, 9], "n": [0, 0, 0], "d": [Decimal(1)] * 3})
     assert rules.without_witness(pa.table({"f": [1.0]}), query.lift(rows)) == 0

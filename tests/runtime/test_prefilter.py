@@ -124,17 +124,19 @@ def arrow_of(rows: DataFrame) -> pa.Table:
     return rows.toArrow().cast(WHOLE.schema)
 
 
-@pytest.mark.parametrize("column", ["f", "i", "huge"])
+@pytest.mark.parametrize(("name", "column"), [
+    ("further levels", "f"), ("further levels", "i"), ("further levels", "huge"), ("a chain as a factor", "f"),
+])  # fmt: skip
 @pytest.mark.usefixtures("always")
-def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, column: str):
-    """Also a criterion of a further level, which the points are not compared on."""
+def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, name: str, column: str):
+    """Also a criterion of a further level or of a chain, which need not be read to compare the row with a point."""
     dominated = {
         name: pa.array([None if name == column else values[-1]], kind) for name, (kind, values) in TYPES.items()
     }
     gap = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
     rows = spark.createDataFrame(pa.concat_tables([WHOLE, gap])).cache()
     with pytest.raises(SparkRuntimeException, match=f"cannot rank rows whose {column} is null"):
-        sp.ask(rows, QUERIES["further levels"]).collect()
+        sp.ask(rows, QUERIES[name]).collect()
     rows.unpersist()
 
 

@@ -62,9 +62,10 @@ class Prefilter:
         return tuple(dict.fromkeys((*ranked, *self.groups)))
 
     @property
-    def later(self) -> tuple[str, ...]:
-        """Columns that need a value and are not compared."""
-        return tuple(name for name in self.required if name not in self.columns)
+    def unread(self) -> tuple[str, ...]:
+        """Columns that need a value and need not be read to compare rows: all but the first of each component."""
+        first = {component[0].column for component in self.level}
+        return tuple(name for name in self.required if name not in first)
 
     def choose(self, sample: pa.Table) -> pa.Table:
         """Return the rows of a sample, with the columns compared, that drop most rows; none if they would drop few."""

@@ -99,7 +99,8 @@ def _points(rows: DataFrame, rules: Prefilter, names: _Names) -> DataFrame:
     fields = [StructField(name, kind) for name, kind in zip(names.points, kinds, strict=True)]
     schema = StructType([*fields, StructField(names.place, IntegerType()), StructField(names.proof, BinaryType())])
     # One task, also where Spark leaves the limit out because there are fewer rows: each task chooses points.
-    sample = rows.select(*map(backticked, (*rules.columns, *rules.later))).limit(SAMPLE).coalesce(1)
+    columns = dict.fromkeys((*rules.columns, *rules.required))
+    sample = rows.select(*map(backticked, columns)).limit(SAMPLE).coalesce(1)
     return sample.mapInArrow(_Choose(rules, tuple(schema.names)), schema)
 
 
@@ -109,10 +110,10 @@ def _joined(rules: Prefilter, names: _Names) -> str:
         _as_good(component, rules, names, strictly=number == rules.lead) for number, component in enumerate(rules.level)
     ]
     grouped = ["{} <=> {}".format(*names.of(rules, name)) for name in rules.groups]
-    # Reads columns of further levels, too: a null there has to fail the query, dominated or not.
-    later = [f"{backticked(name)} IS NOT NULL" for name in rules.later]
+    # A null or NaN there has to fail the query, dominated or not, and it does so where it is read.
+    read = [f"{backticked(name)} IS NOT NULL" for name in rules.unread]
     first = backticked(names.first)
-    dominated = " AND ".join([f"NOT {first}", *compared, *grouped, *later])
+    dominated = " AND ".join([f"NOT {first}", *compared, *grouped, *read])
     return f"({dominated}) OR ({first} AND {backticked(names.place)} = 0)"
 
 
