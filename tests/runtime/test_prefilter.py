@@ -131,7 +131,7 @@ def arrow_of(rows: DataFrame) -> pa.Table:
 def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, name: str, column: str):
     """Also a criterion of a further level or of a chain, which need not be read to compare the row with a point."""
     dominated = {
-        name: pa.array([None if name == column else values[-1]], kind) for name, (kind, values) in TYPES.items()
+        one: pa.array([None if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()
     }
     gap = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
     rows = spark.createDataFrame(pa.concat_tables([WHOLE, gap])).cache()
