@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 import moocore
 import numpy as np
@@ -89,12 +90,8 @@ def skypane_in_tasks(rows: DataFrame, case: Case) -> int:
 
 @contextmanager
 def _way(way: StaticWay) -> Iterator[None]:
-    chosen = batch.static_way
-    batch.static_way = lambda *_: way  # type: ignore[assignment]
-    try:
+    with patch.object(batch, "static_way", lambda *_: way):
         yield
-    finally:
-        batch.static_way = chosen
 
 
 def by_paretoset(rows: DataFrame, case: Case) -> int:
@@ -126,7 +123,7 @@ def by_polars(rows: DataFrame, case: Case) -> int:
 
     def best(table: pa.Table) -> pa.Table:
         before = pl.col("c1").cum_min().shift(1)
-        return pl.from_arrow(table).sort("c0").filter(before.is_null() | (pl.col("c1") < before)).to_arrow()  # type: ignore[union-attr]
+        return pl.DataFrame(table).sort("c0").filter(before.is_null() | (pl.col("c1") < before)).to_arrow()
 
     return _in_arrow(rows, best).count()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.preference.oracle import Leaf, Prior, Row, Tree
 
-from skypane.operators.prefilter import Prefilter
+from skypane.operators.witnessed_points import Prefilter
 from skypane.preference.criteria import Around, Component, Criterion, Low
 
 
@@ -25,7 +25,8 @@ def drops(rules: Prefilter, point: Row, row: Row) -> bool:
 
 def tree(component: Component) -> Tree:
     """Return a component as the definition takes it."""
-    return reduce(Prior, map(_leaf, component))
+    leaves: list[Tree] = [_leaf(criterion) for criterion in component]
+    return reduce(Prior, leaves)
 
 
 def _leaf(criterion: Criterion) -> Leaf:

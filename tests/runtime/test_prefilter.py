@@ -23,7 +23,7 @@ from tests.rows import NAN, multiset
 
 import skypane as sp
 from skypane.control.static_way import FEW
-from skypane.operators.prefilter import Prefilter
+from skypane.operators.witnessed_points import Prefilter
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.prefiltered_rows import prefiltered, rules_for
 from skypane.runtime.spark.rows_at_rest import rows_at_rest
@@ -130,9 +130,7 @@ def arrow_of(rows: DataFrame) -> pa.Table:
 @pytest.mark.usefixtures("always")
 def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, name: str, column: str):
     """Also a criterion of a further level or of a chain, which need not be read to compare the row with a point."""
-    dominated = {
-        one: pa.array([None if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()
-    }
+    dominated = {one: pa.array([None if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()}
     gap = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
     rows = spark.createDataFrame(pa.concat_tables([WHOLE, gap])).cache()
     with pytest.raises(SparkRuntimeException, match=f"cannot rank rows whose {column} is null"):

@@ -43,7 +43,7 @@ def sample_cover(points: FloatArray, groups: IntArray | None, lead: int, most: i
 def _candidates(points: FloatArray, groups: IntArray) -> IntArray:
     """Return the indices of the points of each group with the least sums of ranks, of large groups first."""
     _, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    scores = sum(_ranks(column) for column in points.T)
+    scores = np.sum([_ranks(column) for column in points.T], axis=0)
     order = np.lexsort((scores, members))
     places = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[members[order]]
     firsts = order[places < max(1, CANDIDATES // len(sizes))]

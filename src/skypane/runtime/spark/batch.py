@@ -30,9 +30,9 @@ from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
 from skypane.operators.pane_query import BUFFER_ROWS, PanePartial, PaneQuery
-from skypane.operators.prefilter import Prefilter
 from skypane.operators.query import DivisibleQuery, Query, is_of_package
 from skypane.operators.window_query import WindowQuery
+from skypane.operators.witnessed_points import Prefilter
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.machine.session import parallelism

@@ -5,7 +5,7 @@
 
 Spark runs the join as a nested loop over a few points inside its generated code, on its own values: nothing is converted
 for a row that is dropped. Points and rows are read by one query of Spark, each time that it runs, so a DataFrame stays
-lazy and a changed table has new points. Still these are two readings, and operators/prefilter.py says what has to be
+lazy and a changed table has new points. Still these are two readings, and operators/witnessed_points.py says what has to be
 checked: the points of each task have witnesses. So the points have to arrive with the rows that they have let pass, not
 with others: the first row of a task is never dropped, but joined with the first point instead, which has the *proof* in
 a column: all points, as bytes. A task without rows has dropped none.
@@ -23,8 +23,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from skypane.naming import backticked
-from skypane.operators.prefilter import Prefilter, prefilter_of
 from skypane.operators.query import Query
+from skypane.operators.witnessed_points import Prefilter, prefilter_of
 from skypane.preference.criteria import Around, Component, Criterion, High, Target
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark

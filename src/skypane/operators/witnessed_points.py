@@ -129,6 +129,6 @@ def _same_in_spark(criterion: Criterion, kind: pa.DataType) -> bool:
 
 
 def _resolution(kind: pa.DataType) -> int:
-    """Return the bits by which values are told apart; fractions are tied less often than whole numbers as wide."""
+    """Return the bits by which values are distinguished; fractions are tied less often than whole numbers as wide."""
     fractions = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return _FRACTION if fractions else int(kind.bit_width)

@@ -13,7 +13,7 @@ from tests.preference.oracle import Tree, multiset
 from tests.preference.strategies import VALUES, expressible_trees, tables
 
 import skypane as sp
-from skypane.operators.prefilter import LEAST_SHARE, MOST, Prefilter, prefilter_of
+from skypane.operators.witnessed_points import LEAST_SHARE, MOST, Prefilter, prefilter_of
 from skypane.types import ConfigError
 
 BY = st.lists(st.sampled_from(sorted(VALUES)), max_size=2)
