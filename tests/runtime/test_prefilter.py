@@ -203,7 +203,7 @@ def test_many_rows_are_prefiltered_without_a_job_before_and_settings_stay(spark:
     spark.sparkContext.setJobGroup("prefilter", "")
     answer = sp.skyline(rows, "x MIN, y MIN")
     assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("prefilter")) == []
-    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type] # removes it
     assert "BroadcastNestedLoopJoin" in plan_of(answer)
     assert sorted((row.x, row.y) for row in answer.collect()) == stairs(rows.toArrow())
     assert {name: spark.conf.get(name) for name in before} == before
