@@ -124,15 +124,18 @@ def arrow_of(rows: DataFrame) -> pa.Table:
     return rows.toArrow().cast(WHOLE.schema)
 
 
-@pytest.mark.parametrize(("name", "column"), [
-    ("further levels", "f"), ("further levels", "i"), ("further levels", "huge"), ("a chain as a factor", "f"),
+@pytest.mark.parametrize(("name", "column", "gap"), [
+    ("further levels", "f", None), ("further levels", "i", None), ("further levels", "huge", None),
+    ("a chain as a factor", "f", None), ("a chain as a factor", "f", NAN), ("further levels", "f", NAN),
 ])  # fmt: skip
 @pytest.mark.usefixtures("always")
-def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(spark: SparkSession, name: str, column: str):
+def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(
+    spark: SparkSession, name: str, column: str, gap: float | None
+):
     """Also a criterion of a further level or of a chain, which need not be read to compare the row with a point."""
-    dominated = {one: pa.array([None if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()}
-    gap = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
-    rows = spark.createDataFrame(pa.concat_tables([WHOLE, gap])).cache()
+    dominated = {one: pa.array([gap if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()}
+    last = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
+    rows = spark.createDataFrame(pa.concat_tables([WHOLE, last])).cache()  # or Spark's optimizer computes the columns
     with pytest.raises(SparkRuntimeException, match=f"cannot rank rows whose {column} is null"):
         sp.ask(rows, QUERIES[name]).collect()
     rows.unpersist()
@@ -152,8 +155,8 @@ def test_rows_of_which_a_sample_shows_no_points_all_cross(spark: SparkSession):
 
 @pytest.mark.usefixtures("always")
 def test_names_of_columns_may_be_any(spark: SparkSession):
-    rows = spark.createDataFrame(pa.table({"a b": [1.0, 2.0, 3.0], "a b_0": [3, 4, 5], "c`d": ["x", "y", "x"]}))
-    answer = sp.skyline(rows, sp.low("a b") * sp.low("a b_0"), by="c`d")
+    rows = spark.createDataFrame(pa.table({"a b": [1.0, 2.0, 3.0], "a b_0": [3, 4, 5], "c'd": ["x", "y", "x"]}))
+    answer = sp.skyline(rows, sp.low("a b") * sp.low("a b_0"), by="c'd")
     assert sorted(answer.collect()) == [(1.0, 3, "x"), (2.0, 4, "y")]
 
 
@@ -181,6 +184,7 @@ def pairs(spark: SparkSession, least: float, rows: int = 60) -> DataFrame:
     return spark.createDataFrame(pa.table({"x": values, "y": values})).repartition(3)
 
 
+@pytest.mark.core
 def test_rows_that_change_between_the_two_readings_are_not_lost_unnoticed(spark: SparkSession):
     """The points of the first reading drop rows of the second one that nothing there dominates."""
     with pytest.raises(PythonException, match=r"the rows have changed .* \(x, y\) were gone when it read them again"):
@@ -197,16 +201,27 @@ def test_points_of_rows_that_are_all_gone_drop_nothing(spark: SparkSession):
     assert best_of(answered_from(pairs(spark, 0.0).where("x < 0"), pairs(spark, 5.0))) == [5.0]
 
 
-def test_many_rows_are_prefiltered_without_a_job_before_and_settings_stay(spark: SparkSession):
-    before = {name: spark.conf.get(name) for name in ("spark.sql.execution.arrow.maxRecordsPerBatch",)}
-    rows = spark.range(0, 14_000_000).selectExpr("hash(id) AS x", "hash(id, 1) AS y")
-    spark.sparkContext.setJobGroup("prefilter", "")
+def test_many_rows_are_prefiltered_and_settings_stay(spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+    """If a sample costs no time, it pays for all rows that are too many for one task."""
+    monkeypatch.setattr("skypane.control.static_way.SAMPLE_SECONDS", 0.0)
+    before = settings(spark)
+    rows = spark.range(2 * FEW).selectExpr("hash(id) AS x", "hash(id, 1) AS y")
     answer = sp.skyline(rows, "x MIN, y MIN")
-    assert list(spark.sparkContext.statusTracker().getJobIdsForGroup("prefilter")) == []
-    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type] # removes it
     assert "BroadcastNestedLoopJoin" in plan_of(answer)
     assert sorted((row.x, row.y) for row in answer.collect()) == stairs(rows.toArrow())
-    assert {name: spark.conf.get(name) for name in before} == before
+    assert settings(spark) == before
+
+
+def settings(spark: SparkSession) -> dict[str, str]:
+    return {row.key: row.value for row in spark.sql("SET").collect()}
+
+
+@pytest.mark.usefixtures("always")
+def test_rows_are_read_when_the_answer_is_requested_and_not_before(spark: SparkSession):
+    rows = spark.range(1_000).withColumn("x", sf.raise_error(sf.lit("these rows are read")).cast("double"))
+    answer = sp.skyline(rows, "x MIN, id MIN")
+    with pytest.raises(Exception, match="these rows are read"):
+        answer.collect()
 
 
 def stairs(rows: pa.Table) -> list[tuple[int, int]]:
@@ -238,6 +253,7 @@ def files(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return spark.read.parquet(str(tmp_path / "rows.parquet"))
 
 
+@pytest.mark.core
 def test_rows_in_memory_ranges_and_local_files_are_at_rest(spark: SparkSession, files: DataFrame):
     made = spark.range(1_000).selectExpr("id", "id / 3 AS x")
     assert known(made) == (1_000, True, False)
@@ -283,6 +299,7 @@ def test_rows_that_may_differ_or_cost_much_a_second_time_are_not_at_rest(files: 
     assert rows_at_rest(UNKNOWN[name](files)) is None
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("way", ["tasks", "one task", "prefilter"])
 @pytest.mark.parametrize("name", ["groups of texts", "k-dominance", "top"])
 def test_every_way_gives_the_same_answer(
