@@ -224,6 +224,15 @@ def test_rows_are_read_when_the_answer_is_requested_and_not_before(spark: SparkS
         answer.collect()
 
 
+def test_rows_that_are_cached_after_a_query_are_read_from_the_cache(spark: SparkSession):
+    """A DataFrame keeps the first plan that is made of it, so a query makes none of the user's."""
+    rows = spark.range(1_000).selectExpr("id AS x", "-id AS y")
+    assert sp.skyline(rows, "x MIN, y MIN").count() == 1_000
+    rows.cache()
+    assert "InMemoryTableScan" in plan_of(rows)
+    rows.unpersist()
+
+
 def stairs(rows: pa.Table) -> list[tuple[int, int]]:
     """The skyline of two criteria: sorted by x, each row whose y is below that of all rows with a smaller x."""
     x, y = (rows.column(name).to_numpy() for name in "xy")
