@@ -267,6 +267,7 @@ def test_rows_in_memory_ranges_and_local_files_are_at_rest(spark: SparkSession, 
     made = spark.range(1_000).selectExpr("id", "id / 3 AS x")
     assert known(made) == (1_000, True, False)
     held = made.orderBy("x").cache()
+    assert rows_at_rest(held) is None, "they are not in memory yet"
     held.count()
     assert known(held.where("x > 5").select("x")) == (1_000, True, True)
     held.unpersist()
@@ -306,6 +307,15 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_rows_that_may_differ_or_cost_much_a_second_time_are_not_at_rest(files: DataFrame, name: str):
     assert rows_at_rest(UNKNOWN[name](files)) is None
+
+
+def test_of_a_spark_that_names_its_parts_in_another_way_nothing_is_known(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    rows = spark.range(10)
+    assert rows_at_rest(rows) is not None
+    monkeypatch.setattr("skypane.runtime.spark.rows_at_rest._FUNCTIONS", ("NO_SUCH_PATTERN",))
+    assert rows_at_rest(rows) is None
 
 
 @pytest.mark.core
