@@ -224,6 +224,14 @@ def test_rows_are_read_when_the_answer_is_requested_and_not_before(spark: SparkS
         answer.collect()
 
 
+@pytest.mark.usefixtures("always")
+def test_the_sample_of_many_partitions_is_read_in_as_many_tasks_as_run_at_once(spark: SparkSession):
+    rows = spark.range(0, 10_000, numPartitions=50).selectExpr("hash(id) AS x", "hash(id, 1) AS y")
+    answer = sp.skyline(rows, "x MIN, y MIN")
+    assert "Coalesce 2" in plan_of(answer)  # the session has two threads
+    assert sorted((row.x, row.y) for row in answer.collect()) == stairs(rows.toArrow())
+
+
 def test_rows_that_are_cached_after_a_query_are_read_from_the_cache(spark: SparkSession):
     """A DataFrame keeps the first plan that is made of it, so a query makes none of the user's."""
     rows = spark.range(1_000).selectExpr("id AS x", "-id AS y")

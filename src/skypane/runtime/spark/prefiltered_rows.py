@@ -1,6 +1,6 @@
 """Rows that a prefilter lets pass, each task's with a proof of the points by which the others were dropped.
 
-    rows -- first 8,192 -- one task: chooses points -- broadcast
+    rows -- in as many tasks as run at once -- first 8,192 -- one task: chooses points -- broadcast
     rows -- left outer join with the points that dominate a row -- rows without such a point -- Python
 
 Spark runs the join as a nested loop over a few points inside its generated code, on its own values: nothing is converted
@@ -26,6 +26,7 @@ from skypane.naming import backticked
 from skypane.operators.query import Query
 from skypane.operators.witnessed_points import Prefilter, prefilter_of
 from skypane.preference.criteria import Around, Component, Criterion, High, Target
+from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.table_batching import as_tables, decoded, encoded
@@ -98,9 +99,11 @@ def _points(rows: DataFrame, rules: Prefilter, names: _Names) -> DataFrame:
     kinds = (rows.schema[name].dataType for name in rules.columns)
     fields = [StructField(name, kind) for name, kind in zip(names.points, kinds, strict=True)]
     schema = StructType([*fields, StructField(names.place, IntegerType()), StructField(names.proof, BinaryType())])
+    columns = map(backticked, dict.fromkeys((*rules.columns, *rules.required)))
+    # Each task reads and sends as many rows as the limit: of a thousand small partitions these could be all rows.
+    sample = rows.select(*columns).coalesce(parallelism(rows.sparkSession)).limit(SAMPLE)
     # One task, also where Spark leaves the limit out because there are fewer rows: each task chooses points.
-    columns = dict.fromkeys((*rules.columns, *rules.required))
-    sample = rows.select(*map(backticked, columns)).limit(SAMPLE).coalesce(1)
+    sample = sample.coalesce(1)
     return sample.mapInArrow(_Choose(rules, tuple(schema.names)), schema)
 
 
