@@ -1,7 +1,7 @@
 """A cover of a sample: few of its points that together dominate a large share of it, within groups.
 
 strong_points.py finds such points for the skyline kernel, compiled, among the columns of one group. A sample is small
-and read once in a query, so NumPy is enough here, and an import of the compiled kernels is saved.
+and read once in a query, so NumPy is fast enough here, and groups and a lead need no further kernel to compile.
 """
 
 from __future__ import annotations
