@@ -48,7 +48,7 @@ ROWS = sample()
 
 @pytest.fixture(scope="module")
 def df(spark: SparkSession) -> DataFrame:
-    """Rows in three partitions, of which Spark's plan tells nothing: few rows in memory would be answered in one task."""
+    """Rows in three partitions, of which Spark's plan shows nothing: few rows in memory would be answered in one task."""
     return spark.createDataFrame(ROWS).repartition(3).localCheckpoint()
 
 

@@ -135,7 +135,7 @@ def test_a_row_without_a_criterion_fails_the_query_dominated_or_not(
     """Also a criterion of a further level or of a chain, which need not be read to compare the row with a point."""
     dominated = {one: pa.array([gap if one == column else values[-1]], kind) for one, (kind, values) in TYPES.items()}
     last = pa.table({**dominated, "id": [999]}).cast(WHOLE.schema)
-    rows = spark.createDataFrame(pa.concat_tables([WHOLE, last])).cache()  # or Spark's optimizer computes the columns
+    rows = spark.createDataFrame(pa.concat_tables([WHOLE, last])).cache()  # else Spark computes the columns as it plans
     with pytest.raises(SparkRuntimeException, match=f"cannot rank rows whose {column} is null"):
         sp.ask(rows, QUERIES[name]).collect()
     rows.unpersist()

@@ -3,7 +3,7 @@
 Rows are at rest if the plan reads rows in memory, a range, or local files, and only selects, computes and filters after
 that: by expressions that are deterministic, without functions of users. A shuffle, a join or a sort would be done twice
 for a second reading, and which rows a limit or dropDuplicates keeps may differ the second time. Rows that will be cached
-when they are first read are not in memory yet: nothing but the plan behind them tells their number and their cost.
+when they are first read are not in memory yet: their number and what they cost are not known.
 
 Only a classic session shows its plan. Nothing depends on it but time: if a version of Spark names its parts in another
 way, nothing is known of the rows.
