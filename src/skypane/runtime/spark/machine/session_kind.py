@@ -75,7 +75,7 @@ class ClassicSession:
         return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - as PySpark itself
 
     def plan_to_run(self, rows: DataFrame) -> Any:
-        # Of another DataFrame: each keeps the plan that is once requested of it, also if it is cached later.
+        # A second DataFrame: each keeps the first plan that is requested of it, also if it is cached later.
         return rows.select("*")._jdf.queryExecution().withCachedData()  # noqa: SLF001 - as above
 
     def may_be_gone(self, error: Exception) -> bool:
