@@ -158,7 +158,10 @@ def test_a_store_that_refuses_requests_for_their_date_is_reported_with_the_remed
 @pytest.mark.parametrize(
     ("faults", "message"),
     [
-        ({"PUT": DENIED, "POST": DENIED}, "refuses these credentials .*list, read, write and delete"),
+        (
+            {"PUT": DENIED, "POST": DENIED},
+            "refuses these credentials .*list and read there, and .* to write and delete",
+        ),
         (
             dict.fromkeys(("PUT", "POST", "GET", "HEAD", "LIST"), BAD_KEY),
             "refuses these credentials .InvalidAccessKeyId",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -15,12 +16,18 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from skypane.locations import Location
+from skypane.runtime.redaction import HIDDEN
 from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
     from obstore.store import RetryConfig
+
+_SIGNATURE: Final = re.compile(
+    r"([?&](?:sig|signature|x-amz-(?:signature|credential|security-token))=)[^&\s\"']*", re.IGNORECASE
+)
+"""A signature in an address, such as that of a shared access of Azure."""
 
 HINT: Final = "pip install 'skypane[cloud]', in the driver and in the workers"
 
@@ -71,7 +78,7 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
         if _is_refused(error):
             raise CheckpointError(
                 f"cannot use {place}: the object store refuses these credentials ({_reason(error)}); they need to "
-                f"list, read, write and delete there"
+                f"list and read there, and for checkpoints and outputs to write and delete"
             ) from error
         if "NoSuchBucket" in str(error):
             raise CheckpointError(f"cannot use {place}: there is no bucket {bucket!r}") from error
@@ -89,8 +96,12 @@ def _is_refused(error: Exception) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text; obstore adds a page to it."""
-    return str(error).strip().partition("\n")[0].removesuffix(":")
+    """Return the first line of an error's text, without signatures in addresses; obstore adds a page to it.
+
+    >>> first_line(OSError("no answer of https://a/b?sv=1&sig=s3cr3t (timeout):"))
+    'no answer of https://a/b?sv=1&sig=(not shown) (timeout)'
+    """
+    return _SIGNATURE.sub(rf"\1{HIDDEN}", str(error).strip().partition("\n")[0].removesuffix(":"))
 
 
 def _reason(error: Exception) -> str:
