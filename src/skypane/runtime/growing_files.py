@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,13 @@ class GrowingFile:
         except FileNotFoundError:
             return None
 
+    def opened(self) -> BinaryIO:
+        """Return the open file."""
+        return open(self.path, "rb")  # noqa: PTH123 - closed by callers
+
     def complete(self, start: int, end: int) -> int:
         """Return where the last complete line of [start, end) ends, at least `start`; read backwards from the end."""
-        with open(self.path, "rb") as file:  # noqa: PTH123
+        with self.opened() as file:
             while end > start:
                 begin = max(start, end - _BLOCK)
                 file.seek(begin)
@@ -66,7 +70,7 @@ class GrowingFile:
     def after(self, start: int, lines: int, stop: int | None = None) -> tuple[int, int]:
         """Return where the next complete lines of [start, stop) end, at most `lines` of them, and their number."""
         counted, end, at = 0, start, start
-        with open(self.path, "rb") as file:  # noqa: PTH123
+        with self.opened() as file:
             file.seek(start)
             while counted < lines and (block := file.read(_BLOCK if stop is None else max(min(_BLOCK, stop - at), 0))):
                 ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)[: lines - counted]
@@ -101,7 +105,7 @@ class GrowingFile:
 
     def read(self, start: int, end: int) -> bytes:
         """Return bytes [start, end); fewer if the file has become shorter."""
-        with open(self.path, "rb") as file:  # noqa: PTH123
+        with self.opened() as file:
             file.seek(start)
             return file.read(end - start)
 

@@ -157,7 +157,7 @@ class CompressedFile:
         """
         with self._open() as file:
             known = self._window(file, start, _ROWS)
-            lines = _Lines(start)
+            lines = LineCutter(start)
             for at, text in _pieces(known, file, start, end):
                 yield from lines.add(text, {one: why for one, why in known.unpacking.damages.items() if one >= at})
             if lines.end < end:
@@ -188,7 +188,7 @@ def _pieces(known: TextWindow, file: BinaryIO, start: int, end: int | None) -> I
 
 
 @dataclass(slots=True)
-class _Lines:
+class LineCutter:
     """Cuts a text that comes in pieces into blocks of whole lines.
 
     start   where the kept text begins
@@ -210,7 +210,7 @@ class _Lines:
         for at in sorted(damages):
             if begin <= at < self.end + len(text):
                 yield from self._appended(text[begin - self.end : at - self.end], begin)
-                yield from self._cut(at + 1, damages[at])
+                yield from self.cut(at + 1, damages[at])
                 begin = at + 1
         rest, self.end = text[begin - self.end :], self.end + len(text)
         yield from self._appended(rest, begin)
@@ -235,7 +235,7 @@ class _Lines:
         if len(self.text) >= CHUNK and (whole := self.text.rfind(b"\n") + 1):
             yield self._taken(whole)
 
-    def _cut(self, end: int, why: str) -> Iterator[LineBlock]:
+    def cut(self, end: int, why: str) -> Iterator[LineBlock]:
         """Yield the whole lines, and the line that damage has cut off, up to `end`."""
         if not self.long and (whole := self.text.rfind(b"\n") + 1):
             yield self._taken(whole)

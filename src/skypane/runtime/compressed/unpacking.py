@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final, NamedTuple
+from io import IOBase
+from typing import BinaryIO, Final, NamedTuple, Protocol, TypeAlias, cast
 
 from skypane.naming import shortened
 from skypane.runtime.compressed.formats import Compression, Decoder, begins
@@ -29,6 +30,16 @@ _BACK: Final = 3 * BLOCK
 into the next one before its decoder finds that something is wrong."""
 _TRIAL: Final = 1 << 14
 """Bytes that must decode to show that a member begins where its first bytes are found."""
+
+
+class RangedBytes(Protocol):
+    """The bytes of a file that has no descriptor."""
+
+    def pread(self, length: int, at: int) -> bytes:
+        """Return `length` bytes from a place on, fewer at the end."""
+
+
+Packed: TypeAlias = "BinaryIO | RangedBytes"
 
 
 class Mark(NamedTuple):
@@ -73,14 +84,24 @@ class Unpacking:
     def __post_init__(self) -> None:
         self.packed, self.text = self.mark
 
-    def piece(self, file: BinaryIO) -> bytes:
+    def piece(self, file: Packed) -> bytes:
         """Return the next text, at most PIECE bytes; nothing if the file has no more now."""
         while (text := self._step(file)) is None:
             pass
         self.text += len(text)
         return text
 
-    def _step(self, file: BinaryIO) -> bytes | None:
+    def unfinished(self, size: int) -> str:
+        """Return what is wrong with a file of `size` bytes that ends here and does not grow; else an empty text.
+
+        All text must have been returned.
+        """
+        if self._decoder is None and (self._search is not None or self.packed >= size):
+            return ""
+        where = f"{self.form.name} {self.form.member} at byte {self.mark.packed:,} of the file"
+        return f"{where} is not complete, although the file is: its text ends here"
+
+    def _step(self, file: Packed) -> bytes | None:
         """Return the next text, b"" if there is no more now, or None after a step that has none."""
         if self._wrong:
             return self._damaged(self._wrong)
@@ -88,7 +109,7 @@ class Unpacking:
             return self._sought(file, self._search)
         return self._begun(file) if self._decoder is None else self._decoded(file, self._decoder)
 
-    def _begun(self, file: BinaryIO) -> bytes | None:
+    def _begun(self, file: Packed) -> bytes | None:
         """Begin a member. Zeros before it are padding, as tapes and xz have it."""
         head = _read(file, self.packed, PIECE)
         zeros = len(head) - len(head.lstrip(b"\0"))
@@ -107,7 +128,7 @@ class Unpacking:
     def _open(self) -> None:
         self._decoder, self._of_block = self.form.decoder(), 0
 
-    def _decoded(self, file: BinaryIO, decoder: Decoder) -> bytes | None:
+    def _decoded(self, file: Packed, decoder: Decoder) -> bytes | None:
         data = b""
         if decoder.needs_input and not (data := self._input(file)):
             return b""
@@ -124,7 +145,7 @@ class Unpacking:
             self._decoder, self._careful = None, None
         return text or None
 
-    def _input(self, file: BinaryIO) -> bytes:
+    def _input(self, file: Packed) -> bytes:
         """Return the next bytes of the member, none of the block after the present one."""
         at = self.packed - self.mark.packed
         if at % BLOCK == 0:
@@ -161,7 +182,7 @@ class Unpacking:
         self._decoder, self._careful, self._again, self._wrong = None, None, 0, ""
         return b"\n"
 
-    def _sought(self, file: BinaryIO, at: int) -> bytes | None:
+    def _sought(self, file: Packed, at: int) -> bytes | None:
         """Find the next member that decodes from `at` on."""
         data = _read(file, at, PIECE)
         found = self.form.starts.search(data)
@@ -193,5 +214,7 @@ class Unpacking:
         return None if short and not decoder.eof else True
 
 
-def _read(file: BinaryIO, at: int, length: int) -> bytes:
-    return os.pread(file.fileno(), length, at)
+def _read(file: Packed, at: int, length: int) -> bytes:
+    if isinstance(file, IOBase):  # a file of Python, which has a descriptor
+        return os.pread(file.fileno(), length, at)
+    return cast("RangedBytes", file).pread(length, at)
