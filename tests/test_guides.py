@@ -18,7 +18,7 @@ ON_SPARK = (
     "how-to-slow-stream",
     "how-to-elastic",
 )
-WITH_SERVERS = ("how-to-receive", "how-to-kafka")
+WITH_SERVERS = ("how-to-receive", "how-to-kafka", "how-to-object-store")
 """Those whose tests are in files of their own: tests/test_guide_to_*.py."""
 
 

@@ -61,6 +61,8 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
         {"path": "b.json", "name": "b", "format": "json"},
         {"kafka": "localhost:9092", "topic": "prices", "format": "json"},
         {"path": "c.csv.gz"},
+        {"objects": "s3://bucket/in/*.json.gz", "rescan": "5 minutes"},
+        {"path": "gs://bucket/in/", "format": "csv", "header": True},
         {"path": "d", "format": "csv", "compression": "zstd"},
         {
             "kafka": "localhost:9092",
@@ -88,6 +90,11 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
             {},
             {"given": [{"path": "a.csv", "compression": "zip"}]},
             "compression must be one of gzip, zstd, bz2, xz, none",
+        ),
+        (
+            {},
+            {"given": [{"objects": "s3://bucket/in/"}]},
+            "format of s3://bucket/in/ is unknown; set format to csv or json",
         ),
         (
             {},

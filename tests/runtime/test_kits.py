@@ -326,7 +326,8 @@ def test_topics_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, ka
 
 
 def test_no_kind_of_input_is_left_out():
-    assert {*KINDS, "compressed"} == {*INPUTS, "kafka"}
+    # Those of folders of objects are checked in tests/runtime/many/test_object_streams.py.
+    assert {*KINDS, "compressed"} == {*INPUTS, "kafka", "objects"}
 
 
 def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):

@@ -35,11 +35,15 @@ _DATES: Final = {
 
 
 class Request(NamedTuple):
-    """A request: its kind as S3 bills it ("PUT", "GET", "HEAD", "LIST", "POST"), its key, and its number."""
+    """A request: its kind as S3 bills it ("PUT", "GET", "HEAD", "LIST", "POST"), its key, its number, and what it is after.
+
+    after   the key after which a list begins
+    """
 
     kind: str
     key: str
     number: int
+    after: str = ""
 
 
 class FaultProxy:
@@ -61,9 +65,10 @@ class FaultProxy:
 
     def seen(self, method: str, path: str) -> Request:
         parts = urlsplit(path)
-        kind = "LIST" if "list-type" in parse_qs(parts.query) else method
+        query = parse_qs(parts.query)
+        kind = "LIST" if "list-type" in query else method
         with self._lock:
-            request = Request(kind, parts.path, len(self.requests))
+            request = Request(kind, parts.path, len(self.requests), *query.get("start-after", []))
             self.requests.append(request)
         return request
 

@@ -65,9 +65,9 @@ class ReadersSection(Section):
 
 
 class InputsSection(Section):
-    """Many growing files, Kafka topics and receiver logs as one stream; the fields are the arguments of sp.inputs()."""
+    """Many growing files, folders of objects, Kafka topics and receiver logs as one stream: the arguments of sp.inputs()."""
 
-    #: paths, patterns and mappings with path, kafka or receiver; or the path of a JSON file with such a list, which is read
+    #: paths, patterns and mappings with path, objects, kafka or segments; or the path of a JSON file with such a list, which is read
     #: again for every micro-batch
     given: Given
     #: the largest number of reader tasks
@@ -80,7 +80,8 @@ class InputsSection(Section):
     input_column: str = INPUT
     #: column with the text of a line that does not parse, its input and its offset; the other columns of such a row are null
     malformed_column: str | None = None
-    #: what to do if a file was shortened after it was read: fail, or read what it has now
+    #: what to do if a file was shortened after it was read, or an object that a batch needs is gone: fail, or read the
+    #: present data
     on_loss: Literal["fail", "skip"] = "fail"
     #: column of event time by which inputs are read in step; by default the only timestamp of the schema
     time_column: str | None = None

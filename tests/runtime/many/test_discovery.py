@@ -86,7 +86,8 @@ def test_a_pipe_is_not_a_parquet_file(tmp_path):
     ([{"name": "a"}], r"inputs\[0\] needs path"),
     ([7], r"inputs\[0\] must be a path"),
     ([{"path": "a.csv", "meta": {"max": -1}}], r"inputs\[0\]\.meta: max is a rate in rows per second"),
-    (["s3://bucket/a.csv"], "an input reads files of this machine"),
+    (["hdfs://host/a.csv"], "an input reads files of this machine"),
+    (["s3://bucket/a.csv"], "names one object; give its folder, s3://bucket/, and match='a.csv'"),
     ([{"path": "*.csv", "name": "all"}], "a pattern finds many inputs"),
 ])  # fmt: skip
 def test_an_invalid_list_is_refused(given, message: str):

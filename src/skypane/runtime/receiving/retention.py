@@ -26,7 +26,7 @@ def committed(checkpoint: Path) -> dict[str, int]:
     return dict(_offset(checkpoint)["at"])
 
 
-def committed_marks(checkpoint: Path) -> dict[str, list[int]]:
+def committed_marks(checkpoint: Path) -> dict[str, list[Any]]:
     """Return what some inputs keep beside their committed offsets, by name; errors are those of committed()."""
     return dict(_offset(checkpoint).get("marks", {}))
 

@@ -5,6 +5,8 @@ discovery.py       parses the list of inputs, and finds the inputs that exist wh
 registry.py        the kinds, one per line
 growing_inputs.py  files that grow by whole lines; parquet.py: finished files; receiver_logs.py: logs of receivers
 compressed_inputs.py  the former, compressed
+object_folders.py  folders of object stores; object_entry.py: one in the list; folder_catalog.py: the objects that wait; object_batches.py: rows of a batch
+text_rows.py       the rows of a text of lines
 path_patterns.py   paths and patterns
 message_rows.py    messages of a topic as Arrow columns, as runtime/line_rows.py parses lines
 kafka.py           partitions of topics; kafka_client.py: the driver's requests; kafka_reader.py: how a task reads

@@ -7,6 +7,7 @@ import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from skypane.naming import instead, nearest
 from skypane.plugins import Registered
@@ -54,7 +55,7 @@ def listed(given: Iterable[object]) -> tuple[InputSpec, ...]:
 def discovered(
     listing: Iterable[InputSpec],
     at: Mapping[str, int] | None = None,
-    marks: Mapping[str, Sequence[int]] | None = None,
+    marks: Mapping[str, Sequence[Any]] | None = None,
 ) -> dict[str, InputExtent]:
     """Return the existing inputs by name; an input that is listed by itself is not found again by a pattern.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,15 +11,17 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
+from skypane.locations import Location
 from skypane.runtime.compressed.formats import Compression, check_compression, compression_of, without_ending
-from skypane.runtime.growing_files import LOOK, GrowingFile, LineBlock
-from skypane.runtime.line_rows import header, parse_all
-from skypane.runtime.row_parser import FORMATS, Malformed, RowFormat
-from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.growing_files import LOOK, GrowingFile
+from skypane.runtime.row_parser import FORMATS, Malformed
+from skypane.runtime.spark.sources.many import object_folders, parquet
 from skypane.runtime.spark.sources.many.compressed_inputs import CompressedInput, extents
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
+from skypane.runtime.spark.sources.many.object_entry import ObjectsInput
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, loss_of
+from skypane.runtime.spark.sources.many.text_rows import rows_of_text
 from skypane.types import CheckpointError, ConfigError
 
 KEY: Final = "path"
@@ -98,8 +100,13 @@ class FileInput(PathSpec):
         return near, near
 
 
-def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput:
-    """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
+def of(given: Mapping[str, Any], where: str) -> FileInput | ParquetInput | ObjectsInput:
+    """Return the file or pattern that a mapping describes, or the folder of an object store.
+
+    Raises ConfigError, naming `where`, if it is invalid.
+    """
+    if Location.of(given["path"], "path of an input").is_object:
+        return object_folders.of({"objects" if name == "path" else name: value for name, value in given.items()}, where)
     if Path(str(given["path"])).suffix.lower() == ".parquet" and "format" not in given:
         return parquet.of({"parquet" if name == "path" else name: value for name, value in given.items()}, where)
     return described(FileInput, given, where)
@@ -125,36 +132,14 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
 
 
 def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malformed]:
-    one, start, written = part.input, part.start, tuple(columns.names)
+    one = part.input
     entry = one.entry if isinstance(one, CompressedInput) else one
     assert isinstance(entry, FileInput)  # noqa: S101 - ranges come here by their kind
     file = one.file if isinstance(one, CompressedInput) else GrowingFile(entry.path)
     try:
-        if entry.header and (first := file.first_line()).end:
-            written = header(first.text)
-            if first.start and columns.names and not set(written) & set(columns.names):
-                yield from _unnamed(file.blocks(start, part.end))
-                return
-            if start < first.start:  # what was before it is damaged
-                yield from parse_all(RowFormat(entry.format or "", columns, written), file.blocks(start, first.start))
-            start = max(start, first.end)
-        yield from parse_all(RowFormat(entry.format or "", columns, written), file.blocks(start, part.end))
+        yield from rows_of_text(file, entry.format or "", columns, part.start, part.end, names_columns=entry.header)
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
             f"input {entry.name}: {entry.path} ends before byte {part.end:,}, which a started batch needs; restore the "
             "file"
         ) from error
-
-
-def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
-    """Yield the lines of a file whose first line is damaged: it is not known which of their values is of which column."""
-    for block in blocks:
-        if block.error:
-            yield Malformed.of(block.start, block.text, block.error)
-            continue
-        at = block.start
-        for line in block.text.removesuffix(b"\n").split(b"\n"):
-            yield Malformed.of(
-                at, line, "the line that names the columns is damaged, and the next one names none of them"
-            )
-            at += len(line) + 1

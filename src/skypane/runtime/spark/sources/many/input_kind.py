@@ -96,10 +96,43 @@ class SampledInput(Protocol):
 
 @runtime_checkable
 class MarkedInput(Protocol):
-    """An input that is found again at a lower cost by a mark that the checkpoint keeps beside its offset (optional)."""
+    """An input of which the checkpoint keeps a mark beside its offset (optional)."""
 
-    def mark(self, offset: int) -> tuple[int, int]:
-        """Return what to keep beside an offset up to which it was read; `look(listed, at, marks)` receives it again."""
+    def mark(self, offset: int) -> Sequence[Any]:
+        """Return what to keep beside an offset up to which it was read, values of JSON.
+
+        `look(listed, at, marks)` receives it again.
+        """
+
+
+@runtime_checkable
+class PlannedInput(Protocol):
+    """A marked input whose rows of a batch follow from its marks alone (optional)."""
+
+    def planned(self, start: Sequence[Any], end: Sequence[Any], *, skip: bool) -> Input:
+        """Return the input as tasks receive it to read the batch between two marks; `start` is empty at the beginning.
+
+        skip   whether rows that are no longer there are left out, and reported as malformed; else they are an error
+        """
+
+
+@runtime_checkable
+class DivisibleInput(Protocol):
+    """An input, as tasks receive it, whose rows several tasks may read (optional)."""
+
+    def divided(self, start: int, end: int, parts: int) -> Sequence[OffsetRange]:
+        """Return [start, end), which is all that the input has, in at most so many ranges of about equal size, in order."""
+
+
+@runtime_checkable
+class OrderedInput(Protocol):
+    """An input whose present end is not known as an offset, but as the place of its last row in an order (optional)."""
+
+    def newest(self) -> Any:
+        """Return the place of the last row that is there now."""
+
+    def last_up_to(self, newest: Any) -> int:
+        """Return the offset at which rows up to a place end, as far as it is known now."""
 
 
 class RowOffsets:

@@ -39,15 +39,16 @@ def inputs(
     """Return many inputs as one streaming DataFrame: the columns of `schema`, and `input_column`, a row's input.
 
     given             files and patterns: paths, or mappings with path, name, format, header, compression and meta, or those of
-                      topics and logs (docs/admission.md); or the path of a JSON file that lists them, which is read again
-                      for every micro-batch
+                      folders of object stores, topics and logs (docs/admission.md); or the path of a JSON file that lists
+                      them, which is read again for every micro-batch
     readers           the largest number of tasks in a micro-batch; Readers(max_readers=8, latency="5 seconds") uses the fewest
                       that keep the bound on how long a row waits
     rows_per_trigger  the largest number of rows in a micro-batch, shared among the inputs; None: all rows
     input_column      the column that names a row's input
     malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
-    on_loss           what to do if a file was shortened after it was read: "fail", or "skip", to read what it has now
+    on_loss           what to do if a file was shortened after it was read, or an object that a batch needs is gone: "fail",
+                      or "skip", to read the present data
     time_column       the column of event time: a timestamp, a date or a whole number; default: the only timestamp
     align             whether inputs are read in step by event time while more rows wait than fit in a micro-batch; else, and
                       without a time column, each gets a max-min fair share

@@ -22,7 +22,7 @@ class Offsets:
     waiting   column of event time -> the event time in microseconds since which rows waited when the batch that ends
               here was planned, of the input that was farthest behind; {} if it is unknown, or neither this batch nor
               the one before left rows
-    marks  name -> what an input keeps beside its offset, to be found again at a lower cost (MarkedInput)
+    marks  name -> what an input keeps beside its offset (MarkedInput)
     more      whether the batch that ends here left rows, if event times of waiting rows are estimated
     """
 
@@ -33,7 +33,7 @@ class Offsets:
     logs: Mapping[str, str] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     more: bool = False
-    marks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    marks: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:

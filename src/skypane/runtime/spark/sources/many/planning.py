@@ -6,7 +6,8 @@ Algorithm 1 assigns inputs to them. Their number follows from the rates that are
 time to come (control/admission/ahead.py, readers.py). Within a batch, two things differ from the paper: the rows of each
 input are known before they are read, and an input moves to another task at no cost, since the task only receives its
 offset. So the assignment needs no forecasts, and moves the slowest inputs first (ARI), which balances best. ARD starts
-with the fastest inputs, which are too large to fit elsewhere and therefore stay.
+with the fastest inputs, which are too large to fit elsewhere and therefore stay. Readers that are left without an input
+share the rows of those that can be divided.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from skypane.metrics import InputMetrics
 from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
-from skypane.runtime.spark.sources.many.input_kind import Input, InputExtent, InputSpec, MarkedInput, OffsetRange
+from skypane.runtime.spark.sources.many.input_kind import (
+    DivisibleInput,
+    Input,
+    InputExtent,
+    InputSpec,
+    MarkedInput,
+    OffsetRange,
+    OrderedInput,
+    PlannedInput,
+)
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
@@ -37,6 +47,26 @@ _EVEN = 0.02
 """Share by which a task may exceed an even share of rows; a smaller one would move more inputs between tasks."""
 
 _log = logging.getLogger(__name__)
+
+
+def divided(tasks: Sequence[tuple[OffsetRange, ...]], readers: int) -> list[tuple[OffsetRange, ...]]:
+    """Return tasks after inputs that can be divided are, among as many readers as have nothing to read."""
+    large = [part for task in tasks for part in task if isinstance(part.input, DivisibleInput)]
+    parts = [1] * len(large)
+    for _ in range(readers - len(tasks) if large else 0):
+        parts[max(range(len(large)), key=lambda at: (large[at].end - large[at].start) / parts[at])] += 1
+    first: list[tuple[OffsetRange, ...]] = []
+    others: list[tuple[OffsetRange, ...]] = []
+    counts = iter(parts)
+    for task in tasks:
+        kept = []
+        for part in task:
+            one = part.input
+            some = one.divided(part.start, part.end, next(counts)) if isinstance(one, DivisibleInput) else [part]
+            kept.append(some[0])
+            others += [(more,) for more in some[1:]]
+        first.append(tuple(kept))
+    return first + others
 
 
 class Planner:
@@ -64,6 +94,8 @@ class Planner:
         self.per_row: dict[str, float] = {}
         #: name -> last offset to read, if later rows are not wanted
         self.until: dict[str, int] | None = None
+        #: name -> the place of the last row to read, of inputs whose end is known only so
+        self.newest: dict[str, Any] = {}
         self.watch = GrowthTracker(lead=lead)
         #: how the inputs of the last batch were assigned to readers
         self.assignment: Decision[int] | None = None
@@ -72,8 +104,10 @@ class Planner:
 
     def stop_here(self, start: Offsets) -> None:
         """Stop at the rows that exist now."""
-        self.until = None
+        self.until, self.newest = None, {}
         self.until = dict(self.latest(start, None).at)
+        inputs = {name: one.input for name, one in self.found.items()}
+        self.newest = {name: one.newest() for name, one in inputs.items() if isinstance(one, OrderedInput)}
 
     def latest(self, start: Offsets, rows: int | None) -> Offsets:
         """Return how far to read from `start`, at most `rows` rows (None: all); `start` itself without new rows."""
@@ -112,8 +146,7 @@ class Planner:
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         self.found = discovered(self.listing(), start.at, start.marks)
         begins, lost = self._begins(start)
-        lasts = {name: one.last if self.until is None else min(one.last, self.until.get(name, 0))
-                 for name, one in self.found.items()}  # fmt: skip
+        lasts = {name: self._last(name, one) for name, one in self.found.items()}
         longer = {name: last for name, last in lasts.items() if last > begins[name]}
         if rows is None:
             ends = {name: self.found[name].input.complete(begins[name], last) for name, last in longer.items()}
@@ -129,7 +162,15 @@ class Planner:
             return end
         return replace(end, waiting=self.times.waiting_since(), more=self.times.more)
 
-    def _marks(self, moved: Mapping[str, int]) -> dict[str, list[int]]:
+    def _last(self, name: str, one: InputExtent) -> int:
+        """Return up to where rows of an input are wanted."""
+        if self.until is None:
+            return one.last
+        if isinstance(one.input, OrderedInput) and name in self.newest:
+            return one.input.last_up_to(self.newest[name])
+        return min(one.last, self.until.get(name, 0))
+
+    def _marks(self, moved: Mapping[str, int]) -> dict[str, list[Any]]:
         """Return the marks of inputs that are read up to these offsets."""
         inputs = {name: self.found[name].input for name in moved}
         return {name: list(one.mark(moved[name])) for name, one in inputs.items() if isinstance(one, MarkedInput)}
@@ -188,10 +229,13 @@ class Planner:
         wanted = {name: (begin, to) for name, (begin, to) in wanted.items() if to > begin}
         if not wanted.keys() <= self.found.keys():
             self.found = discovered(self.listing(), marks=start.marks)
-        ranges = {name: part for name, (begin, to) in wanted.items() if (part := self._range(name, begin, to))}
+        ranges = {
+            name: part for name, (begin, to) in wanted.items() if (part := self._range(name, begin, to, start, end))
+        }
         silent = dict.fromkeys(self.found, 0.0)
         brought = silent | {
-            name: (part.end - part.start) / self._per_row(part.input, part.start) for name, part in ranges.items()
+            name: (part.end - part.start) / self._per_row(self.found[name].input, part.start)
+            for name, part in ranges.items()
         }
         if self.sizing is not None:
             self._size(self.sizing, brought, end)
@@ -203,7 +247,7 @@ class Planner:
             "assignment", len(decision.value.readers), decision.because, decision.figures
         )  # without the names of all inputs, which the table has
         tasks = (tuple(ranges[name] for name in names if name in ranges) for names in decision.value.readers.values())
-        return [task for task in tasks if task]
+        return divided([task for task in tasks if task], self.policy.max_readers or 1)
 
     def _size(self, sizing: ReaderCount, brought: Mapping[str, float], end: Offsets) -> None:
         """Set the number of readers that the bound on latency requires; a new number assigns all inputs again."""
@@ -217,11 +261,14 @@ class Planner:
             self.policy = replace(self.policy, max_readers=readers)
             self.state = self.policy.init()
 
-    def _range(self, name: str, begin: int, to: int) -> OffsetRange | None:
+    def _range(self, name: str, begin: int, to: int, start: Offsets, end: Offsets) -> OffsetRange | None:
         """Return the range to read of an input; None if it is lost and skipped."""
         one = self.found.get(name)
         if one is not None and (self.on_loss == "fail" or one.first <= begin):
-            return OffsetRange(one.input, begin, to)
+            planned = one.input
+            if isinstance(planned, PlannedInput):
+                planned = planned.planned(start.marks.get(name, ()), end.marks[name], skip=self.on_loss == "skip")
+            return OffsetRange(planned, begin, to)
         if self.on_loss == "fail":
             raise CheckpointError(
                 f"input {name} is missing, but a started batch needs it up to {to:,}; restore it, or list it again, "

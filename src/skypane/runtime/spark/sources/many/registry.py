@@ -2,6 +2,7 @@
 
 from skypane.runtime.spark.sources.many import growing_inputs as growing_inputs
 from skypane.runtime.spark.sources.many import kafka as kafka
+from skypane.runtime.spark.sources.many import object_folders as object_folders
 from skypane.runtime.spark.sources.many import parquet as parquet
 from skypane.runtime.spark.sources.many import receiver_logs as receiver_logs
 

@@ -1,7 +1,7 @@
 """`skypane-many`: a Python data source (pyspark.sql.datasource) that reads many inputs with few tasks per micro-batch.
 
 Its offset holds one offset per input. A restarted query therefore continues where the last committed batch ended, and a
-replayed batch holds the same rows. Rows of one input stay in order within a batch; each row names its input.
+replayed batch holds the same rows. Rows of one input stay in order within a task; each row names its input.
 """
 
 from __future__ import annotations

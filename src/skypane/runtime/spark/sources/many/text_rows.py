@@ -1,0 +1,55 @@
+"""The rows of a text of lines: of a growing file, or of an object, plain or compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from skypane.runtime.growing_files import LineBlock
+from skypane.runtime.line_rows import header, parse_all
+from skypane.runtime.row_parser import Malformed, RowFormat
+
+
+class LinedText(Protocol):
+    """A text of lines."""
+
+    def first_line(self) -> LineBlock: ...
+
+    def blocks(self, start: int, end: Any, /) -> Iterable[LineBlock]:
+        """Yield the lines of [start, end); where a text has an end that is not known, None stands for it."""
+
+
+def rows_of_text(
+    text: LinedText, form: str, columns: pa.Schema, start: int, end: int | None, *, names_columns: bool
+) -> Iterator[pa.Table | Malformed]:
+    """Yield the rows of lines in [start, end).
+
+    form           csv or json
+    names_columns  whether the first line of the text names the columns
+    """
+    written = tuple(columns.names)
+    if names_columns and (first := text.first_line()).end:
+        written = header(first.text)
+        if first.start and columns.names and not set(written) & set(columns.names):
+            yield from _unnamed(text.blocks(start, end))
+            return
+        if start < first.start:  # what was before it is damaged
+            yield from parse_all(RowFormat(form, columns, written), text.blocks(start, first.start))
+        start = max(start, first.end)
+    yield from parse_all(RowFormat(form, columns, written), text.blocks(start, end))
+
+
+def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
+    """Yield the lines of a text whose first line is damaged: it is not known which of their values is of which column."""
+    for block in blocks:
+        if block.error:
+            yield Malformed.of(block.start, block.text, block.error)
+            continue
+        at = block.start
+        for line in block.text.removesuffix(b"\n").split(b"\n"):
+            yield Malformed.of(
+                at, line, "the line that names the columns is damaged, and the next one names none of them"
+            )
+            at += len(line) + 1

@@ -1,0 +1,502 @@
+"""Folders of object stores among the inputs: planned and read as a batch's driver and tasks do it, without Spark."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import pickle
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.runtime.compressed.packing import PACK
+from tests.servers import fault_proxy, s3
+from tests.stores.memory import in_memory
+
+from skypane.locations import Location
+from skypane.runtime.compressed.formats import FORMATS
+from skypane.runtime.objects import object_text, read_objects
+from skypane.runtime.objects.folder_listing import StoredObject, objects_of
+from skypane.runtime.row_parser import Malformed
+from skypane.runtime.spark.sources.many import folder_catalog, object_batches
+from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.event_times import EventTimes
+from skypane.runtime.spark.sources.many.input_kind import InputSpec
+from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs
+from skypane.runtime.spark.sources.many.offsets import Offsets
+from skypane.runtime.spark.sources.many.planning import Planner
+from skypane.runtime.stores.object_client import client_of
+from skypane.types import CheckpointError, ConfigError
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
+NOTHING = Offsets({})
+N = pa.schema([("n", pa.int64())])
+FOLDER = "s3://bucket/in/"
+JSON = {"objects": FOLDER, "format": "json"}
+
+
+def numbers(*values: int) -> bytes:
+    return b"".join(b'{"n": %d}\n' % n for n in values)
+
+
+def forget() -> None:
+    """Let this process be a driver, or a task, that has just started."""
+    folder_catalog._catalogs.clear()
+    object_text._texts.clear()
+
+
+@contextmanager
+def bucket() -> Iterator[Client]:
+    """Yield a bucket in memory, empty at first."""
+    forget()
+    with in_memory():
+        yield client_of(Location.of("s3://bucket"))
+    forget()
+
+
+@pytest.fixture
+def store() -> Iterator[Client]:
+    with bucket() as one:
+        yield one
+
+
+def put(store: Client, name: str, content: bytes) -> None:
+    store.put(f"in/{name}", content)
+
+
+def planner(*given: object, on_loss: str = "fail", times: EventTimes | None = None) -> Planner:
+    """Return the planner of a driver that has just started."""
+    forget()
+    listing: Sequence[InputSpec] = listed(given)
+    return Planner(lambda: listing, 2, on_loss, times)
+
+
+def kept(offsets: Offsets) -> Offsets:
+    """Return offsets as Spark's log has kept them."""
+    return Offsets.of(json.loads(json.dumps(offsets.to_json())))
+
+
+def rows(plan: Planner, start: Offsets, end: Offsets) -> list[int | str]:
+    """Return n of all rows of a batch, as its tasks read them; of malformed ones the error."""
+    found: list[int | str] = []
+    for task in plan.assigned(start, end):
+        for _, table in KINDS["objects"].read(pickle.loads(pickle.dumps(task)), N):  # noqa: S301 - as Spark sends it
+            found += numbers_of(table)
+    return found
+
+
+def numbers_of(table: pa.Table | Malformed) -> list[int | str]:
+    """Return n of the rows of a table, or the error of a malformed one."""
+    return [table.error] if isinstance(table, Malformed) else table["n"].to_pylist()
+
+
+def read_all(plan: Planner, start: Offsets = NOTHING, most: int | None = None) -> tuple[list[int | str], Offsets]:
+    """Return the rows of all batches from `start` on, and where they end."""
+    found = list[int | str]()
+    while (end := kept(plan.latest(start, most))) != start:
+        found, start = found + rows(plan, start, end), end
+    return found, start
+
+
+NAMES = st.text("ab/é =+", min_size=1, max_size=5).map(lambda name: "/".join(filter(None, name.split("/"))) or "x")
+
+
+@pytest.mark.long
+@given(data=st.data())
+def test_each_row_is_read_once_in_the_order_of_arrival_over_batches_and_restarts(data):
+    """Names in any order, with folders; plain and compressed; each batch is read again by a driver that knows only Spark's log."""
+    with bucket() as store:
+        written, seen, place, names = 0, list[int | str](), NOTHING, set[str]()
+        plan, batches = planner(JSON), list[tuple[Offsets, Offsets, list[int | str]]]()
+        for _ in range(data.draw(st.integers(1, 5))):
+            for name in data.draw(st.lists(NAMES, max_size=4)):
+                form = data.draw(st.sampled_from(["", *FORMATS]))
+                full = name + (FORMATS[form].ending if form else "")
+                if any(
+                    full == other or full.startswith(f"{other}/") or other.startswith(f"{full}/") for other in names
+                ):
+                    continue
+                names.add(full)
+                count = data.draw(st.integers(1, 40))
+                text = numbers(*range(written, written + count))
+                text = text[: len(text) - data.draw(st.integers(0, 1))]  # the last line may have no line end
+                put(store, full, PACK[form](text) if form else text)
+                written += count
+            for _ in range(data.draw(st.integers(0, 3))):
+                if data.draw(st.booleans()):
+                    plan = planner(JSON)
+                most = data.draw(st.sampled_from([None, 1, 7, 50]))
+                end = kept(plan.latest(place, most))
+                found = rows(plan, place, end)
+                assert most is None or len(found) <= most
+                batches.append((place, end, found))
+                seen, place = seen + found, end
+        for start, end, found in batches:  # whatever has arrived since then
+            assert rows(planner(JSON), start, end) == found
+        found, place = read_all(plan, place)
+        assert seen + found == list(range(written))
+        assert planner(JSON).latest(place, 10) == place
+        assert rows(planner(JSON), NOTHING, place) == list(range(written))  # as one batch
+
+
+def test_objects_without_data_are_left_out_and_a_pattern_chooses(store):
+    put(store, "a.json", numbers(1))
+    put(store, "day=1/b.json.gz", PACK["gzip"](numbers(2)))
+    put(store, "_day=1/c.json", numbers(3))
+    put(store, "d.csv", b"4\n")
+    for name in ("_SUCCESS", "_temporary/e.json", "day=1/.f.json"):
+        put(store, name, numbers(0))
+    put(store, "empty.json", b"")
+    store.put("in-other/a.json", numbers(0))
+    assert read_all(planner(f"{FOLDER}*.json*"))[0] == [1, 2, 3]
+    assert read_all(planner({"path": FOLDER, "match": "*.csv", "format": "csv"}))[0] == [4]
+    assert read_all(planner({"objects": f"{FOLDER}day=1", "format": "json"}))[0] == [2]
+
+
+def test_the_first_line_of_each_object_names_its_columns(store):
+    columns = pa.schema([("n", pa.int64()), ("town", pa.string())])
+    put(store, "a.csv", b"n,town\n1,Bern\n2,Chur\n3,Brig\n")
+    put(store, "b.csv.gz", PACK["gzip"](b"town,n\nThun,4\nBiel,5\n"))
+    plan = planner({"objects": f"{FOLDER}*.csv*", "format": "csv", "header": True})
+    start, found = NOTHING, list[object]()
+    while (end := plan.latest(start, 2)) != start:
+        for task in plan.assigned(start, end):
+            for _, table in KINDS["objects"].read(task, columns):
+                assert isinstance(table, pa.Table)
+                found += table.to_pylist()
+        start = end
+    towns = ("Bern", "Chur", "Brig", "Thun", "Biel")
+    assert found == [{"n": n, "town": town} for n, town in enumerate(towns, 1)]
+
+
+def test_a_line_that_does_not_parse_names_its_object_and_its_place(store):
+    put(store, "a.json", numbers(1))
+    put(store, "b.json", numbers(2) + b"no\n")
+    found, _ = read_all(planner(JSON))
+    assert found == [1, "a row must be an object, from { to } (byte 9 of s3://bucket/in/b.json)", 2]
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_a_compressed_object_that_is_not_complete_is_reported_since_no_more_comes(store, most: int | None):
+    first, text = PACK["gzip"](numbers(1, 2)), PACK["gzip"](numbers(*range(5_000)))
+    put(store, "a.json.gz", first + text[: len(text) // 2])
+    put(store, "b.json.gz", numbers(1))
+    put(store, "c.json.gz", PACK["gzip"](numbers(7)))
+    found, _ = read_all(planner(JSON), most=most and 1_500)
+    good = [n for n in found if isinstance(n, int)]
+    assert good == [1, 2, *range(len(good) - 3), 7]
+    cut, wrong = [n for n in found if isinstance(n, str)]
+    assert f"gzip member at byte {len(first)} of the file is not complete, although the file is" in cut
+    assert "a.json.gz" in cut
+    assert "begin no member of gzip" in wrong
+
+
+def test_an_object_that_is_written_again_is_one_malformed_row_and_is_not_read_twice(store, monkeypatch):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    for n in range(5):
+        put(store, f"{n}.json", numbers(n))
+    found, place = read_all(planner(JSON))
+    assert found == [*range(5)]
+    put(store, "0.json", numbers(70))  # settled
+    put(store, "4.json", numbers(71))  # recent
+    put(store, "5.json", numbers(5))
+    (*reported, five), place = read_all(planner(JSON), place)
+    assert five == 5
+    assert [str(one).partition(": ")[0] for one in reported] == [
+        f"s3://bucket/in/{n}.json was written again after it was read" for n in (0, 4)
+    ]
+    assert read_all(planner(JSON), place)[0] == []
+
+
+@pytest.mark.parametrize("form", ["", "gzip"])
+def test_the_rest_of_an_object_that_is_written_again_or_removed_is_reported(store, form: str):
+    ending = ".gz" if form else ""
+    for name, again in (("a", None), ("b", b"other")):
+        text = numbers(*range(100))
+        put(store, f"{name}.json{ending}", PACK[form](text) if form else text)
+        entry = {"objects": FOLDER, "match": f"{name}.*", "format": "json"}
+        plan = planner(entry)
+        end = plan.latest(NOTHING, 10)
+        assert rows(plan, NOTHING, end) == [*range(10)]
+        if again is None:
+            store.delete(f"in/{name}.json{ending}")
+        else:
+            put(store, f"{name}.json{ending}", again)
+        ((reported,), last) = read_all(plan, kept(end))
+        what = "was removed" if again is None else "was written again"
+        assert (
+            reported
+            == f"s3://bucket/in/{name}.json{ending} {what} when its text was read up to byte 90: the rest is not read"
+        )
+        assert read_all(planner(entry), last)[0] == []
+
+
+def test_an_object_that_is_written_again_before_it_is_read_is_read_as_it_is_then(store):
+    put(store, "a.json", numbers(1))
+    put(store, "b.json", numbers(2))
+    plan = planner(JSON)
+    end = plan.latest(NOTHING, 1)
+    put(store, "b.json", numbers(3))
+    assert rows(plan, NOTHING, end) == [1]
+    assert read_all(plan, kept(end), 1)[0] == [3]
+
+
+def test_an_object_that_is_removed_before_it_is_read_is_reported(store):
+    put(store, "a.json", numbers(1))
+    put(store, "b.json", numbers(2))
+    plan = planner(JSON)
+    end = plan.latest(NOTHING, 1)
+    store.delete("in/b.json")
+    assert read_all(plan, kept(end), 1)[0] == ["s3://bucket/in/b.json was removed before it was read"]
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_batch_that_needs_an_object_that_is_gone_fails_or_skips_it(store, *, removed: bool):
+    put(store, "a.json", numbers(1))
+    put(store, "b.json", numbers(2))
+    end = kept(planner(JSON).latest(NOTHING, None))
+    if removed:
+        store.delete("in/a.json")
+    else:
+        put(store, "a.json", numbers(3))
+    with pytest.raises(
+        CheckpointError, match=r"in/a.json was (removed|written again), but a started batch needs the version"
+    ):
+        rows(planner(JSON), NOTHING, end)
+    reported, other = rows(planner(JSON, on_loss="skip"), NOTHING, end)
+    assert str(reported).endswith("before all its rows were read")
+    assert other == 2
+
+
+def settle(store: Client, plan: Planner, count: int = 9) -> Offsets:
+    """Read objects one by one, of which all but the last are settled then; return where they end."""
+    place = NOTHING
+    for n in range(count):
+        put(store, f"m{n}.json", numbers(n))
+        found, place = read_all(plan, place)
+        assert found == [n]
+    return place
+
+
+def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_after_a_while(store, monkeypatch):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    listings: list[tuple[str, int]] = []
+
+    def recorded(folder: Location, match: str, after: str = "") -> list[StoredObject]:
+        found = list(objects_of(folder, match, after))
+        listings.append((after, len(found)))
+        return found
+
+    monkeypatch.setattr(folder_catalog, "objects_of", recorded)
+    monkeypatch.setattr(folder_catalog, "_SHARE", 0)  # no time passes here
+    often, seldom = {**JSON, "rescan": "0 seconds"}, {**JSON, "rescan": "1 day"}
+    place = settle(store, planner(often))
+    assert {after for after, _ in listings} == {""}
+    plan = planner(seldom)
+    assert plan.latest(place, None) == place
+    listings.clear()
+    for n in (9, 10):
+        put(store, f"n{n}.json", numbers(n))
+        found, place = read_all(plan, place)
+        assert found == [n]
+    assert {after for after, _ in listings} == {"m7.json"}
+    assert max(length for _, length in listings) <= 3
+    put(store, "a.json", numbers(11))  # a name before those that were read
+    assert plan.latest(place, None) == place
+    found, place = read_all(planner(seldom), place)  # a start lists all
+    assert found == [11]
+    plan = planner(often)
+    assert plan.latest(place, None) == place
+    put(store, "b.json", numbers(12))
+    assert read_all(plan, place)[0] == [12]
+
+
+def test_offsets_are_short_and_name_only_the_objects_of_their_batch(store, monkeypatch):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    for n in range(1_200):
+        put(store, f"{n:06}.json", numbers(n))
+    plan, place, lengths, found = planner(JSON), NOTHING, list[int](), list[int | str]()
+    while (end := plan.latest(place, None)) != place:
+        found, place = found + rows(plan, place, end), end
+        lengths.append(len(end.marks[FOLDER][1]))
+    assert found == [*range(1_200)]
+    assert lengths == [500, 500, 200]
+    put(store, "last.json", numbers(0))
+    assert len(json.dumps(plan.latest(place, None).to_json())) < 500
+
+
+@pytest.mark.parametrize("most", [None, 7])
+@pytest.mark.parametrize("form", ["", "gzip"])
+def test_a_query_that_stops_when_all_is_read_reads_all_that_is_there_and_no_more(store, most: int | None, form: str):
+    for n in range(12):
+        text = numbers(*range(10 * n, 10 * n + 10))
+        put(store, f"{n:02}.json", PACK[form](text) if form else text)
+    plan = planner({**JSON, "compression": form or "none"})
+    plan.stop_here(NOTHING)
+    put(store, "new.json", PACK[form](numbers(-1)) if form else numbers(-1))
+    assert read_all(plan, NOTHING, most)[0] == [*range(120)]
+
+
+def test_readers_that_are_free_share_the_objects_of_folders(store, monkeypatch):
+    monkeypatch.setattr(object_batches, "_LEAST", 20)
+    for n in range(40):
+        store.put(f"large/{n:02}.json", numbers(100 + n))
+    store.put("small/a.json", numbers(0))
+    listing = listed([{"objects": f"s3://bucket/{name}/", "format": "json"} for name in ("large", "small")])
+    plan = Planner(lambda: listing, 6)
+    tasks = plan.assigned(NOTHING, plan.latest(NOTHING, None))
+    whole = [[n for _, table in KINDS["objects"].read(task, N) for n in numbers_of(table)] for task in tasks]
+    assert len(whole) == 6
+    assert max(map(len, whole)) <= 9
+    assert sorted(n for task in whole for n in task) == [0, *range(100, 140)]
+    assert len(Planner(lambda: listing, 1).assigned(NOTHING, plan.latest(NOTHING, None))) == 1
+
+
+@pytest.mark.long
+def test_folders_of_unequal_size_stay_together_in_event_time(store):
+    """1:10 rows over the same time, in objects: rows of the large one would be late by most of it with equal shares."""
+    for at in range(5):
+        store.put(f"few/{at}.json.gz", PACK["gzip"](numbers(*range(at * 20_000, at * 20_000 + 20_000, 50))))
+        store.put(f"many/{at}.json", numbers(*range(at * 20_000, at * 20_000 + 20_000, 5)))
+    folders = [{"objects": f"s3://bucket/{name}/", "format": "json"} for name in ("few", "many")]
+    plan, place = planner(*folders, times=EventTimes(N, "n")), NOTHING
+    newest = latest = seen = 0
+    while (end := plan.latest(place, 1000)) != place:
+        found = [n for n in rows(plan, place, end) if isinstance(n, int)]
+        latest = max([latest, *(newest - n for n in found)])
+        newest, seen, place = max([newest, *found]), seen + len(found), end
+    assert seen == 22_000
+    assert latest < 30_000  # with equal shares it is 90,000
+
+
+def test_the_metrics_count_the_rows_that_wait(store):
+    for n in range(3):
+        put(store, f"{n}.json", numbers(*range(100, 200)))
+    plan = planner(JSON)
+    end = plan.latest(NOTHING, 100)
+    plan.assigned(NOTHING, end)
+    ((one,)) = plan.seen(0.0, 0.0)
+    assert (one.input, one.lag, one.state) == (FOLDER, 200, "behind")
+
+
+def test_the_status_from_outside_begins_at_the_marks(store, tmp_path: Path):
+    put(store, "a.json", numbers(*range(100, 200)))
+    end = planner(JSON).latest(NOTHING, None)
+    put(store, "b.json", numbers(*range(100, 130)))
+    for folder, text in (("commits", "v1"), ("offsets", f"v1\n{{}}\n{json.dumps(end.to_json())}")):
+        (tmp_path / "state" / folder).mkdir(parents=True)
+        (tmp_path / "state" / folder / "0").write_text(text)
+    forget()
+    (one,) = lag_of_inputs(to_text(listed([JSON])), tmp_path / "state")
+    assert (one.input, one.lag) == (FOLDER, 30)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"objects": "s3://bucket/in/"}, "format of s3://bucket/in/ is unknown; set format to csv or json"),
+        (
+            {"objects": "/in/*.json"},
+            "must be a folder of an object store, such as s3://bucket/folder/, got /in; path reads",
+        ),
+        ({"objects": "s3://bucket/*/in/*.json"}, "only the last part may be a pattern; list each folder as an input"),
+        (
+            {"objects": "s3://bucket/in/a.json.gz"},
+            r"names one object; give its folder, s3://bucket/in/, and match='a.json.gz'",
+        ),
+        (
+            {"objects": "s3://bucket/in/*.json", "match": "b*"},
+            "has a pattern, and there is match='b[*]'; leave out one",
+        ),
+        ({"objects": "s3://bucket/in/*.json", "rescan": "-1 s"}, "rescan of s3://bucket/in/ must not be below 0"),
+        ({"objects": "s3:///in/*.json"}, "names no bucket"),
+        ({"objects": "s3://bucket/in/*.json", "path": "a.json"}, "has path and objects"),
+        ({"objects": "s3://bucket/in/*.json", "compression": "zip"}, "compression must be one of gzip"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_refused_with_the_remedy(entry: dict[str, object], message: str):
+    with pytest.raises(ConfigError, match=message):
+        listed([entry])
+
+
+@pytest.mark.parametrize("secret", ["s3://AKIA1:s3cr3t@bucket/in/*.json", "abfss://in@a.dfs.core.windows.net/x/*.json?sv=1&sig=s3cr3t"])  # fmt: skip
+@pytest.mark.parametrize("key", ["objects", "path"])
+def test_a_login_or_a_signature_in_an_address_is_refused_and_not_shown(key: str, secret: str):
+    with pytest.raises(ConfigError, match="has a login or a signature") as refused:
+        listed([{key: secret}])
+    assert "s3cr3t" not in str(refused.value)
+
+
+def test_a_folder_is_listed_once_under_each_of_its_names():
+    with pytest.raises(ConfigError, match="lists 's3://bucket/in/' twice"):
+        listed([JSON, {**JSON, "objects": "s3a://bucket//in", "name": "again"}])
+
+
+def test_the_list_keeps_the_fields_of_an_entry():
+    given_entry = {**JSON, "header": True, "rescan": "5 minutes", "compression": "xz", "match": "a*", "name": "a"}
+    (one,) = listed([given_entry])
+    assert from_text(to_text([one])) == (one,)
+    assert one.plain()["rescan"] == "300000000 us"
+
+
+@pytest.mark.long
+def test_a_server_of_s3_lists_the_names_after_one_and_sends_few_ranges():
+    with s3.running() as port, fault_proxy.before(port) as (proxy, own), s3.connected(own):
+        forget()
+        store = client_of(Location.of("s3://bucket"))
+        for name in ("a b.json", "c.json", "d é=1/e.json.gz"):
+            text = numbers(len(name))
+            store.put(f"in/{name}", PACK["gzip"](text) if name.endswith("gz") else text)
+        folder = Location.of(FOLDER)
+        assert [one.name for one in objects_of(folder, after="a b.json")] == ["c.json", "d é=1/e.json.gz"]
+        assert proxy.requests[-1].after == "in/a b.json"
+        plan, before = planner(JSON), len(proxy.requests)
+        found, place = read_all(plan)
+        assert sorted(map(int, found)) == [6, 8, 15]
+        assert [one.kind for one in proxy.requests[before:] if one.kind == "GET"] == [
+            "GET"
+        ] * 4  # one for the rows' length
+        store.put("in/c.json", numbers(1))
+        (reported,), _ = read_all(planner(JSON), place)
+        assert "in/c.json was written again after it was read" in str(reported)
+        store.delete("in/a b.json")
+        end = kept(planner(JSON).latest(NOTHING, None))
+        store.put("in/c.json", numbers(1, 2, 3, 4))
+        with pytest.raises(CheckpointError, match="was written again, but a started batch needs"):
+            rows(planner(JSON), NOTHING, end)
+    forget()
+
+
+@pytest.mark.long
+def test_a_name_that_the_client_does_not_take_stops_the_query_and_is_shown():
+    with s3.running() as port, s3.connected(port):
+        forget()
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("PUT", "/bucket/in/a//b.json", numbers(1))
+        assert connection.getresponse().status == 200
+        connection.close()
+        with pytest.raises(OSError, match=r"a//b\.json"):
+            planner(JSON).latest(NOTHING, None)
+    forget()
+
+
+@pytest.mark.long
+def test_credentials_are_in_no_offset_and_no_error():
+    with s3.running() as port, fault_proxy.before(port) as (proxy, own), s3.connected(own):
+        forget()
+        client_of(Location.of("s3://bucket")).put("in/a.json", numbers(1))
+        end = planner(JSON).latest(NOTHING, None)
+        kept_text = json.dumps(end.to_json()) + to_text(listed([JSON]))
+        assert not any(secret in kept_text for secret in ("unheard-of", '"key"'))
+        proxy.choose = lambda _: fault_proxy.BAD_KEY
+        with pytest.raises(CheckpointError, match="refuses these credentials") as refused:
+            planner(JSON).latest(NOTHING, None)
+        assert "unheard-of" not in str(refused.value)
+    forget()
