@@ -81,8 +81,12 @@ class GrowingFile:
 
     def first_line(self) -> LineBlock:
         """Return the first line, or the beginning of one that is too long; one without text if it is not complete."""
-        end, _ = self.after(0, 1)
+        end = self.line_end(0)
         return LineBlock(0, end, self.read(0, min(end, LONGEST)))
+
+    def line_end(self, start: int) -> int:
+        """Return where the line that begins at `start` ends; `start` if it is not complete."""
+        return self.after(start, 1)[0]
 
     def line_length(self, start: int) -> float | None:
         """Return the mean length in bytes of lines after `start`, from a sample; None if it has no complete line."""
@@ -131,7 +135,7 @@ class GrowingFile:
 
     def _long_line(self, start: int, end: int) -> LineBlock:
         """Return a line that is longer than a block."""
-        stop = min(self.after(start, 1)[0], end)
+        stop = min(self.line_end(start), end)
         if stop - start <= LONGEST:
             return LineBlock(start, stop, self.read(start, stop))
         return LineBlock.too_long(start, stop, self.read(start, start + BEGINNING))

@@ -10,6 +10,8 @@ from tests.runtime.compressed.packing import PACK
 from tests.stores.memory import in_memory
 
 from skypane.locations import Location
+from skypane.runtime import growing_files
+from skypane.runtime.compressed import compressed_file
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.objects import object_text as texts
 from skypane.runtime.objects.folder_listing import objects_of
@@ -70,6 +72,21 @@ def test_rows_are_the_lines_wherever_they_are_cut(form: str | None, data):
     else:
         assert found[-1].endswith(b"is not complete, although the file is: its text ends here")
         assert found[:-1] == lines[: len(found) - 1]
+
+
+@pytest.mark.parametrize("form", [None, "gzip"])
+def test_a_last_line_of_any_length_needs_no_line_end(form: str | None, monkeypatch):
+    """One that is longer than a block, as a document of JSON in one line, and one that is too long."""
+    for module in (growing_files, compressed_file):
+        monkeypatch.setattr(module, "CHUNK", 1_000)
+        monkeypatch.setattr(module, "LONGEST", 200_000)
+    for length in (5_000, 300_000):
+        text = b"short\n" + b"x" * length
+        with in_memory():
+            put(PACK[form](text) if form else text)
+            short, last = lines_of(opened(form, 1 << 17), 0, None)
+        assert short == b"short"
+        assert last == (b"x" * length if length < 200_000 else b"a line of 300,000 bytes is longer than 200,000")
 
 
 def test_another_version_is_refused_and_a_missing_one_too():

@@ -217,7 +217,9 @@ class LineCutter:
 
     def rest(self) -> Iterator[LineBlock]:
         """Yield what is left."""
-        if self.text:
+        if self.long:
+            yield LineBlock.too_long(self.start, self.end, bytes(self.text))
+        elif self.text:
             yield LineBlock(self.start, self.end, bytes(self.text))
 
     def _appended(self, text: bytes, begin: int) -> Iterator[LineBlock]:

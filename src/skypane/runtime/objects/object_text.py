@@ -81,10 +81,9 @@ class PlainObject(GrowingFile):
     def fetch(self, start: int, _role: str) -> None:
         self.source.pread(1, start)
 
-    def first_line(self) -> LineBlock:
-        end, count = self.after(0, 1)
-        end = end if count else self.source.size
-        return LineBlock(0, end, self.read(0, min(end, LONGEST)))
+    def line_end(self, start: int) -> int:
+        end, found = self.after(start, 1)
+        return end if found else self.source.size
 
     def rows_after(self, start: int, rows: int) -> RowsEnd:
         end, count = self.after(start, rows)
