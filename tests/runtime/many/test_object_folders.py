@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import pickle
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from obstore.exceptions import GenericError
 from tests.runtime.compressed.packing import PACK
 from tests.servers import fault_proxy, s3
 from tests.stores.memory import in_memory
@@ -30,7 +32,7 @@ from skypane.runtime.spark.sources.many.input_kind import InputSpec
 from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
-from skypane.runtime.stores.object_client import client_of
+from skypane.runtime.stores.object_client import client_of, in_words
 from skypane.types import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
@@ -485,6 +487,16 @@ def test_a_name_that_the_client_does_not_take_stops_the_query_and_is_shown():
         with pytest.raises(OSError, match=r"a//b\.json"):
             planner(JSON).latest(NOTHING, None)
     forget()
+
+
+@pytest.mark.parametrize("what", ["error sending request", "403 Forbidden", "NoSuchBucket", "RequestTimeTooSkewed"])
+def test_no_traceback_shows_the_signature_of_an_address(what: str):
+    told = GenericError(f"{what} for url (https://a.blob.core.windows.net/in?sv=1&sig=s3cr3t&comp=list)")
+    with pytest.raises((OSError, CheckpointError)) as raised, in_words("abfss://in@a.dfs.core.windows.net/x", "in"):
+        raise told
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "cannot use abfss://in@a" in shown or "sig=(not shown)&comp=list" in shown
+    assert "s3cr3t" not in shown
 
 
 @pytest.mark.long

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from obstore.store import RetryConfig
 
 _SIGNATURE: Final = re.compile(
-    r"([?&](?:sig|signature|x-amz-(?:signature|credential|security-token))=)[^&\s\"']*", re.IGNORECASE
+    r"([?&](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token))=)[^&\s\"']*", re.IGNORECASE
 )
 """A signature in an address, such as that of a shared access of Azure."""
 
@@ -70,21 +70,22 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
     except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
         raise ConflictError(f"{place} was created or changed by another writer") from error
     except (exceptions.BaseError, FileNotFoundError) as error:
+        cause = None if _SIGNATURE.search(str(error)) else error  # a traceback shows the text of a cause
         if "RequestTimeTooSkewed" in str(error):
             raise CheckpointError(
                 f"cannot use {place}: the clock of this machine and that of the object store differ by more than it "
                 f"accepts (RequestTimeTooSkewed); set the clock of this machine"
-            ) from error
+            ) from cause
         if _is_refused(error):
             raise CheckpointError(
                 f"cannot use {place}: the object store refuses these credentials ({_reason(error)}); they need to "
                 f"list and read there, and for checkpoints and outputs to write and delete"
-            ) from error
+            ) from cause
         if "NoSuchBucket" in str(error):
-            raise CheckpointError(f"cannot use {place}: there is no bucket {bucket!r}") from error
+            raise CheckpointError(f"cannot use {place}: there is no bucket {bucket!r}") from cause
         if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(errno.ENOENT, "there is no such object", place) from error
-        raise OSError(errno.EIO, first_line(error), place) from error
+            raise FileNotFoundError(errno.ENOENT, "there is no such object", place) from cause
+        raise OSError(errno.EIO, first_line(error), place) from cause
 
 
 def _is_refused(error: Exception) -> bool:
