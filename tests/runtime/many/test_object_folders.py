@@ -428,10 +428,18 @@ def test_an_entry_that_is_wrong_is_refused_with_the_remedy(entry: dict[str, obje
         listed([entry])
 
 
-@pytest.mark.parametrize("secret", ["s3://AKIA1:s3cr3t@bucket/in/*.json", "abfss://in@a.dfs.core.windows.net/x/*.json?sv=1&sig=s3cr3t"])  # fmt: skip
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "s3://AKIA1:s3cr3t@bucket/in/*.json",
+        "s3a://AKIA1:s3cr3t/+x@bucket/in/*.json",
+        "abfss://in@a.dfs.core.windows.net/x/*.json?sv=1&sig=s3cr3t",
+        "gs://bucket/in/*.json?X-Goog-Signature=s3cr3t",
+    ],
+)
 @pytest.mark.parametrize("key", ["objects", "path"])
 def test_a_login_or_a_signature_in_an_address_is_refused_and_not_shown(key: str, secret: str):
-    with pytest.raises(ConfigError, match="has a login or a signature") as refused:
+    with pytest.raises(ConfigError, match="has a login, a port or a signature") as refused:
         listed([{key: secret}])
     assert "s3cr3t" not in str(refused.value)
 

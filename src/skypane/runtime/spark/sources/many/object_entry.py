@@ -18,8 +18,8 @@ KEY: Final = "objects"
 """The key of a mapping that chooses this kind."""
 
 _SIGNS: Final = frozenset("*?[")
-_SECRET: Final = re.compile(r"//[^/@]*:[^/@]*@|[?&](sig|signature|x-amz-[a-z-]+|awsaccesskeyid)=", re.IGNORECASE)
-"""A login or a signature in a URI."""
+_SECRET: Final = re.compile(r"^[^/]*//[^/]*:|[?&](sig|signature|x-(amz|goog)-[a-z-]+|awsaccesskeyid)=", re.IGNORECASE)
+"""A login or a signature in a URI. A key of S3 may have a slash, so all that has a colon before the first one counts."""
 _ENDINGS: Final = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _ENDING: Final = re.compile(rf"\.({'|'.join(_ENDINGS)})(?![a-z0-9])", re.IGNORECASE)
 """The ending of a name that says its format; that of a compressed object may follow."""
@@ -55,8 +55,8 @@ class ObjectsInput:
     def __post_init__(self) -> None:
         if _SECRET.search(str(self.objects)):
             raise ConfigError(
-                "objects of an input has a login or a signature, which Spark's plans and logs would show; give them in "
-                "the environment of the driver and the workers (docs/places.md)"
+                "objects of an input has a login, a port or a signature, which Spark's plans and logs would show; give them "
+                "in the environment of the driver and the workers (docs/places.md)"
             )
         self._settle_place()
         if self.format is None:
