@@ -25,7 +25,7 @@ from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.objects import object_text, read_objects
 from skypane.runtime.objects.folder_listing import StoredObject, objects_of
 from skypane.runtime.row_parser import Malformed
-from skypane.runtime.spark.sources.many import folder_catalog, object_batches
+from skypane.runtime.spark.sources.many import folder_catalog, object_batches, object_folders
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.input_kind import InputSpec
@@ -257,6 +257,21 @@ def test_an_object_that_is_removed_before_it_is_read_is_reported(store):
     end = plan.latest(NOTHING, 1)
     store.delete("in/b.json")
     assert read_all(plan, kept(end), 1)[0] == ["s3://bucket/in/b.json was removed before it was read"]
+
+
+def test_objects_that_change_while_several_batches_wait_are_noticed_before_their_batch_is_planned(store, monkeypatch):
+    """Without a limit of rows the driver reads no objects, and it does not list while more of them wait than a batch takes."""
+    for module in (folder_catalog, object_folders):
+        monkeypatch.setattr(module, "MOST_OBJECTS", 2)
+    for n in range(7):
+        put(store, f"{n}.json", numbers(n))
+    plan = planner(JSON)
+    end = kept(plan.latest(NOTHING, None))
+    assert rows(plan, NOTHING, end) == [0, 1]
+    store.delete("in/2.json")
+    put(store, "3.json", numbers(33))
+    found, _ = read_all(plan, end)
+    assert found == ["s3://bucket/in/2.json was removed before it was read", 4, 5, 6, 33]
 
 
 @pytest.mark.parametrize("removed", [True, False])

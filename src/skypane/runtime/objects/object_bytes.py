@@ -46,34 +46,39 @@ class ObjectBytes:
             self._kept, self._at = self._requested(at, min(max(end, at + self.ahead), self.size)), at
         return self._kept[at - self._at : end - self._at]
 
+    def check(self) -> None:
+        """Raise ObjectLostError unless this version is there."""
+        try:
+            with in_words(str(self.place), self.place.authority):
+                found = stamp_of(client_of(self.place).head(self._key))
+        except FileNotFoundError as error:
+            raise ObjectLostError("was removed") from error
+        if found != self.stamp:
+            raise ObjectLostError("was written again") from None
+
     @property
     def held(self) -> int:
         """Bytes that are kept for the next range."""
         return len(self._kept)
 
+    @property
+    def _key(self) -> str:
+        return self.place.path.strip("/")
+
     def _requested(self, begin: int, end: int) -> bytes:
-        key = self.place.path.strip("/")
         try:
             with in_words(str(self.place), self.place.authority):
-                found = client_of(self.place).get(key, options={"range": (begin, end)})
+                found = client_of(self.place).get(self._key, options={"range": (begin, end)})
                 changed = stamp_of(found.meta) != self.stamp
                 data = b"" if changed else bytes(found.bytes())
         except FileNotFoundError as error:
             raise ObjectLostError("was removed") from error
         except OSError:
-            if self._is_changed(key):  # a shorter version may have no such range
-                raise ObjectLostError("was written again") from None
+            self.check()  # a shorter version may have no such range
             raise
         if changed:
             raise ObjectLostError("was written again")
         return data
-
-    def _is_changed(self, key: str) -> bool:
-        try:
-            with in_words(str(self.place), self.place.authority):
-                return stamp_of(client_of(self.place).head(key)) != self.stamp
-        except FileNotFoundError as error:
-            raise ObjectLostError("was removed") from error
 
     def opened(self) -> BinaryIO:
         """Return the bytes as a file."""

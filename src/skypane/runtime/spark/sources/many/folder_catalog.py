@@ -8,7 +8,7 @@ found when the whole folder is listed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from skypane.runtime.objects.folder_listing import StoredObject, objects_of
@@ -57,6 +57,7 @@ class FolderCatalog:
     known    name -> version of objects that were read lately, or since the listing
     begun, seconds   when the listing began, and how long it took
     due      whether the whole folder must be listed before the next batch
+    listed   names in the listing for the next batch, as far as they wait: others may have changed since they were listed
     """
 
     read: ReadObjects
@@ -70,6 +71,7 @@ class FolderCatalog:
     seconds: float
     beyond: UnlistedObjects | None = None
     due: bool = False
+    listed: set[str] = field(default_factory=set)
 
     def is_due(self, now: float, every: float) -> bool:
         """Return whether the whole folder is to be listed again."""
@@ -79,20 +81,20 @@ class FolderCatalog:
 
     def extend(self, entry: ObjectsInput) -> None:
         """Add what a listing of the last names shows, if a batch could have more objects than wait."""
+        self.listed = set()
         if len(self.waiting) > MOST_OBJECTS:
             return
         for one in objects_of(entry.folder, entry.match, self.after):
-            if one.name in self.waiting:
-                self.waiting[one.name] = one
-            elif self.known.get(one.name, one.stamp) != one.stamp:
+            if self.known.get(one.name, one.stamp) != one.stamp:
                 self.due = True  # it was written again: the whole folder shows what else was
-            elif one.name not in self.known and not self.read.is_settled(one):
+            elif one.name in self.waiting or (one.name not in self.known and not self.read.is_settled(one)):
                 self.waiting[one.name] = one
+                self.listed.add(one.name)
 
     def queue(self) -> list[Pending]:
         """Return what is to be read, in order."""
         first = [] if self.rest is None else [Pending(self.rest, None)]
-        gone = [Pending(lost(Slice(name), "was removed"), None) for name in self.removed]
+        gone = [Pending(lost(Slice(name), "was removed"), None) for name in self.removed if name not in self.waiting]
         objects = [Pending(Slice(one.name, one.size, one.stamp), one) for one in in_order(self.waiting.values())]
         return [*first, *self.notes, *gone, *objects]
 
@@ -149,7 +151,8 @@ def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, b
     kept, others = found.new[:_MOST_WAITING], found.new[_MOST_WAITING:]
     beyond = _beyond(entry, others) if others else None
     waiting = {one.name: one for one in kept}
-    return FolderCatalog(found.read, waiting, notes, [*gone], rest, after, known, begun, 0.0, beyond)
+    listed = {*waiting} | ({rest.name} if rest else set())
+    return FolderCatalog(found.read, waiting, notes, [*gone], rest, after, known, begun, 0.0, beyond, listed=listed)
 
 
 def _notes(found: FolderChanges, rest: Slice | None) -> list[Pending]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
-from skypane.runtime.objects.object_bytes import AHEAD, ObjectLostError
+from skypane.runtime.objects.object_bytes import AHEAD, ObjectBytes, ObjectLostError
 from skypane.runtime.objects.object_text import ObjectText, object_text
 from skypane.runtime.objects.read_objects import ReadObjects
 from skypane.runtime.row_parser import Malformed
@@ -28,7 +28,7 @@ RATIO: Final = 8
 _LEAST: Final = 1 << 20
 """Bytes of text that are worth a task."""
 _AT_ONCE: Final = 8
-"""Objects whose first bytes are requested at the same time, at most."""
+"""Objects that are requested at the same time, at most."""
 _NOTE: Final = 2
 """Items of the list of a slice that only says why an object is not read."""
 
@@ -198,6 +198,20 @@ def _begun(entry: ObjectsInput, one: Slice, role: str, ahead: int) -> ObjectText
     text = text_of(entry, one, ahead)
     text.fetch(one.begin, role)
     return text
+
+
+def losses(entry: ObjectsInput, slices: Sequence[Slice]) -> list[ObjectLostError | None]:
+    """Return for each slice why its version of the object is not there, None if it is; a request for each."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda one: _loss(entry, one), slices))
+
+
+def _loss(entry: ObjectsInput, one: Slice) -> ObjectLostError | None:
+    try:
+        ObjectBytes(entry.folder.child(one.name), one.size, one.stamp).check()
+    except ObjectLostError as error:
+        return error
+    return None
 
 
 def text_of(entry: ObjectsInput, one: Slice, ahead: int = AHEAD) -> ObjectText:

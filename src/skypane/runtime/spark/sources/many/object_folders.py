@@ -28,6 +28,7 @@ from skypane.runtime.spark.sources.many.object_batches import (
     ObjectSlices,
     Slice,
     digest,
+    losses,
     text_of,
     texts_of,
     weight,
@@ -94,12 +95,12 @@ class FolderInput:
         return float(LOOK)
 
     def complete(self, start: int, last: int) -> int:
-        end, taken = start, list[Pending]()
-        for one in self._queue[:MOST_OBJECTS]:
-            if end >= last:
-                break
-            taken.append(one)
-            end += weight(self.entry, one.slice)
+        wanted = [one for one, begin in zip(self._queue[:MOST_OBJECTS], self._starts, strict=False) if begin < last]
+        unsure = [one for one in wanted if not one.slice.why and one.slice.name not in self.catalog.listed]
+        lost = dict(zip(unsure, losses(self.entry, [one.slice for one in unsure]), strict=True))
+        found = (self._lost(one, error) if (error := lost.get(one)) else one for one in wanted)
+        taken = [one for one in found if one is not None]
+        end = start + sum(weight(self.entry, one.slice) for one in taken)
         self._planned[end] = taken
         return end
 
@@ -125,11 +126,15 @@ class FolderInput:
         try:
             end, count = text.result().rows_after(part.begin, rows)
         except ObjectLostError as error:
-            self.catalog.due = True
-            if one.object is not None and "again" in str(error):
-                return None
-            return Pending(folder_catalog.lost(part, str(error)), None), 1
+            return None if (gone := self._lost(one, error)) is None else (gone, 1)
         return Pending(Slice(part.name, part.size, part.stamp, part.begin, end), one.object), count
+
+    def _lost(self, one: Pending, error: ObjectLostError) -> Pending | None:
+        """Return the reason why rows are not read; None if another version is to be read, once the folder is listed."""
+        self.catalog.due = True
+        if one.object is not None and "again" in str(error):
+            return None
+        return Pending(folder_catalog.lost(one.slice, str(error)), None)
 
     def sample(self, near: int, rows: int, _last: int) -> tuple[int, int]:
         at = bisect_right(self._starts, near) - 1
