@@ -319,20 +319,35 @@ def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_afte
     plan = planner(seldom)
     assert plan.latest(place, None) == place
     listings.clear()
-    for n in (9, 10):
+    for n in (10, 11, 12):
         put(store, f"n{n}.json", numbers(n))
         found, place = read_all(plan, place)
         assert found == [n]
-    assert {after for after, _ in listings} == {"m7.json"}
-    assert max(length for _, length in listings) <= 3
-    put(store, "a.json", numbers(11))  # a name before those that were read
+    # The name goes on with what is read, so that a listing never has more than the last object that was read.
+    assert [f"{after} {length}" for after, length in listings] == [
+        *("m7.json 2", "m8.json 1", "m8.json 2", "n10.json 1", "n10.json 2", "n11.json 1"),
+    ]
+    put(store, "a.json", numbers(13))  # a name before those that were read
     assert plan.latest(place, None) == place
     found, place = read_all(planner(seldom), place)  # a start lists all
-    assert found == [11]
+    assert found == [13]
     plan = planner(often)
     assert plan.latest(place, None) == place
-    put(store, "b.json", numbers(12))
-    assert read_all(plan, place)[0] == [12]
+    put(store, "b.json", numbers(14))
+    assert read_all(plan, place)[0] == [14]
+
+
+def test_an_object_that_is_removed_for_a_while_is_one_that_is_written_again(store, monkeypatch):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    monkeypatch.setattr(folder_catalog, "_SHARE", 0)
+    seldom = {**JSON, "rescan": "1 day"}
+    place = settle(store, planner(seldom))
+    store.delete("in/m8.json")
+    plan = planner(seldom)
+    assert plan.latest(place, None) == place
+    put(store, "m8.json", numbers(80))
+    ((reported,), _) = read_all(plan, place)
+    assert str(reported).startswith("s3://bucket/in/m8.json was written again after it was read")
 
 
 def test_offsets_are_short_and_name_only_the_objects_of_their_batch(store, monkeypatch):

@@ -42,12 +42,17 @@ class StoredObject(NamedTuple):
     @property
     def key(self) -> int:
         """A number of 64 bits that stands for the name."""
-        return _number(self.name, 8)
+        return key_of(self.name)
 
     @property
     def version(self) -> int:
         """A number of 32 bits that stands for the contents."""
         return _number(f"{self.stamp} {self.size}", 4)
+
+
+def key_of(name: str) -> int:
+    """Return a number of 64 bits that stands for a name."""
+    return _number(name, 8)
 
 
 def _number(text: str, length: int) -> int:

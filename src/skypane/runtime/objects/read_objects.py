@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from skypane.runtime.objects.folder_listing import StoredObject
+from skypane.runtime.objects.folder_listing import StoredObject, key_of
 
 SETTLING: Final = 600_000_000
 """Microseconds after which an object is no longer known by its name."""
@@ -127,7 +127,7 @@ class ReadObjects:
         there: dict[int, list[StoredObject]] = {at: [] for at, one in enumerate(found) if one.missing < 0}
         for one in listing() if there else ():
             at = self._span_of(one.modified)
-            if at in there and self.is_settled(one) and not self.is_recent(one):
+            if at in there and self.is_settled(one) and not self.is_recent(one.name):
                 there[at].append(one)
         return {at: found[at].more(some) for at, some in there.items()}
 
@@ -135,9 +135,9 @@ class ReadObjects:
         """Return whether an object was written before the time up to which all that was seen is read."""
         return one.modified < self.settled
 
-    def is_recent(self, one: StoredObject) -> bool:
+    def is_recent(self, name: str) -> bool:
         """Return whether an object of this name was read lately."""
-        return one.key in self.recent
+        return key_of(name) in self.recent
 
     def with_read(self, objects: Iterable[StoredObject], waiting_since: int | None) -> ReadObjects:
         """Return what was read after these objects, too.

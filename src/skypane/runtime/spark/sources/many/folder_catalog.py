@@ -53,8 +53,8 @@ class FolderCatalog:
     notes    reasons why objects are not read
     removed  names of objects that waited, and are gone
     rest     the rest of the object in which the last batch ends
-    after    the last name of the objects that were settled at the listing; empty if there are none
-    known    name -> version of objects that were read lately, or since the listing
+    after    the last name of the objects that are settled; empty if there are none
+    known    name -> version of objects that were read lately
     begun, seconds   when the listing began, and how long it took
     due      whether the whole folder must be listed before the next batch
     listed   names in the listing for the next batch, as far as they wait: others may have changed since they were listed
@@ -85,9 +85,11 @@ class FolderCatalog:
         if len(self.waiting) > MOST_OBJECTS:
             return
         for one in objects_of(entry.folder, entry.match, self.after):
-            if self.known.get(one.name, one.stamp) != one.stamp:
-                self.due = True  # it was written again: the whole folder shows what else was
-            elif one.name in self.waiting or (one.name not in self.known and not self.read.is_settled(one)):
+            if one.name in self.known:
+                self.due |= self.known[one.name] != one.stamp  # the whole folder shows what else was written again
+            elif self.read.is_recent(one.name):
+                self.due = True  # it was removed for a while
+            elif one.name in self.waiting or not self.read.is_settled(one):
                 self.waiting[one.name] = one
                 self.listed.add(one.name)
 
@@ -109,15 +111,18 @@ class FolderCatalog:
         names = {one.slice.name for one in taken}
         objects = [one.object for one in taken if one.object is not None]
         left = {name: one for name, one in self.waiting.items() if name not in names}
-        known = self.known | {one.name: one.stamp for one in objects}
         notes = [one for one in self.notes if one not in taken]
         removed = [name for name in self.removed if name not in names]
-        next_one = replace(self, waiting=left, notes=notes, removed=removed, known=known)
-        settled = any(self.read.is_settled(one) for one in objects)
+        next_one = replace(self, waiting=left, notes=notes, removed=removed)
+        late = any(self.read.is_settled(one) for one in objects)
         read = self.read.with_read(objects, next_one.waiting_since)
         mark = FolderMark(before, tuple(one.slice for one in taken), read)
+        known = self.known | {one.name: one.stamp for one in objects}
+        recent = {name: stamp for name, stamp in known.items() if read.is_recent(name)}
+        after = max([self.after, *(known.keys() - recent.keys())])
         # An object that was found by sums alone is found again by those of a new listing only.
-        return replace(next_one, read=read, rest=mark.rest, due=self.due or settled), mark
+        due = self.due or late
+        return replace(next_one, read=read, rest=mark.rest, due=due, after=after, known=recent), mark
 
 
 def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, begun: float) -> FolderCatalog:
@@ -134,7 +139,7 @@ def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, b
         for one in objects_of(entry.folder, entry.match):
             if mark.read.is_settled(one):
                 after = max(after, one.name)
-            elif mark.read.is_recent(one):
+            elif mark.read.is_recent(one.name):
                 known[one.name] = one.stamp
             if mark.rest is not None and one.name == mark.rest.name:
                 rest_there = one.stamp
