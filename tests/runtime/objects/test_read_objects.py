@@ -128,6 +128,17 @@ def test_several_that_show_one_time_long_ago_are_reported_by_their_number():
     assert folder.step() == FolderChanges((), (), (), folder.read)
 
 
+def test_several_are_found_if_nothing_else_of_their_time_is_there_also_by_batches_that_read_one_each():
+    folder = settled()
+    folder.there.clear()  # as a program does that removes what it has read
+    assert folder.step().new == ()
+    late = [folder.put(name, back=20 * MINUTE) for name in "xyz"]
+    for one in late:
+        assert folder.step(1).new[0] == one
+    assert folder.step().new == ()
+    assert folder.hidden == []
+
+
 @given(names=st.sets(st.integers(0, 39), min_size=1))
 def test_many_that_are_written_again_are_reported_while_names_ascend(names: set[int]):
     folder = settled()

@@ -7,7 +7,8 @@ their settled objects. When the whole folder is listed, these are compared with 
 
     equal          all that was read is there, unchanged; each other object is new
     one name more  an object that became visible long after its time (an upload in parts has the time of its beginning).
-                   The difference of the sums is its name, so it is found, and is new
+                   The difference of the sums is its name, so it is found, and is new. Several are, if they are the last ones
+                   of their span, as the rest of objects of which a batch has read the first ones
     fewer names    objects were removed; or, if the difference is the name of an object that seems to be new, of two, or of
                    all with names before those that were read, these were written again
     otherwise      names are missing and new in one span at the same time, or several became visible too late: their
@@ -204,11 +205,12 @@ class _Difference(NamedTuple):
         return set()
 
     def more(self, there: Sequence[StoredObject]) -> list[StoredObject]:
-        """Return the objects of a span that are there and were not read, if the sums show which."""
+        """Return the objects of a span that are there and were not read, if the sums show which: one, or the last ones."""
         total = -self.total % _MOD
         if self.missing == -1:
             return [one for one in there if one.key == total]
-        return list(there) if self.missing < -1 and _is_sum(-self.missing, total, there) else []
+        last = in_order(there)[self.missing :]
+        return list(last) if _is_sum(-self.missing, total, last) else []
 
     def is_unclear(self, more: Sequence[StoredObject] | None) -> bool:
         return (self.missing < 0 and not more) or (self.missing == 0 and self.total != 0)
