@@ -44,6 +44,15 @@ FOLDER = "s3://bucket/in/"
 JSON = {"objects": FOLDER, "format": "json"}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_pauses() -> Iterator[None]:
+    """Let each plan list, and list the whole folder as often as it likes: no time passes here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folder_catalog, "PAUSE", 0)
+        patch.setattr(folder_catalog, "_SHARE", 0)
+        yield
+
+
 def numbers(*values: int) -> bytes:
     return b"".join(b'{"n": %d}\n' % n for n in values)
 
@@ -302,21 +311,30 @@ def settle(store: Client, plan: Planner, count: int = 9) -> Offsets:
     return place
 
 
-def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_after_a_while(store, monkeypatch):
-    monkeypatch.setattr(read_objects, "SETTLING", 0)
-    listings: list[tuple[str, int]] = []
+OFTEN, SELDOM = {**JSON, "rescan": "0 seconds"}, {**JSON, "rescan": "1 day"}
+
+
+@pytest.fixture
+def listings(monkeypatch) -> list[tuple[str, int]]:
+    """The listings from now on: the name after which each begins, and the number of objects that it has."""
+    found: list[tuple[str, int]] = []
 
     def recorded(folder: Location, match: str, after: str = "") -> list[StoredObject]:
-        found = list(objects_of(folder, match, after))
-        listings.append((after, len(found)))
-        return found
+        objects = list(objects_of(folder, match, after))
+        found.append((after, len(objects)))
+        return objects
 
     monkeypatch.setattr(folder_catalog, "objects_of", recorded)
-    monkeypatch.setattr(folder_catalog, "_SHARE", 0)  # no time passes here
-    often, seldom = {**JSON, "rescan": "0 seconds"}, {**JSON, "rescan": "1 day"}
-    place = settle(store, planner(often))
+    return found
+
+
+def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_after_a_while(
+    store, monkeypatch, listings: list[tuple[str, int]]
+):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    place = settle(store, planner(OFTEN))
     assert {after for after, _ in listings} == {""}
-    plan = planner(seldom)
+    plan = planner(SELDOM)
     assert plan.latest(place, None) == place
     listings.clear()
     for n in (10, 11, 12):
@@ -329,21 +347,54 @@ def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_afte
     ]
     put(store, "a.json", numbers(13))  # a name before those that were read
     assert plan.latest(place, None) == place
-    found, place = read_all(planner(seldom), place)  # a start lists all
+    found, place = read_all(planner(SELDOM), place)  # a start lists all
     assert found == [13]
-    plan = planner(often)
+    plan = planner(OFTEN)
     assert plan.latest(place, None) == place
     put(store, "b.json", numbers(14))
     assert read_all(plan, place)[0] == [14]
 
 
+def test_an_object_that_is_written_all_the_time_does_not_have_the_whole_folder_listed_for_each_batch(
+    store, monkeypatch, listings: list[tuple[str, int]]
+):
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    place = settle(store, planner(OFTEN))
+    plan = planner(SELDOM)
+    assert plan.latest(place, None) == place
+    monkeypatch.setattr(folder_catalog, "_SHARE", 1e9)
+    listings.clear()
+    for n in range(3):
+        put(store, "m8.json", numbers(80 + n))
+        put(store, f"n{n}.json", numbers(n))
+        found, place = read_all(plan, place)
+        assert found == [n]
+    assert "" not in {after for after, _ in listings}
+    monkeypatch.setattr(folder_catalog, "_SHARE", 0)
+    ((reported,), _) = read_all(plan, place)
+    assert str(reported).startswith("s3://bucket/in/m8.json was written again after it was read")
+
+
+def test_a_folder_of_which_all_was_read_is_not_listed_for_a_moment(store, monkeypatch, listings: list[tuple[str, int]]):
+    monkeypatch.setattr(folder_catalog, "PAUSE", 1e9)
+    put(store, "a.json", numbers(1, 2))
+    plan, place, found = planner(JSON), NOTHING, list[int | str]()
+    for _ in range(5):  # as Spark asks
+        end = kept(plan.latest(place, 1))
+        found, place = found + (rows(plan, place, end) if end != place else []), end
+    assert found == [1, 2]
+    assert len(listings) == 2  # none but those before a batch
+    put(store, "b.json", numbers(3))
+    assert plan.latest(place, 1) == place
+    monkeypatch.setattr(folder_catalog, "PAUSE", 0)
+    assert read_all(plan, place)[0] == [3]
+
+
 def test_an_object_that_is_removed_for_a_while_is_one_that_is_written_again(store, monkeypatch):
     monkeypatch.setattr(read_objects, "SETTLING", 0)
-    monkeypatch.setattr(folder_catalog, "_SHARE", 0)
-    seldom = {**JSON, "rescan": "1 day"}
-    place = settle(store, planner(seldom))
+    place = settle(store, planner(SELDOM))
     store.delete("in/m8.json")
-    plan = planner(seldom)
+    plan = planner(SELDOM)
     assert plan.latest(place, None) == place
     put(store, "m8.json", numbers(80))
     ((reported,), _) = read_all(plan, place)

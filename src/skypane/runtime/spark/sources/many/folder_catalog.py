@@ -7,6 +7,7 @@ found when the whole folder is listed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,8 @@ _MOST_WAITING: Final = 20_000
 """Objects that are known to wait, at most; the others are found when these are read."""
 _SHARE: Final = 10
 """The whole folder is listed once in so many times what that takes, at most."""
+PAUSE: Final = 1.0
+"""Seconds between two listings while nothing waits: Spark asks for rows a hundred times a second, and a store bills each."""
 _KEPT: Final = 3
 """Catalogs of a folder that a process keeps, at most: of the batch that runs, and of the next one."""
 
@@ -55,8 +58,9 @@ class FolderCatalog:
     rest     the rest of the object in which the last batch ends
     after    the last name of the objects that are settled; empty if there are none
     known    name -> version of objects that were read lately
-    begun, seconds   when the listing began, and how long it took
-    due      whether the whole folder must be listed before the next batch
+    begun, seconds   when the listing of the whole folder began, and how long it took
+    looked   when the last listing ended, in seconds
+    due      whether the whole folder is to be listed as soon as that may take time
     listed   names in the listing for the next batch, as far as they wait: others may have changed since they were listed
     """
 
@@ -69,15 +73,21 @@ class FolderCatalog:
     known: dict[str, str]
     begun: float
     seconds: float
+    looked: float = -math.inf
     beyond: UnlistedObjects | None = None
     due: bool = False
     listed: set[str] = field(default_factory=set)
 
     def is_due(self, now: float, every: float) -> bool:
         """Return whether the whole folder is to be listed again."""
-        few = len(self.waiting) <= MOST_OBJECTS
-        passed = now - self.begun >= max(every, self.seconds * _SHARE)
-        return self.due or (few and (passed or not self.after or self.beyond is not None))
+        few, passed = len(self.waiting) <= MOST_OBJECTS, now - self.begun
+        if few and (not self.after or self.beyond is not None):
+            return True  # no other listing shows what is next
+        return passed >= self.seconds * _SHARE and (self.due or (few and passed >= every))
+
+    def is_idle(self, now: float) -> bool:
+        """Return whether all was read, and a listing has shown no more a moment ago."""
+        return now - self.looked < PAUSE and not self.queue()
 
     def extend(self, entry: ObjectsInput) -> None:
         """Add what a listing of the last names shows, if a batch could have more objects than wait."""

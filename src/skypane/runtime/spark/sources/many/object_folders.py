@@ -187,12 +187,15 @@ def look(
 def _catalog(entry: ObjectsInput, mark: Sequence[Any]) -> FolderCatalog:
     now = time.monotonic()
     known = folder_catalog.remembered(entry, mark)
+    if known is not None and known.is_idle(now):
+        return known
     if known is not None and not known.is_due(now, micros(entry.rescan) / 1e6):
         known.extend(entry)
     if known is None or known.is_due(now, micros(entry.rescan) / 1e6):
         known = folder_catalog.whole(entry, FolderMark.of(mark), known, now)
         known.seconds = time.monotonic() - now
         folder_catalog.remember(entry, mark, known)
+    known.looked = time.monotonic()
     return known
 
 
