@@ -171,6 +171,11 @@ def test_objects_without_data_are_left_out_and_a_pattern_chooses(store):
     assert read_all(planner({"objects": f"{FOLDER}day=1", "format": "json"}))[0] == [2]
 
 
+def test_an_object_in_the_folders_of_two_inputs_is_read_for_both(store):
+    put(store, "day=1/a.json", numbers(1))
+    assert read_all(planner(JSON, {**JSON, "objects": f"{FOLDER}day=1"}))[0] == [1, 1]
+
+
 def test_the_first_line_of_each_object_names_its_columns(store):
     columns = pa.schema([("n", pa.int64()), ("town", pa.string())])
     put(store, "a.csv", b"n,town\n1,Bern\n2,Chur\n3,Brig\n")
