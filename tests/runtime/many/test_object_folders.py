@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obstore.exceptions import GenericError
+from obstore.exceptions import AlreadyExistsError, GenericError
 from tests.runtime.compressed.packing import PACK
 from tests.servers import fault_proxy, s3
 from tests.stores.memory import in_memory
@@ -591,6 +591,19 @@ def test_no_traceback_shows_the_signature_of_an_address(what: str):
     shown = "".join(traceback.format_exception(raised.value))
     assert "cannot use abfss://in@a" in shown or "sig=(not shown)&comp=list" in shown
     assert "s3cr3t" not in shown
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        GenericError("Server returned non-2xx status code: 403 Forbidden: <Code>InvalidObjectState</Code>"),
+        AlreadyExistsError("Server returned non-2xx status code: 409 Conflict: <Code>BlobArchived</Code>"),
+    ],
+)
+def test_an_object_in_an_archive_is_reported_as_such(refused: Exception):
+    archived = pytest.raises(CheckpointError, match=r"cannot read s3://bucket/in/a\.json: it is in an archive")
+    with archived, in_words("s3://bucket/in/a.json", "bucket"):
+        raise refused
 
 
 @pytest.mark.long

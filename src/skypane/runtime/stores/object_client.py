@@ -29,6 +29,9 @@ _SIGNATURE: Final = re.compile(
 )
 """A signature in an address, such as that of a shared access of Azure."""
 
+_ARCHIVED: Final = ("InvalidObjectState", "BlobArchived")
+"""Codes of S3 and Azure for an object that has to be restored before it can be read."""
+
 HINT: Final = "pip install 'skypane[cloud]', in the driver and in the workers"
 
 RETRIES: RetryConfig = {"max_retries": 8, "retry_timeout": timedelta(minutes=1)}
@@ -67,10 +70,15 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
 
     try:
         yield
-    except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
-        raise ConflictError(f"{place} was created or changed by another writer") from error
     except (exceptions.BaseError, FileNotFoundError) as error:
         cause = None if _SIGNATURE.search(str(error)) else error  # a traceback shows the text of a cause
+        if any(code in str(error) for code in _ARCHIVED):
+            raise CheckpointError(
+                f"cannot read {place}: it is in an archive of the object store; restore it there, or keep what was not read "
+                "yet out of archives"
+            ) from cause
+        if isinstance(error, (exceptions.AlreadyExistsError, exceptions.PreconditionError)):
+            raise ConflictError(f"{place} was created or changed by another writer") from cause
         if "RequestTimeTooSkewed" in str(error):
             raise CheckpointError(
                 f"cannot use {place}: the clock of this machine and that of the object store differ by more than it "
