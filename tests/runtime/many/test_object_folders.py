@@ -432,6 +432,15 @@ def test_a_query_that_stops_when_all_is_read_reads_all_that_is_there_and_no_more
     assert read_all(plan, NOTHING, most)[0] == [*range(120)]
 
 
+def test_a_folder_that_has_the_name_of_another_kind_of_input_is_read_from_its_beginning(store):
+    put(store, "a.json", numbers(1))
+    plan = planner({**JSON, "name": "rows"})
+    of_a_compressed_file = Offsets({"rows": 70}, marks={"rows": [30, 70]})
+    assert read_all(plan, of_a_compressed_file)[0] == [1]
+    with pytest.raises(CheckpointError, match="input rows: a started batch has an input of another kind"):
+        planner({**JSON, "name": "rows"}).assigned(NOTHING, of_a_compressed_file)
+
+
 def test_readers_that_are_free_share_the_objects_of_folders(store, monkeypatch):
     monkeypatch.setattr(object_batches, "_LEAST", 20)
     for n in range(40):

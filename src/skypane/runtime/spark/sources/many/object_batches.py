@@ -29,6 +29,8 @@ _LEAST: Final = 1 << 20
 """Bytes of text that are worth a task."""
 _AT_ONCE: Final = 8
 """Objects that are requested at the same time, at most."""
+_MARK: Final = 5
+"""Items of the list of a mark; that of an input of another kind, which had the name before, has fewer."""
 _NOTE: Final = 2
 """Items of the list of a slice that only says why an object is not read."""
 
@@ -79,7 +81,7 @@ class FolderMark:
 
     @classmethod
     def of(cls, mark: Sequence[Any]) -> FolderMark:
-        if not mark:
+        if len(mark) != _MARK:
             return cls()
         before, slices, *read = mark
         return cls(before, tuple(map(Slice.of, slices)), ReadObjects.of(read))

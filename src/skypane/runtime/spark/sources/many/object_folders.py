@@ -34,7 +34,7 @@ from skypane.runtime.spark.sources.many.object_batches import (
     weight,
 )
 from skypane.runtime.spark.sources.many.object_entry import ObjectsInput
-from skypane.types import micros
+from skypane.types import CheckpointError, micros
 
 KEY: Final = object_entry.KEY
 """The key of a mapping that chooses this kind."""
@@ -164,6 +164,11 @@ class FolderInput:
     def planned(self, start: Sequence[Any], end: Sequence[Any], *, skip: bool) -> ObjectSlices:
         """Return what the batch between two marks reads: the objects that the second one names."""
         mark = FolderMark.of(end)
+        if not mark.slices:
+            raise CheckpointError(
+                f"input {self.name}: a started batch has an input of another kind under this name; list it again, until "
+                "the batch is done, or name the folder differently"
+            )
         if mark.before == digest(start):
             return ObjectSlices(self.entry, mark.slices, skip)
         return ObjectSlices(self.entry, folder_catalog.between(self.entry, FolderMark.of(start), mark), skip)

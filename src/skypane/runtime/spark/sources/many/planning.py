@@ -267,7 +267,9 @@ class Planner:
         if one is not None and (self.on_loss == "fail" or one.first <= begin):
             planned = one.input
             if isinstance(planned, PlannedInput):
-                planned = planned.planned(start.marks.get(name, ()), end.marks[name], skip=self.on_loss == "skip")
+                planned = planned.planned(
+                    start.marks.get(name, ()), end.marks.get(name, ()), skip=self.on_loss == "skip"
+                )
             return OffsetRange(planned, begin, to)
         if self.on_loss == "fail":
             raise CheckpointError(
