@@ -157,6 +157,36 @@ def test_two_of_a_span_are_reported_among_others_with_names_in_any_order():
     assert (sorted(found.rewritten), sorted(found.new), found.hidden) == (again, sorted(new), ())
 
 
+def read_by_listings_of_the_last_names(folder: Folder, minutes: int) -> None:
+    """Read an object a minute, while the whole folder is not listed."""
+    for at in range(minutes):
+        folder.now += MINUTE
+        new = folder.put(f"new-{at:04}")
+        folder.rows.append(new)
+        folder.read = folder.read.with_read([new], None)
+
+
+def test_names_before_those_of_listings_are_read_however_much_was_read_before_the_whole_folder_is_listed():
+    """As where each of many writers has a folder: listings have those of the last one only."""
+    folder = settled()
+    read_by_listings_of_the_last_names(folder, 20)
+    others = [folder.put(f"0000-{n:02}") for n in range(30)]
+    read_by_listings_of_the_last_names(folder, 90)
+    found = folder.step()
+    assert (found.new, found.rewritten, found.hidden) == (tuple(others), (), ())
+    assert folder.step() == FolderChanges((), (), (), folder.read)
+
+
+@pytest.mark.parametrize("name", ["0010", "0185", "0198"])
+def test_an_object_that_was_written_again_long_before_the_whole_folder_is_listed_is_reported(name: str):
+    folder = settled(200)
+    again = folder.put(name)
+    read_by_listings_of_the_last_names(folder, 120)
+    found = folder.step()
+    assert (found.new, found.rewritten, found.hidden) == ((), (again,), ())
+    assert folder.step() == FolderChanges((), (), (), folder.read)
+
+
 def test_what_is_removed_while_others_are_written_hides_none_of_these():
     """Only in one span of time could what is removed hide an object that was written again."""
     folder = settled(200)

@@ -1,8 +1,9 @@
 """A record of the objects that were read: short, whatever their number, and enough to know which objects are new.
 
 Objects are read in the order in which they were last written. Those written within ten minutes before the newest one
-that was read (`recent`, 1,000 at most) are known by their names and versions. An object that was written earlier
-(`settled`) is known by its time alone, as one that was read. Spans of time have the number and the sum of the names of
+that was read, or there, when the whole folder was listed last (`recent`, 1,000 at most, and those after them) are known
+by their names and versions. An object that was written earlier (`settled`) is known by its time alone, as one that was
+read. Spans of time have the number and the sum of the names of
 their settled objects. When the whole folder is listed, these are compared with what is there:
 
     equal          all that was read is there, unchanged; each other object is new
@@ -21,6 +22,7 @@ from base64 import b64decode, b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +33,7 @@ from skypane.runtime.objects.folder_listing import StoredObject, key_of
 SETTLING: Final = 600_000_000
 """Microseconds after which an object is no longer known by its name."""
 MOST_RECENT: Final = 1_000
-"""Objects that are known by their names, at most, except those of one time."""
+"""Objects that are known by their names, at most, except those of one time, and those after a listing of the whole folder."""
 _SPAN: Final = 3_600_000_000
 """Microseconds of the newest spans, at least."""
 _MOST_SPANS: Final = 32
@@ -85,11 +87,14 @@ class ReadObjects:
     settled  objects that were written before this time, in microseconds since the epoch, count as read
     recent   key of a name -> what is known of the object; objects that were written later, or at that time
     spans    ascending; the first one begins at 0
+    limit    no later time settles before the whole folder is listed again: names before those that a listing begins with
+             may have been written since; 0 before the first listing of this process
     """
 
     settled: int = 0
     recent: Mapping[int, KnownVersion] = field(default_factory=dict)
     spans: tuple[Span, ...] = (Span(0),)
+    limit: int = 0
 
     def compared(self, listing: Callable[[], Iterable[StoredObject]]) -> FolderChanges:
         """Return the changes in a listing of the whole folder.
@@ -116,9 +121,10 @@ class ReadObjects:
         late = self._late(listing, found)
         hidden = tuple(_hidden(self.spans[at], one) for at, one in enumerate(found) if one.is_unclear(late.get(at)))
         spans = tuple(self.spans[at] if late.get(at) else now for at, now in enumerate(there))
+        limit = _settled_by([*(one.modified for one in new), *(one.modified for one in recent.values())])
         new = new.union(*late.values()) - again
         return FolderChanges(
-            in_order(new), in_order(rewritten | again), hidden, replace(self, recent=recent, spans=spans)
+            in_order(new), in_order(rewritten | again), hidden, replace(self, recent=recent, spans=spans, limit=limit)
         )
 
     def _late(
@@ -131,6 +137,11 @@ class ReadObjects:
             if at in there and self.is_settled(one) and not self.is_recent(one.name):
                 there[at].append(one)
         return {at: found[at].more(some) for at, some in there.items()}
+
+    @property
+    def held(self) -> int:
+        """The number of objects that settle only after the whole folder is listed again."""
+        return sum(one.modified >= self.limit for one in self.recent.values())
 
     def is_settled(self, one: StoredObject) -> bool:
         """Return whether an object was written before the time up to which all that was seen is read."""
@@ -152,7 +163,8 @@ class ReadObjects:
                 spans[at] = spans[at].plus(one.key)
             else:
                 recent[one.key] = KnownVersion(one.modified, one.version)
-        settled = max(self.settled, _settled_by(recent, waiting_since))
+        settled = min(_settled_by([known.modified for known in recent.values()]), self.limit)
+        settled = max(self.settled, settled if waiting_since is None else min(settled, waiting_since))
         for key, known in sorted(recent.items(), key=lambda item: (item[1].modified, item[0])):
             if known.modified >= settled:
                 break
@@ -160,7 +172,7 @@ class ReadObjects:
                 spans.append(Span(known.modified))
             spans[-1] = spans[-1].plus(key)
             del recent[key]
-        return ReadObjects(settled, recent, _fewer(spans, settled))
+        return ReadObjects(settled, recent, _fewer(spans, settled), self.limit)
 
     def _span_of(self, modified: int) -> int:
         return bisect_right(self.spans, modified, key=attrgetter("begin")) - 1
@@ -244,13 +256,10 @@ def _hidden(span: Span, found: _Difference) -> str:
     )
 
 
-def _settled_by(recent: Mapping[int, KnownVersion], waiting_since: int | None) -> int:
-    """Return the time before which objects settle, as time passes and as their number grows; none that waits does."""
-    times = sorted((known.modified for known in recent.values()), reverse=True)
-    if not times:
-        return 0
-    settled = max(times[0] - SETTLING, times[MOST_RECENT - 1] if len(times) > MOST_RECENT else 0)
-    return settled if waiting_since is None else min(settled, waiting_since)
+def _settled_by(times: Sequence[int]) -> int:
+    """Return the time before which objects of these times settle, as time passes and as their number grows."""
+    newest = nlargest(MOST_RECENT, times)
+    return max(newest[0] - SETTLING, newest[-1] if len(times) > MOST_RECENT else 0) if newest else 0
 
 
 def _fewer(spans: list[Span], now: int) -> tuple[Span, ...]:

@@ -21,6 +21,8 @@ MOST_OBJECTS: Final = 500
 """Objects of a batch, at most, since Spark's log names them."""
 _MOST_WAITING: Final = 20_000
 """Objects that are known to wait, at most; the others are found when these are read."""
+_MOST_HELD: Final = 5_000
+"""Objects from which on the whole folder is listed again so that they settle: each offset has some bytes for each."""
 _SHARE: Final = 10
 """The whole folder is listed once in so many times what that takes, at most."""
 PAUSE: Final = 1.0
@@ -83,11 +85,17 @@ class FolderCatalog:
         few, passed = len(self.waiting) <= MOST_OBJECTS, now - self.begun
         if few and (not self.after or self.beyond is not None):
             return True  # no other listing shows what is next
-        return passed >= self.seconds * _SHARE and (self.due or (few and passed >= every))
+        again = passed >= every or self.read.held > _MOST_HELD
+        return passed >= self.seconds * _SHARE and (self.due or (few and again))
 
     def is_idle(self, now: float) -> bool:
         """Return whether all was read, and a listing has shown no more a moment ago."""
         return now - self.looked < PAUSE and not self.queue()
+
+    def took(self, seconds: float) -> None:
+        """Note how long the listing of the whole folder took: it may lack what was written meanwhile."""
+        self.seconds = seconds
+        self.read = replace(self.read, limit=self.read.limit - int(seconds * 1e6))
 
     def extend(self, entry: ObjectsInput) -> None:
         """Add what a listing of the last names shows, if a batch could have more objects than wait."""
@@ -136,7 +144,7 @@ class FolderCatalog:
 
 
 def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, begun: float) -> FolderCatalog:
-    """Return the catalog by a listing of the whole folder; `seconds` is for the caller to fill in.
+    """Return the catalog by a listing of the whole folder; the caller notes how long it took.
 
     before   the catalog up to now; objects that waited in it and are gone are reported
     """
@@ -166,7 +174,7 @@ def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, b
     kept, others = found.new[:_MOST_WAITING], found.new[_MOST_WAITING:]
     beyond = _beyond(entry, others) if others else None
     waiting = {one.name: one for one in kept}
-    listed = {*waiting} | ({rest.name} if rest else set())
+    listed = {*waiting} | ({rest.name} if rest else set[str]())
     return FolderCatalog(found.read, waiting, notes, [*gone], rest, after, known, begun, 0.0, beyond, listed=listed)
 
 

@@ -6,12 +6,12 @@ Objects arrive over time, and are complete when they appear. The rows of a batch
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from itertools import accumulate
+from time import monotonic as clock
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -190,7 +190,7 @@ def look(
 
 
 def _catalog(entry: ObjectsInput, mark: Sequence[Any]) -> FolderCatalog:
-    now = time.monotonic()
+    now = clock()
     known = folder_catalog.remembered(entry, mark)
     if known is not None and known.is_idle(now):
         return known
@@ -198,9 +198,9 @@ def _catalog(entry: ObjectsInput, mark: Sequence[Any]) -> FolderCatalog:
         known.extend(entry)
     if known is None or known.is_due(now, micros(entry.rescan) / 1e6):
         known = folder_catalog.whole(entry, FolderMark.of(mark), known, now)
-        known.seconds = time.monotonic() - now
+        known.took(clock() - now)
         folder_catalog.remember(entry, mark, known)
-    known.looked = time.monotonic()
+    known.looked = clock()
     return known
 
 
