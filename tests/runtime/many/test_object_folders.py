@@ -385,7 +385,7 @@ def test_a_folder_of_which_all_was_read_is_not_listed_for_a_moment(store, monkey
     monkeypatch.setattr(folder_catalog, "PAUSE", 1e9)
     put(store, "a.json", numbers(1, 2))
     plan, place, found = planner(JSON), NOTHING, list[int | str]()
-    for _ in range(5):  # as Spark asks
+    for _ in range(5):  # as Spark does
         end = kept(plan.latest(place, 1))
         found, place = found + (rows(plan, place, end) if end != place else []), end
     assert found == [1, 2]
@@ -413,7 +413,7 @@ def test_the_whole_folder_is_listed_when_many_objects_were_read_since_then(
     assert max(length for after, length in listings if after) <= 5
 
 
-def test_names_of_many_writers_are_read_while_those_of_the_last_one_go_on(store, monkeypatch):
+def test_names_of_many_writers_are_read_while_the_last_one_writes_more(store, monkeypatch):
     monkeypatch.setattr(read_objects, "SETTLING", 0)
     place = settle(store, planner(SELDOM))
     plan = planner(SELDOM)

@@ -26,7 +26,7 @@ _MOST_HELD: Final = 5_000
 _SHARE: Final = 10
 """The whole folder is listed once in so many times what that takes, at most."""
 PAUSE: Final = 1.0
-"""Seconds between two listings while nothing waits: Spark asks for rows a hundred times a second, and a store bills each."""
+"""Seconds between two listings while nothing waits: Spark looks for rows a hundred times a second, and a store bills each request."""
 _KEPT: Final = 3
 """Catalogs of a folder that a process keeps, at most: of the batch that runs, and of the next one."""
 
