@@ -18,7 +18,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,13 +32,13 @@ import skypane as sp
 from measure.bench.aggregates import PARTITIONS, QUERY, WARM, WINDOW, Case, identity, native, ours
 from measure.bench.many_keys import native_stream, stream
 from measure.processes import cpu_seconds
-from measure.tables import markdown_table, replace_between
+from measure.results.record import Found, Table
 from skypane.plan import Plan
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import micros
 
-PAGE: Final = Path("docs/bench-aggregates.md")
+PAGE: Final = "bench-aggregates.md"
 KINDS: Final = ("folder", "dataframe", "stream", "hop")
 SLIDES: Final = ("1 minute", "36 seconds")
 ROWS, KEYS = 1_000_000, 16_384
@@ -241,14 +241,14 @@ def lines_of(kind: str, spark: SparkSession, cases: list[Case], rounds: int) -> 
             yield compared(spark, case, FOLDER if kind == "folder" else DATAFRAME, rounds)
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return a table of each kind."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(KINDS)}; all by default")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--slides", nargs="+", default=list(SLIDES))
-    parser.add_argument("--quick", action="store_true", help="few rows, nothing recorded")
-    arguments = parser.parse_args()
+    parser.add_argument("--quick", action="store_true", help="few rows")
+    arguments = parser.parse_args(argv)
     kinds = arguments.kinds or list(KINDS)
     if unknown := sorted(set(kinds) - set(KINDS)):
         parser.error(f"unknown {unknown[0]}: {', '.join(KINDS)}")
@@ -256,13 +256,14 @@ def main() -> None:
     cases = [Case(rows, keys, slide) for slide in arguments.slides]
     conf = {"spark.driver.memory": "6g", "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     spark = sp.session("local[2]", "skypane-bench", conf)
+    tables = []
     for kind in kinds:
         lines = []
         for line in lines_of(kind, spark, cases, arguments.rounds):
             lines.append(line)
             print(kind, *line, sep=" | ", flush=True)
-        if not arguments.quick:
-            replace_between(PAGE, f"keyed windows, {kind}", markdown_table(HEADS[kind], lines))
+        tables.append(Table(PAGE, f"keyed windows, {kind}", HEADS[kind], lines))
+    return [*tables]
 
 
 if __name__ == "__main__":

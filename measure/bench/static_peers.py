@@ -11,10 +11,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
@@ -28,12 +27,12 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
-from measure.bench.sql import anti_join
-from measure.tables import markdown_table, replace_between
+from measure.bench.sql import in_sql
+from measure.results.record import Found, Table
 from skypane.control.static_way import StaticWay
 from skypane.runtime.spark import batch
 
-PAGE: Final = Path("docs/bench-streaming.md")
+PAGE: Final = "bench-streaming.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def _in_arrow(rows: DataFrame, best: Callable[[pa.Table], pa.Table]) -> DataFram
 def by_not_exists(rows: DataFrame, case: Case) -> int:
     """Count by Spark SQL's anti-join."""
     rows.createOrReplaceTempView("points")
-    return anti_join(rows.sparkSession, case.criteria)
+    return int(rows.sparkSession.sql(in_sql(case.columns)).collect()[0][0])
 
 
 CONTESTANTS: Final = (
@@ -185,12 +184,12 @@ def line(case: Case, seconds: dict[str, list[float]]) -> list[str]:
     return [f"{case.rows:,}", f"{case.criteria}", case.kind, f"{ours:.2f} s", *others]
 
 
-def main() -> None:
-    """Measure, print, record."""
+def main(argv: Sequence[str] | None = None) -> Found:
+    """Measure, print, return the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     spark = sp.session("local[2]", "skypane-bench")
     lines = []
     for case in QUICK if arguments.quick else CASES:
@@ -199,8 +198,7 @@ def main() -> None:
         rows.unpersist()
         print(lines[-1], flush=True)
     head = ["rows", "criteria", "data", "skypane", *(f"/ {one.name}" for one in CONTESTANTS[1:])]
-    if not arguments.quick:
-        replace_between(PAGE, "static peers", markdown_table(head, lines))
+    return [Table(PAGE, "static peers", head, lines)]
 
 
 if __name__ == "__main__":

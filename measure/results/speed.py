@@ -48,7 +48,9 @@ def _of_cpp(results: Mapping[str, Sequence[Result]]) -> str:
         ratios = {d: _cells(results["papers_cpp"], "papers", line, "engine : C++") for d, line in lines.items()}
         cases = " and ".join(f"{_range(of, 2)} times ({d} criteria)" for d, of in ratios.items() if len(of) >= TURNS)
         if cases:
-            found.append(f"In batches of {rows} rows skypane has {cases} the throughput of paper 1's C++ (two threads).\n")
+            found.append(
+                f"In batches of {rows} rows skypane has {cases} the throughput of paper 1's C++ (two threads).\n"
+            )
     return "".join(found)
 
 
