@@ -127,7 +127,7 @@ def elastic(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def static(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Answer queries over a table, and windows over it."""
     rows = spark.createDataFrame(ALL)
-    answers = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
+    answers: dict[str, Any] = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
     pq.write_table(sp.ask(rows, SKYLINE, time="ts", window=WINDOWS).toArrow(), folder / "asked.parquet")
     try:
         sp.ask(rows, SKYLINE, output=folder / "out")

@@ -176,7 +176,8 @@ def answered_from(sample: DataFrame, rows: DataFrame) -> DataFrame:
     """The answer over rows whose points come from another reading: of `sample`."""
     query = sp.Skyline("x MIN, y MIN")
     rules = rules_of(query, rows)
-    return batch._prefiltered_answer(prefiltered(sample, rows, rules), query, "error", rules, rows.schema)
+    lifted = batch._proven(prefiltered(sample, rows, rules), query, "error")
+    return lifted.repartition(1).mapInArrow(batch._CombineAll(query, rules=rules), rows.schema)
 
 
 def pairs(spark: SparkSession, least: float, rows: int = 60) -> DataFrame:

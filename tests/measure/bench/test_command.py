@@ -109,7 +109,7 @@ def test_a_name_that_no_program_has_is_refused():
 def test_the_list_has_all_programs_and_why_some_are_left_out():
     said: list[str] = []
     assert main(["--list"], said.append) == 0
-    lines = dict(line.split(maxsplit=1) if " " in line else (line, "") for line in said[0].splitlines())
+    lines = {name: reason.strip() for name, _, reason in (line.partition(" ") for line in said[0].splitlines())}
     assert lines["pace"] == "its table is on no page"
     assert lines["streaming"] == ""
     assert "many_keys-native-stream" in lines

@@ -120,7 +120,7 @@ def test_times_in_words(seconds, text):
 def test_a_disturbed_result_is_a_trouble_unless_it_is_published_or_of_small_sizes(which, count, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "result_of", lambda step, *_, **__: result(step[0].name, others=0.5))
     steps = schedule(PROGRAMS[1:2])
-    done, troubles = running.measure(run(**which), tmp_path / "run.json", steps, Estimate({}), tmp_path, str)
+    done, troubles = running.measure(run(**which), tmp_path / "run.json", steps, Estimate({}), tmp_path, lambda _: None)
     assert troubles == ["b: other programs had 50% of the CPU time, more than 5%"][:count]
     assert [one.name for one in done.results] == ["b"]
 

@@ -114,12 +114,16 @@ def whole(
     if way == "one task":
         return LastStage(checked.coalesce(1), _AnswerAll(lift, names), shown, columns)
     if way == "prefilter" and rules is not None:
-        kept = prefiltered(rows, checked, rules)
-        lifted = kept.mapInArrow(LiftProven(lift), f"{PARTIAL} binary, {PROOF} binary")
+        lifted = _proven(prefiltered(rows, checked, rules), query, invalid)
         return LastStage(lifted.repartition(1), _CombineAll(query, names, rules), shown, columns)
     lifted = checked.mapInArrow(lift, "partial binary")
     # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
     return LastStage(lifted.repartition(1), _CombineAll(query, names), shown, columns)
+
+
+def _proven(kept: DataFrame, query: Query, invalid: Invalid) -> DataFrame:
+    """Return the partials of prefiltered rows, with the proofs that are checked where all partials are."""
+    return kept.mapInArrow(LiftProven(_LiftAll(query, invalid)), f"{PARTIAL} binary, {PROOF} binary")
 
 
 def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid, *, shared: bool = False) -> LastStage:

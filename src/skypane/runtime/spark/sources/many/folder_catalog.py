@@ -175,7 +175,9 @@ def whole(entry: ObjectsInput, mark: FolderMark, before: FolderCatalog | None, b
     beyond = _beyond(entry, others) if others else None
     waiting = {one.name: one for one in kept}
     listed = {*waiting} | ({rest.name} if rest else set[str]())
-    return FolderCatalog(found.read, waiting, notes, [*gone], rest, after, known, begun, 0.0, beyond, listed=listed)
+    return FolderCatalog(
+        found.read, waiting, notes, [*gone], rest, after, known, begun, seconds=0.0, beyond=beyond, listed=listed
+    )
 
 
 def _notes(found: FolderChanges, rest: Slice | None) -> list[Pending]:
