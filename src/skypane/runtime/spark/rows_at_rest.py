@@ -76,7 +76,7 @@ def _is_local(relation: Any) -> bool:
 def _counted(leaf: Any) -> tuple[int, int]:
     """Return the number of rows as Spark knows it, or as their size suggests, and this size in bytes."""
     known = leaf.stats()
-    size = int(known.sizeInBytes().toString())
+    size = int(str(known.sizeInBytes()))  # Py4J returns an int, or an object if it does not know the type
     if known.rowCount().isDefined():
-        return int(known.rowCount().get().toString()), size
+        return int(str(known.rowCount().get())), size
     return size // (_ROW_BYTES + int(leaf.schema().defaultSize())), size
