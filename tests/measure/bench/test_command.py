@@ -12,6 +12,7 @@ import pytest
 from measure.bench import programs
 from measure.bench.__main__ import LOAD, main, not_quiet
 from measure.results import machine
+from measure.results.publish import Measured, stamp
 from measure.results.record import every
 from measure.tables import text_between
 
@@ -60,7 +61,7 @@ def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
     assert changed == {"bench-aggregates.md", "control.md"}
     table = text_between(docs / "bench-aggregates.md", "sketches")
     assert table.startswith("| sketch | relative error | M values per CPU second |\n")
-    assert table.endswith(f"\n\n{run.stamp}\n")
+    assert table.endswith(f"\n\n{stamp(Measured(run.results[0], run))}\n")
 
     said.clear()
     assert main(quick(docs, "--only", "sketches"), said.append) == 0

@@ -39,7 +39,7 @@ _FOR_ALL = "name a folder that all machines reach, such as one in HDFS"
 
 
 @dataclass(frozen=True, slots=True)
-class BatchFiles:
+class AnswerFiles:
     """The folder that the answers of a batch query over `rows` are written to, and what happens if it has files."""
 
     path: str
@@ -49,7 +49,7 @@ class BatchFiles:
     @classmethod
     def of(
         cls, output: BatchOutput | None, if_exists: IfExists, rows: DataFrame, condition: str | None
-    ) -> BatchFiles | None:
+    ) -> AnswerFiles | None:
         """Return the user's arguments `output` and `if_exists` for a query over `rows`; None without an output.
 
         condition   a condition on answers that only Spark evaluates

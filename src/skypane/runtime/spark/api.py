@@ -24,7 +24,7 @@ from skypane.preference import ColumnLike, Columns, Preference, Score, column_na
 from skypane.progress import ProgressPolicy
 from skypane.runtime.spark import batch
 from skypane.runtime.spark.amend import Amend, amend_of
-from skypane.runtime.spark.answer_files import BatchFiles, BatchOutput
+from skypane.runtime.spark.answer_files import AnswerFiles, BatchOutput
 from skypane.runtime.spark.answer_folder import IfExists
 from skypane.runtime.spark.arguments import (
     check_needed,
@@ -213,7 +213,7 @@ def ask(
     asked, condition = apart(projection.of(written))
     asked.validate(schema)
     batch.check_invalid(invalid)
-    files = BatchFiles.of(output, if_exists, frame, condition)
+    files = AnswerFiles.of(output, if_exists, frame, condition)
     if time is None and window is None and slide is None:
         return _answers(
             batch.whole(frame, schema, asked, invalid, hidden(asked, projection.computed)), condition, files
@@ -224,7 +224,7 @@ def ask(
     return _answers(batch.windowed(frame, schema, plan, invalid, shared=files is not None), condition, files)
 
 
-def _answers(stage: batch.LastStage, condition: str | None, files: BatchFiles | None) -> DataFrame:
+def _answers(stage: batch.LastStage, condition: str | None, files: AnswerFiles | None) -> DataFrame:
     return met(stage.answers, condition) if files is None else files.write(stage)
 
 

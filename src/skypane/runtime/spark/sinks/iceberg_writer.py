@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 PREFIX: Final = "skypane.batches."
 """Beginning of the names of properties with notes; the query and its role follow."""
 
+SUMMARY: Final = ("skypane.query", "skypane.role", "skypane.driver", "skypane.batch")
+"""Names in the summary of a snapshot."""
+
 _PAUSES: Final = (0.05, 2.0)
 """Seconds before the second try of a commit, and at most between two."""
 
@@ -186,8 +189,8 @@ class IcebergWriter:
     def _commit(
         self, table: Table, note: BatchNote, files: BatchFiles | None = None, replaced: BooleanExpression | None = None
     ) -> None:
-        of_batch = {} if files is None else {"skypane.batch": str(note.next_batch - 1)}
-        summary = {"skypane.query": note.query, "skypane.role": note.role, "skypane.driver": note.driver, **of_batch}
+        of_batch = () if files is None else (str(note.next_batch - 1),)
+        summary = dict(zip(SUMMARY, (note.query, note.role, note.driver, *of_batch), strict=False))
         data = [] if files is None else files.of(table)
         commit(table, data, replaced, {note.property: note.text()}, summary)
 
