@@ -170,6 +170,39 @@ ASKED: dict[str, Callable[[Any], DataFrame]] = {
 }
 
 
+DROPPING: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "skyline": lambda rows: sp.skyline(rows, PREFERENCE, by="label", invalid="drop"),
+    "skyline of windows": lambda rows: sp.skyline(
+        rows, PREFERENCE, by="label", time="time", window="1 hour", slide="20 minutes", invalid="drop"
+    ),
+    "top_k of windows": lambda rows: sp.top_k(
+        rows, 3, "x - y", time="time", window="1 hour", slide="20 minutes", invalid="drop"
+    ),
+    "top_delta of windows": lambda rows: sp.top_delta(
+        rows, 2, PREFERENCE, time="time", window="1 hour", slide="20 minutes", invalid="drop"
+    ),
+    "aggregate of windows": lambda rows: sp.aggregate(
+        rows, by="label", time="time", window="1 hour", slide="20 minutes", invalid="drop", n=sp.count("*"), m=sp.max("x")
+    ),
+    "skyline_history": lambda rows: sp.skyline_history(
+        rows, PREFERENCE, time="time", window="10 minutes", invalid="drop"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", DROPPING.values(), ids=DROPPING.keys())
+def test_rows_that_a_condition_has_left_without_nulls_are_answered(
+    df: DataFrame, ask: Callable[[DataFrame], DataFrame]
+):
+    """Spark sends their columns as ones that cannot be null, other than the DataFrame says."""
+    known = df.where("x IS NOT NULL AND y IS NOT NULL AND label IS NOT NULL AND time IS NOT NULL").repartition(
+        2, "label"
+    )
+    unknown = known.localCheckpoint()
+    assert rows_of(ask(known)) == rows_of(ask(unknown))
+    assert ask(known).count() > 0
+
+
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
 def test_a_pandas_on_spark_frame_is_queried_without_its_index(df: DataFrame, ask: Callable[[Any], DataFrame]):
     frame = df.withColumn("place", sf.monotonically_increasing_id()).pandas_api(index_col="place")

@@ -40,7 +40,7 @@ def of(rows: DataFrame, schema: pa.Schema, plan: ContinuousPlan, invalid: Invali
     stamped = _stamped(schema, plan)
     if invalid == "error":
         rows = without_gaps(rows, (plan.time, *plan.query.required))
-    lifted = rows.mapInArrow(_LiftAll(plan, schema, invalid), rows.schema)
+    lifted = rows.mapInArrow(_LiftAll(plan, invalid), rows.schema)
     groups = plan.query.groups
     gathered_rows = lifted.repartition(*(lifted[name] for name in groups)) if groups else lifted.repartition(1)
     return gathered_rows.mapInArrow(_Intervals(plan, schema, stamped), answer_schema(stamped, rows.schema, schema))
@@ -60,11 +60,11 @@ class _LiftAll:
     """Drops the rows of a partition that can never be on the front."""
 
     plan: ContinuousPlan
-    schema: pa.Schema
     invalid: Invalid
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partials, rejection, room = [self.schema.empty_table()], Rejection(), Headroom(FEWER_AT_ONCE)
+        partials: list[pa.Table] = []
+        rejection, room = Rejection(), Headroom(FEWER_AT_ONCE)
         with limited("the rows of a task", FEWER_AT_ONCE):
             for rows in gathered(as_tables(from_spark(batches)), BUFFER_ROWS):
                 room.require(rows.nbytes, step_bytes([rows]), "the rows of a task")
@@ -73,7 +73,8 @@ class _LiftAll:
                 if entry.usable:
                     partials.append(self.plan.query.lift(pa.concat_tables(part.rows for part in entry.usable)))
             check_rejected(rejection.reasons, self.invalid)
-            yield from pieces(self.plan.query.combine(partials), PIECE)
+            if partials:  # of one schema: a condition before them may have told Spark that no value is null
+                yield from pieces(self.plan.query.combine(partials), PIECE)
 
 
 @dataclass(frozen=True, slots=True)
