@@ -73,7 +73,7 @@ class _LiftAll:
                 if entry.usable:
                     partials.append(self.plan.query.lift(pa.concat_tables(part.rows for part in entry.usable)))
             check_rejected(rejection.reasons, self.invalid)
-            if partials:  # of one schema: a condition before them may have told Spark that no value is null
+            if partials:  # of one schema: after a condition on the rows Spark may know that no value is null
                 yield from pieces(self.plan.query.combine(partials), PIECE)
 
 
