@@ -143,15 +143,15 @@ ENGINE: Final = (
     _on_spark(
         "one-run-only",
         "runtime/spark/batch.py",
-        "first, last = windows[0] // self.run, windows[-1] // self.run",
-        "first, last = windows[0] // self.run, windows[0] // self.run",
+        "return windows[0] // self.run, windows[-1] // self.run, part.partial.schema",
+        "return windows[0] // self.run, windows[0] // self.run, part.partial.schema",
         "a pane is sent to the first run of windows that holds it",
     ),
     _on_spark(
         "other-runs-windows",
         "runtime/spark/batch.py",
-        "for task in panes.all_windows() if task.window // self.run == run]",
-        "for task in panes.all_windows() if task.window // self.run >= run]",
+        "for task in panes.all_windows() if task.window // self.run == run // self.parts]",
+        "for task in panes.all_windows() if task.window // self.run >= run // self.parts]",
         "windows of the next run are answered in part, too",
     ),
 )
