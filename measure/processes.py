@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
@@ -75,6 +76,12 @@ class Watch:
                     continue
             held["all"] = sum(held.values())
             self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
+
+
+def resident_bytes(process: int | None = None) -> int:
+    """Return the bytes of memory that a process holds, by default this one; raise OSError if it has ended."""
+    pages = (_PROC / str(process or "self") / "statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def family() -> list[int]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from measure.processes import family
+from measure.java_heap import live_bytes
+from measure.processes import family, resident_bytes
 from measure.tables import markdown_table, replace_between
 
 MIB = 1 << 20
@@ -43,15 +44,12 @@ class Sample:
 def taken(spark: SparkSession, batches: dict[str, int], seconds: float, folder: Path, receiver: int) -> Sample:
     """Collect garbage, and look."""
     gc.collect()
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only access to Java's heap
-    assert jvm is not None
-    jvm.System.gc()
-    runtime = jvm.Runtime.getRuntime()
+    heap = live_bytes(spark)
     memory, handles, threads, workers = Counter[str](), Counter[str](), Counter[str](), 0
     for process in family():
         kind = _kind(process, receiver)
         try:
-            resident = int((_PROC / str(process) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            resident = resident_bytes(process)
             handles[kind] += _entries(_PROC / str(process) / "fd")
             threads[kind] += _entries(_PROC / str(process) / "task")
         except OSError:  # the process has ended meanwhile
@@ -59,7 +57,7 @@ def taken(spark: SparkSession, batches: dict[str, int], seconds: float, folder: 
         workers += kind == "workers"
         memory[kind] += resident
     told = {kind: round(size / MIB, 1) for kind, size in memory.items()}
-    told["heap"] = round((runtime.totalMemory() - runtime.freeMemory()) / MIB, 1)
+    told["heap"] = round(heap / MIB, 1)
     return Sample(
         batches=batches,
         seconds=round(seconds, 3),

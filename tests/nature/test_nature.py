@@ -14,8 +14,6 @@ from tests.checkout import PYTHONPATH, ROOT
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import Tally
 
-PATHS = {"PYTHONPATH": PYTHONPATH}
-
 
 def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
     """Run a campaign in a process of its own."""
@@ -32,7 +30,9 @@ def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, T
         str(logs),
         *chosen,
     ]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | PATHS, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
     tallies = json.loads((logs / "tally.json").read_text())
     return {name: Tally.from_json(value) for name, value in tallies.items()}
@@ -70,7 +70,7 @@ finally:
 @pytest.mark.slow
 def test_a_hung_driver_is_named_with_the_stacks_of_its_threads(tmp_path: Path):
     done = subprocess.run(
-        [sys.executable, "-c", HUNG, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, capture_output=True, text=True, check=True
+        [sys.executable, "-c", HUNG, str(tmp_path)], cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, check=True
     )  # fmt: skip
     found = re.fullmatch(r"a driver has sent nothing for 0 s, in which .* for a core: (.*\.threads)\n", done.stdout)
     assert found is not None, done.stdout

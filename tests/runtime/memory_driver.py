@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from measure.java_heap import live_bytes
+from measure.processes import resident_bytes
 from pyspark.sql import SparkSession
 from tests.java import end, inside_java
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
@@ -47,13 +48,8 @@ def job_of(spark: SparkSession, folder: Path, batches: int) -> sp.Job:
 
 def sample(spark: SparkSession, batch: int) -> Sample:
     gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    jvm.System.gc()
-    runtime = jvm.Runtime.getRuntime()
-    used = runtime.totalMemory() - runtime.freeMemory()
-    return Sample(batch, round(pages * os.sysconf("SC_PAGE_SIZE") / MIB, 1), round(used / MIB, 1))
+    python = resident_bytes()
+    return Sample(batch, round(python / MIB, 1), round(live_bytes(spark) / MIB, 1))
 
 
 def main(folder: Path, batches: int) -> None:

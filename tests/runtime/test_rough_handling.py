@@ -35,7 +35,6 @@ from skypane.plan import Plan
 from skypane.types import Length
 from skypane.windows import Windows
 
-PATHS = {"PYTHONPATH": PYTHONPATH}
 YEAR = 365 * 86_400 * SECOND
 BATCHES = 8
 
@@ -219,5 +218,10 @@ finish(job_of(session("local[1]", "second", {}), task))
 def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_continue_from(tmp_path: Path):
     batches = late_rows(5, batches=12)
     write_batches(tmp_path / "in", batches)
-    subprocess.run([sys.executable, "-c", STOPPED, str(tmp_path)], cwd=ROOT, env=os.environ | PATHS, check=True)
+    subprocess.run(
+        [sys.executable, "-c", STOPPED, str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
+        check=True,
+    )
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Task(str(tmp_path)).plan, batches)
