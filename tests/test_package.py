@@ -56,13 +56,17 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda entry_point: entry_point.__name__)
 def test_entry_points_use_the_same_names_for_the_same_arguments(entry_point: Any):
-    """Same name, same meaning: annotation and default too, except the rows, and that a stream needs what a batch may leave out."""
+    """Same name, same meaning: annotation and default too, except the rows, and what a stream has of its own.
+
+    Its answers go to any sink, its checkpoint says whether files are its own, and invalid rows are quarantined.
+    """
     parameters = inspect.signature(entry_point).parameters
+    of_a_batch = {"query", "rows", *({"output", "if_exists", "invalid"} if entry_point is sp.stream else ())}
     for name, parameter in inspect.signature(sp.ask).parameters.items():
-        if name not in parameters or name in {"query", "rows"}:
+        if name not in parameters or name in of_a_batch:
             continue
         assert (parameters[name].annotation, parameters[name].default) == (parameter.annotation, parameter.default)
-    assert set(inspect.signature(sp.ask).parameters) - {"query"} <= set(parameters) | {"invalid"}
+    assert set(inspect.signature(sp.ask).parameters) - of_a_batch <= set(parameters)
     assert all(
         p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name in {"by", "time", "window", "invalid"}
     )

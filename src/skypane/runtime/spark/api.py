@@ -191,16 +191,15 @@ def ask(
     Without `time` and `window` the query runs over all rows. With both it runs over each window, and the answers begin
     with the columns window_start and window_end.
 
-    rows     a Spark DataFrame, or a pandas-on-Spark one, whose index is left out
-    time     event-time column, a timestamp
-    window   length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
-    slide    distance between the starts of consecutive windows; defaults to the window's length
-    invalid  "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
-    output   folder of parquet files, a path or Directory, which the workers write now; the returned DataFrame reads it. The
-             files appear at once, when all are complete, and an error leaves the folder as it was
-    if_exists
-             whether a folder that has files is an "error", or the answers replace them, "overwrite"; a folder with other
-             files than answers, with those of a stream, or with rows that the query reads is never replaced
+    rows       a Spark DataFrame, or a pandas-on-Spark one, whose index is left out
+    time       event-time column, a timestamp
+    window     length of a window, such as "1 hour" or timedelta(hours=1); or Windows.of(length, slide, offset)
+    slide      distance between the starts of consecutive windows; defaults to the window's length
+    invalid    "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
+    output     folder of parquet files, a path or Directory, which the workers write now; the returned DataFrame reads it.
+               The files appear at once, when all are complete, and an error leaves the folder as it was
+    if_exists  whether a folder that has files is an "error", or the answers replace them, "overwrite"; a folder with other
+               files than answers, with those of a stream, or with rows that the query reads is never replaced
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows, and SkypaneError with
     the cause if answers are not written.
