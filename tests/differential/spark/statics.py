@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, get_args
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,9 @@ from tests.differential.spark import files
 from tests.differential.spark.runs import Run
 
 import skypane as sp
+from skypane.control.static_way import StaticWay
 from skypane.operators.fronts import ContinuousSkyline
+from skypane.runtime.spark import batch
 from skypane.types import Length
 
 _SPARKS: Final = {
@@ -37,6 +41,9 @@ _SPARKS: Final = {
 }
 """Aggregates that mean the same in Spark, of floats those that do not depend on an order of adding."""
 
+_ASKING: Final = Lock()
+"""Held while a way is imposed: cases run side by side in one process."""
+
 
 def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | None]:
     """Yield how each way differs from the definition; None where it does not."""
@@ -47,10 +54,13 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
         yield _difference_text("the history", updates_differ(wanted.changes, _history(rows, case)))
         return
     plan = objects.plan(case)
-    frame = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop")
-    answers = files.in_schema(frame.toArrow(), plan.output_schema(case.rows.schema))
-    yield _difference_text("ask() of windows", difference(case, wanted, in_windows(answers)))
-    yield _difference_text("ask() of all rows", _whole_differs(spark, run, folder))
+    schema = plan.output_schema(case.rows.schema)
+    for output in (None, folder / "windows"):
+        frame = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop", output=output)
+        how = difference(case, wanted, in_windows(files.in_schema(frame.toArrow(), schema)))
+        yield _difference_text("ask() of windows" if output is None else "ask() of windows into a folder", how)
+    for way in get_args(StaticWay):
+        yield _difference_text(f"ask() of all rows, {way}", _whole_differs(spark, run, folder / way, way))
     if isinstance(wanted, Values):
         yield _difference_text("Spark's window()", _window_differs(rows, case, wanted))
 
@@ -79,14 +89,17 @@ def _history(rows: DataFrame, case: Case) -> IntArray:
     return in_order(np.concatenate(updates).astype(np.int64))
 
 
-def _whole_differs(spark: SparkSession, run: Run, folder: Path) -> str | None:
-    """Return how the answer over all rows that are usable differs."""
+def _whole_differs(spark: SparkSession, run: Run, folder: Path, way: StaticWay) -> str | None:
+    """Return how the answer over all rows that are usable differs, if a query runs in a way."""
     case = run.case
     rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
     if not rows.num_rows:
         return None
     query: Any = objects.query(case.spec, case.rows.schema)
-    answer = sp.ask(files.static(spark, folder / "whole", rows, run.files), query, invalid="drop").toArrow()
+    read = files.static(spark, folder, rows, run.files)
+    with _ASKING, mock.patch.object(batch, "static_way", lambda *_: way):  # rows are too few for all ways but one
+        frame = sp.ask(read, query, invalid="drop")
+    answer = frame.toArrow()
     every = np.arange(rows.num_rows)
     if isinstance(case.spec, Aggregate):
         try:
