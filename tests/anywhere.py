@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parent.parent
+from tests.checkout import ROOT
+
 _LEFT_OUT: Final = (".git", ".venv*", ".hypothesis", ".*_cache", "dist")
 _NAMELESS: Final = ("unshare", "--user", "--map-user=54321", "--map-group=54321")
 """Runs a command as a user whom the system has no entry for, who may do what this one may."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
+from tests.checkout import ROOT
 from tests.failed import Failed
 from tests.java import end, inside_java, options
 from tests.leftovers import CACHE, Leftovers, temporary
@@ -46,9 +46,8 @@ os.environ["SKYPANE_CACHE"] = str(TEMPORARY / CACHE)
 def spark() -> Iterator[SparkSession]:
     """A session of two threads, started through the same API as a user's."""
     # Functions of test modules are pickled by name: workers must find those modules too.
-    root = str(Path(__file__).parent.parent)
     inherited = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = f"{root}{os.pathsep}{inherited}" if inherited else root
+    os.environ["PYTHONPATH"] = f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)
     started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g", **inside_java()})
     yield started
     end(started)

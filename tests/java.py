@@ -11,13 +11,14 @@ from typing import Final
 import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from tests.checkout import ROOT
 from tests.runtime.cluster import FRUGAL
 
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, manager_of
 
 QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
 """What an archive cannot be used for is not news to who reads the output of tests."""
-_FOLDER: Final = Path(__file__).parent.parent / ".pytest_cache" / "java"
+_FOLDER: Final = ROOT / ".pytest_cache" / "java"
 
 
 def options() -> str:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT: Final = Path(__file__).parent.parent
+from tests.checkout import ROOT
 
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]\[]*\]\(([^()\s]+)\)")

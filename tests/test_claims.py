@@ -12,6 +12,7 @@ from measure.bench.many_keys import KINDS as OF_MANY_KEYS
 from measure.bench.programs import KINDS, LEFT_OUT, chosen, every, modules
 from measure.reference import tables
 from tests import references
+from tests.checkout import ROOT
 from tests.test_imports import LAYERS
 
 import skypane as sp
@@ -23,7 +24,6 @@ from skypane.operators.query import Query
 from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import iceberg_writer
 
-ROOT = Path(__file__).parent.parent
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 IN_OTHER_SYSTEMS = {
     iceberg_writer.PREFIX.rstrip("."),

@@ -12,8 +12,8 @@ from textwrap import dedent
 from typing import NamedTuple
 
 import pytest
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^\| [\w ]+ \| `src/skypane/([\w/]+\.py)` \| `([\w/]+\.py)`: `([^`]+)` \|", re.MULTILINE)

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.checkout import ROOT
 from tests.failed import keep
-
-ROOT = Path(__file__).parents[1]
 
 
 def test_a_folder_is_kept_with_its_logs_first(tmp_path: Path):

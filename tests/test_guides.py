@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.page_steps import differences, programs
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = ROOT / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job", "how-to-size-a-cluster")
 ON_SPARK = (

@@ -11,8 +11,8 @@ from textwrap import dedent
 from typing import NamedTuple
 
 import pytest
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
 SOURCES = (ROOT / "src", ROOT / "papers" / "src")
 
 LAYERS = (

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checkout import ROOT
 
 import skypane as sp
 from skypane import kernels
 
-ROOT = Path(__file__).parent.parent
 SOURCES = Path(sp.__file__).parent
 EXAMPLES = sorted(
     ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts).removesuffix(".__init__")

@@ -6,9 +6,9 @@ import ast
 import re
 import tomllib
 from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.checkout import ROOT
+
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "start.md", "design.md", "limits.md", "pipelines.md", "sinks.md", "progress.md", "aggregates.md", "amended-answers.md", "stays.md", "continuous.md", "sql.md", "admission.md", "security.md",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.prose.texts import PAGES, ROOT, Text, of_module, of_tests, texts
+from tests.checkout import ROOT
+from tests.prose.texts import PAGES, Text, of_module, of_tests, texts
 from tests.prose.vocabulary import Allowed, Found, Rule, Vocabulary
 
 VOCABULARY = Vocabulary.read()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.test_imports import ROOT, Module, _module, _reached, imports, modules
+from tests.checkout import ROOT
+from tests.test_imports import Module, _module, _reached, imports, modules
 
 # What users, Spark and the shell start from. Sources register with Spark when a public name builds a stream of them.
 ENTRY_POINTS = (

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
 CHANGES = "# Changelog\n\n## [Unreleased]\n\n## [0.3.0] - 2027-01-31\n\n- one\n\n## [0.2.0] - 2026-11-22\n"
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
 
+from tests.checkout import ROOT
 from tests.test_guides import GUIDES
 from tests.test_tutorials import TUTORIALS
 
 from skypane.jobs import parse
 
-ROOT = Path(__file__).parent.parent
 WITH_OUTPUTS = (*TUTORIALS, *GUIDES)
 FIRST = (ROOT / "README.md", ROOT / "docs" / "start.md")
 """Their programs write files that those of other pages read."""

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parent.parent
 FOLDERS = ("src", "papers", "tests", "measure", "docs", "locks", ".ci", ".github")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 TOOLS = PROJECT["tool"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.page_steps import differences, files
 
 from skypane.jobs import parse
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = ROOT / "docs"
 TUTORIALS = sorted(DOCS.glob("tutorial-*.md"))
 
 

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from measure.versions.lock import DEVELOPMENT, OLDEST, lines, versions
 from packaging.version import Version
+from tests.checkout import ROOT
 from tests.processes import APART, LONG, LONG_IF_SLOW, together, turn, workers
 
 from skypane.runtime.resources import GIB
 
-ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
 GOALS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
 WORKFLOW: dict[Any, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())

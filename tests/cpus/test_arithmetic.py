@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "skypane"
+from tests.checkout import ROOT
+
+SOURCE = ROOT / "src" / "skypane"
 PARTS = (
     "control",
     "kernels",
@@ -18,7 +19,7 @@ PARTS = (
     "plan.py",
     "runtime/spark",
 )
-MULTIWAY = Path(__file__).parents[2] / "papers" / "src" / "skypane_papers" / "multiway"
+MULTIWAY = ROOT / "papers" / "src" / "skypane_papers" / "multiway"
 """Workloads, estimators, the simulator, and what is reported or reproduced may differ: docs/design.md says so."""
 
 _ELEMENTARY = set(

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.cpus.__main__ import SETTINGS, TABLE
 from tests.cpus.settings import AVX2, AVX512, ENVIRONMENTS, PLAIN_LIBC, blas, on_this_cpu, without
 
-ROOT = Path(__file__).parents[2]
 QUICK = {
     "an old CPU": {**blas("Prescott"), **without([*AVX2, *AVX512]), **PLAIN_LIBC},
     "one without AVX-512": {**blas("Haswell"), **without(AVX512)},

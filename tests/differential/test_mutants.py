@@ -6,11 +6,12 @@ import ast
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.differential.mutants.copies import copy, mutate
 from tests.differential.mutants.every import MUTANTS
 from tests.differential.mutants.mutant import Mutant
 
-SOURCES = Path(__file__).parents[2] / "src"
+SOURCES = ROOT / "src"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
+from tests.checkout import ROOT
 
 
 @pytest.fixture(scope="package")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from pathlib import Path
 from typing import Any, Final
 
 import nbformat
 from nbformat import NotebookNode
+from tests.checkout import ROOT
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
+DOCS: Final = ROOT / "docs"
 _ROW = re.compile(r"<tr[^>]*>(.*?)</tr>", re.DOTALL)
 _VALUE = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 from api_pages import _directive, _further_fields, _linked, _signature
 from measure.reference import groups
+from tests.checkout import ROOT
 
 import skypane as sp
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def test_each_public_name_is_on_one_page():

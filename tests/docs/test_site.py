@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.docs.site import problems
 
 import skypane as sp
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow

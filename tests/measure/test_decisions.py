@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from measure import decisions
+from tests.checkout import ROOT
 
-PAGES = Path(__file__).parents[2] / "docs" / "decisions"
+PAGES = ROOT / "docs" / "decisions"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import re
 import xml.etree.ElementTree as ET
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +11,11 @@ from measure.workload_gallery.arrivals import rate, rates
 from measure.workload_gallery.content import keys_of
 from measure.workload_gallery.disorder import delayed
 from measure.workload_gallery.plate import Panel, Plate, Row
+from tests.checkout import ROOT
 
 from skypane.workloads import ARRIVALS, DELAYS, Constant, ConstantFleet, NoDelay, UniformDelay, Zipf
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def line(k, axes):

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.checkout import ROOT
 
 from skypane.cli.main import main
 from skypane.types import ConfigError
@@ -165,7 +166,6 @@ def test_another_seed_measures_something_else(name: str):
     assert not first.equals(second)
 
 
-ROOT = Path(__file__).parents[2]
 CAUSES = [
     (name, claim.cause.shown) for name in registry.names() for claim in registry.figure(name).claims if claim.cause
 ]

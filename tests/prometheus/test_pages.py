@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from measure.reference import measures
 from measure.tables import lines_of, text_between
+from tests.checkout import ROOT
 from tests.prometheus.made import full
 from tests.prometheus.scraped import families, text_of
 
 from skypane.prometheus.exporter import Exporter
 
-PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
+PAGE = ROOT / "docs" / "monitoring.md"
 
 
 def test_the_page_has_each_metric():

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.checkout import ROOT
+
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "papers/README.md", "docs/**/*.md")
 MODULES: Final = ("src/**/*.py", "papers/src/**/*.py", "docs/**/*.py")
 TESTS: Final = ("tests/**/*.py",)

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from tests.checkout import PYTHONPATH
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.cluster import standalone
-from tests.test_snippets import ROOT, blocks
+from tests.test_snippets import blocks
 
 import skypane as sp
 from skypane.runtime.spark.machine.java import find_java

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.checkout import ROOT
 from tests.runtime.continuous_streams import SCHEMA, job_of
 from tests.runtime.streams import late_rows, write_batches
 
 import skypane as sp
 
-PAGE = Path(__file__).parents[2] / "docs" / "continuous.md"
+PAGE = ROOT / "docs" / "continuous.md"
 BATCHES = late_rows(11, batches=6, rows=50)
 
 

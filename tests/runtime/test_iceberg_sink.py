@@ -31,6 +31,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
 from pyspark.sql import SparkSession
 from sqlalchemy import NullPool, QueuePool, create_engine
+from tests.checkout import ROOT
 from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
 from tests.servers.postgresql import PASSWORD, USER
 
@@ -948,7 +949,6 @@ def test_kills_at_any_line_leave_each_batch_once(tmp_path: Path):
 def driven(folder: Path, line: int = 10**9) -> subprocess.CompletedProcess[str]:
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "tests.runtime.iceberg_sink_driver", str(folder), str(line)]
-    root = Path(__file__).parent.parent.parent
     return subprocess.run(
-        command, cwd=root, env=dict(os.environ), stdout=subprocess.PIPE, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.PIPE, text=True, timeout=120, check=False
     )

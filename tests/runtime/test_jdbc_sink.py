@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 from psycopg import OperationalError
 from pyspark.sql import SparkSession
+from tests.checkout import ROOT
 from tests.runtime.streams import read_batches, write_batches
 
 import skypane as sp
@@ -544,8 +545,7 @@ def test_kills_at_any_line_leave_each_batch_once(place: Place):
 
 def driven(place: Place, table: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.runtime.jdbc_sink_driver", place.url, table, str(line)]
-    root = Path(__file__).parent.parent.parent
     environment = {**os.environ, "SKYPANE_TEST_USER": place.options.get("user", "")}
     return subprocess.run(
-        command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=False
     )

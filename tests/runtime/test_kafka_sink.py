@@ -16,6 +16,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.checkout import ROOT
 from tests.runtime.streams import read_batches, write_batches
 from tests.servers.kafka import PASSWORD, Broker
 
@@ -370,5 +371,4 @@ def test_kills_at_any_line_leave_each_batch_once(kafka: Broker, topic: str):
 
 def driven(kafka: Broker, topic: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.runtime.kafka_sink_driver", kafka.address, topic, str(line)]
-    root = Path(__file__).parent.parent.parent
-    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=60, check=False)

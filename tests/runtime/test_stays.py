@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from tests.checkout import ROOT
 from tests.runtime.streams import SECOND, answers, finish, late_rows, parquet_rows, read_batches, write_batches
 from tests.runtime.test_amended import QUERIES
 from tests.runtime.test_query_changes import killed
@@ -242,7 +243,7 @@ def test_spark_expands_stays_as_the_definition_in_a_zone_whose_clocks_change(
 
 def _view() -> str:
     """Return the statement of the page by which plain Spark expands stays."""
-    text = (Path(__file__).parents[2] / "docs" / "stays.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "stays.md").read_text(encoding="utf-8")
     _, statement, _ = text.split('"""')
     return statement
 

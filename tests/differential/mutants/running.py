@@ -14,11 +14,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from tests.checkout import ROOT
 from tests.differential.mutants.child import PRELOADED, tried
 from tests.differential.mutants.copies import copy, mutate
 from tests.differential.mutants.mutant import Mutant
 
-ROOT: Final = Path(__file__).parents[3]
 SPARK: Final = "tests.differential.spark"
 CORE: Final = "tests.differential.mutants.first"
 ALONE: Final = {"points": "tests.differential.points", "policies": "tests.differential.policies"}

@@ -8,15 +8,11 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Final
 
 from pyspark.sql import SparkSession
 from tests.differential.spark.checking import failure
 from tests.differential.spark.runs import Run, runs
 from tests.differential.spark.session import started
-
-ROOT: Final = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
@@ -29,7 +25,7 @@ class Trying:
 
     def until(self, seconds: float, cases: int | None) -> Iterator[tuple[Run, str | None]]:
         """Yield cases in order, each with how it differs, None: not at all; none begins after so many seconds."""
-        spark, began = started(ROOT), time.monotonic()
+        spark, began = started(), time.monotonic()
         waiting: deque[tuple[Run, Future[str | None]]] = deque()
         with ThreadPoolExecutor(self.jobs) as pool:
             for run in islice(runs(self.seed, self.kind), cases):

@@ -15,8 +15,8 @@ from measure.results import machine
 from measure.results.publish import Measured, stamp
 from measure.results.record import every
 from measure.tables import text_between
+from tests.checkout import ROOT
 
-ROOT = Path(__file__).parents[3]
 PROGRAMS = ("sketches", "single_window")
 
 

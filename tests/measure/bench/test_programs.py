@@ -13,9 +13,9 @@ from measure.bench import running
 from measure.bench.programs import LEFT_OUT, Program, chosen, every, modules, schedule
 from measure.bench.running import Estimate, ProgramError, missing, result_of, to_continue, words
 from measure.results.speed import QUOTED, TURNS
+from tests.checkout import ROOT
 from tests.measure.results.runs import MACHINE, result, run
 
-ROOT = Path(__file__).parents[3]
 PROGRAMS = [Program("a", "a", turns=3), Program("b", "b"), Program("c", "c")]
 
 

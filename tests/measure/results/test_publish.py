@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from measure.bench.peers_aggregates import SUBJECTS as OF_AGGREGATES
@@ -12,9 +11,9 @@ from measure.results import performance
 from measure.results.publish import Files, charts, texts, usable, write
 from measure.results.record import Comparison, Run, Table, Times, every
 from measure.tables import text_between
+from tests.checkout import ROOT
 from tests.measure.results.runs import COMPARISON, TABLE, result, run
 
-ROOT = Path(__file__).parents[3]
 NEWER = Table("page.md", "figures", ["way", "rows/s"], [["one", "2,000"]])
 NEXT_DAY = "2026-11-28T09:00:00+00:00"
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.checkout import ROOT
 from tests.runtime.compressed.packing import PACK
 from tests.runtime.many.hostile import flipped, mutated
 
@@ -36,7 +37,6 @@ from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.receiver_logs import SegmentsInput
 from skypane.types import SkypaneError
 
-ROOT = Path(__file__).parent.parent.parent.parent
 PATIENCE = 180.0
 """Seconds that a case may take: thousands of lines, each parsed alone, take ten on a machine that does much else."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.checkout import ROOT
 from tests.runtime.many.catch_up_driver import POLICY, QUERY, SLIDE, WINDOW, catch_up
 from tests.runtime.streams import answers, finish, parquet_rows, windows_of
 
@@ -21,7 +22,6 @@ from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.windows import Windows
 
-ROOT = Path(__file__).parent.parent.parent.parent
 SECOND = 1_000_000
 
 

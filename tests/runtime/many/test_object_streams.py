@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.compressed.packing import PACK
 from tests.runtime.streams import parquet_rows
 from tests.servers import s3
@@ -20,7 +21,6 @@ from tests.servers import s3
 from skypane.locations import Location
 from skypane.runtime.stores.object_client import client_of
 
-ROOT = Path(__file__).parents[3]
 SECRETS = (b"unheard-of", b"AWS_SECRET")
 
 
@@ -36,8 +36,7 @@ def lines(first: int, count: int) -> str:
 
 def run(what: str, folder: Path) -> None:
     command = [sys.executable, "-m", "tests.runtime.many.objects_driver", what, str(folder)]
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True,
                           timeout=500, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr[-3_000:]
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
+from tests.checkout import ROOT
 from tests.runtime.compressed.packing import PACK
 from tests.runtime.many.schema_messages import avro, offer, protobuf, record
 from tests.runtime.streams import finish, parquet_rows
@@ -27,8 +28,6 @@ import skypane as sp
 from skypane.runtime.spark.sources.many.inputs_api import inputs
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.types import ConfigError
-
-ROOT = Path(__file__).parent.parent.parent.parent
 
 
 def grow(folder: Path, name: str, first: int, count: int) -> None:

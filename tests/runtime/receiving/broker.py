@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.checkout import ROOT
 from tests.runtime.receiving.logs import until
 
-_ROOT = Path(__file__).parents[3]
 _PACKAGES = ("mosquitto", "libcjson1", "libdlt2", "libev4", "libwebsockets17", "libwrap0", "libmosquitto1")
 
 
@@ -25,7 +25,7 @@ def _mosquitto() -> tuple[str, dict[str, str]]:
     for found in (shutil.which("mosquitto"), shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")):
         if found is not None:
             return found, {}
-    folder = _ROOT / ".pytest_cache" / "mosquitto"
+    folder = ROOT / ".pytest_cache" / "mosquitto"
     program = folder / "usr" / "sbin" / "mosquitto"
     if not program.exists():
         if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:

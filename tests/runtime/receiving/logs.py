@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.checkout import ROOT
 
 from skypane.runtime.receiving.segments import between, end_of
 
-ROOT = Path(__file__).parent.parent.parent.parent
 PATIENCE = 60.0
 
 
