@@ -42,7 +42,7 @@ LAYERS = (
     ("skypane.policy",),
     ("skypane.snapshots",),
     ("skypane.types", "skypane.notebook"),  # imported everywhere
-    ("skypane.naming", "skypane.lazy", "skypane.plugins"),
+    ("skypane.naming", "skypane.lazy", "skypane.plugins", "skypane.addresses"),
 )
 
 # Below the runtime, time, chance, environment and files are arguments.

@@ -99,6 +99,51 @@ def test_what_pyarrow_does_not_reach_is_refused_with_its_remedy(text: str, remed
         Location.of(text).check_writable("late")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://AKIA1:s3cr3t@bucket/out",
+        "s3a://AKIA1:s3cr3t/+x@bucket/out",
+        "S3N://AKIA1:s3cr3t@bucket",
+        "s3:/bucket//AKIA1:s3cr3t@bucket/out",
+        "gs://bucket/out?X-Goog-Signature=s3cr3t",
+        "abfss://box@account.dfs.core.windows.net/out?sv=1&sig=s3cr3t",
+        "hdfs://me:s3cr3t@name:8020/out",
+    ],
+)
+def test_a_login_or_a_signature_is_refused_and_not_shown(text: str):
+    with pytest.raises(
+        ConfigError, match=r"^output has a login, a port or a signature, .*in the environment"
+    ) as refused:
+        Location.of(text, "output")
+    assert "s3cr3t" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sftp://me:s3cr3t@host/x",
+        "https://me:s3cr3t@host/x",
+        "https://a.blob.core.windows.net/box/out?sv=1&sig=s3cr3t",
+        "file://me:s3cr3t@host/x",
+        "sftp:me//me:s3cr3t@host",
+        "sftp://me:s3cr3t@host/\0",
+    ],
+)
+def test_no_error_shows_a_login_or_a_signature(text: str):
+    with pytest.raises(ConfigError, match=r"^late(:| must be) ") as refused:
+        Location.of(text, "late").check_writable("late")
+    assert "s3cr3t" not in str(refused.value)
+    assert "(not shown)" in str(refused.value)
+
+
+def test_where_a_file_of_this_machine_is_needed_no_login_is_shown():
+    with pytest.raises(
+        ConfigError, match=r"^a receiver writes files of this machine, got sftp://\(not shown\)@host/x$"
+    ):
+        Location.of("sftp://me:s3cr3t@host/x").of_this_machine("a receiver writes")
+
+
 @pytest.mark.parametrize("text", ["", "a\0b"])
 def test_what_names_no_place_is_refused(text: str):
     with pytest.raises(ConfigError, match=r"^checkpoint must be a path or a URI, got "):

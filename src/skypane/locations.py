@@ -20,12 +20,16 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
+from skypane.addresses import has_secret, without_secrets
 from skypane.types import ConfigError
 
 LOCAL = "file"
 
 _SCHEME = re.compile(r"([^/:]*):(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"//([^/]*)(.*)", re.DOTALL)
+
+_COLON = re.compile(r"[^/]*//[^/]*:")
+"""A login or a port before the path. A key of S3 may have a slash, so all that has a colon before the first one counts."""
 
 _ARROW = {
     "s3": "s3",
@@ -70,23 +74,31 @@ class Location:
         """
         text = os.fspath(where) if isinstance(where, (str, os.PathLike)) else ""
         if not text or "\0" in text:
-            raise ConfigError(f"{field} must be a path or a URI, got {where!r}")
+            raise ConfigError(f"{field} must be a path or a URI, got {without_secrets(repr(where))}")
         match = _SCHEME.fullmatch(text)
         if match is None:
             return cls(LOCAL, "", _normal(os.path.abspath(os.path.expanduser(text))))  # noqa: PTH100, PTH111 - texts
         scheme, rest = match[1].lower(), match[2]
+        if scheme in _OBJECTS or (scheme in _ARROW and has_secret(text)):
+            check_no_secret(text, field)
         authority, path = split.groups() if (split := _AUTHORITY.fullmatch(rest)) else ("", rest)
+        shown = without_secrets(text)
         if path and not path.startswith("/"):
-            raise ConfigError(f"{field}: {text!r} has the scheme {scheme!r} and no absolute path; {_OTHERWISE}")
+            raise ConfigError(f"{field}: {shown!r} has the scheme {scheme!r} and no absolute path; {_OTHERWISE}")
         if scheme == LOCAL and authority:
-            raise ConfigError(f"{field}: {text!r} names the host {authority!r}; write local files as file:///...")
+            raise ConfigError(f"{field}: {shown!r} names a host; write local files as file:///...")
         if scheme in _ARROW and scheme not in {"hdfs", "viewfs"} and not authority:
-            raise ConfigError(f"{field}: {text!r} names no bucket; write {scheme}://bucket/... (a text, not a Path)")
+            raise ConfigError(f"{field}: {shown!r} names no bucket; write {scheme}://bucket/... (a text, not a Path)")
         return cls(scheme, authority, _normal(path))
 
     def __str__(self) -> str:
         """Return the path if it is local, else a URI; of() returns an equal location for it."""
         return self.path or "/" if self.is_local else self.spark
+
+    @property
+    def shown(self) -> str:
+        """The text for errors and logs: without a login or a signature, which other file systems take in an address."""
+        return without_secrets(str(self))
 
     @property
     def is_local(self) -> bool:
@@ -114,7 +126,7 @@ class Location:
     def of_this_machine(self, what: str) -> str:
         """Return the path; raise ConfigError, whose text begins with `what`, if it is not local."""
         if not self.is_local:
-            raise ConfigError(f"{what} files of this machine, got {self}")
+            raise ConfigError(f"{what} files of this machine, got {self.shown}")
         return str(self)
 
     def check_writable(self, field: str = "path") -> None:
@@ -122,7 +134,7 @@ class Location:
         if not self.is_local and self.scheme not in _ARROW:
             remedy = _REMEDIES.get(self.scheme, _OTHERWISE)
             raise ConfigError(
-                f"{field}: {self} is on the file system {self.scheme!r}, which pyarrow does not support; {remedy}"
+                f"{field}: {self.shown} is on the file system {self.scheme!r}, which pyarrow does not support; {remedy}"
             )
 
     @cached_property
@@ -136,8 +148,20 @@ class Location:
                 f"{_ARROW[self.scheme]}://{self.authority}{quote(self.path, safe='/')}"
             )
         except (OSError, pa.ArrowException) as error:
-            raise ConfigError(f"cannot reach {self}: {error}") from error
+            raise ConfigError(f"cannot reach {self.shown}: {without_secrets(str(error))}") from error
         return filesystem, path.rstrip("/") or "/"
+
+
+def check_no_secret(text: str, field: str) -> None:
+    """Raise ConfigError, which names `field` and not the text, if the address of an object store has a secret, or a port.
+
+    No client takes them from there, and logs, checkpoints and Spark's plans would show them.
+    """
+    if _COLON.match(text) or has_secret(text):
+        raise ConfigError(
+            f"{field} has a login, a port or a signature, which Spark's plans and logs would show; give them in the "
+            f"environment of the driver and the workers (docs/places.md)"
+        )
 
 
 @contextmanager

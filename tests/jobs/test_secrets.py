@@ -8,11 +8,13 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+import skypane as sp
+from skypane.addresses import HIDDEN
 from skypane.jobs import building
 from skypane.jobs.description import settings
 from skypane.jobs.reading import parse
 from skypane.runtime.environment import is_named
-from skypane.runtime.redaction import HIDDEN, is_plain, shown
+from skypane.runtime.redaction import is_plain, shown
 from skypane.types import ConfigError
 
 SECRET = "hunter2"  # noqa: S105 - what a test looks for
@@ -64,6 +66,18 @@ def test_an_error_does_not_repeat_it(options: object):
 def test_a_login_within_a_path_is_left_out():
     described = dict(settings(parse(job_of({}, format="parquet", path=f"s3://key:{SECRET}@bucket/in"))))["source"]
     assert f"s3://{HIDDEN}@bucket/in" in described
+    stored = json.dumps(parse(job_of({}, format="parquet", path=f"s3://key:{SECRET}@bucket/in")).summary())
+    assert SECRET not in stored
+
+
+def test_no_sink_takes_an_address_with_a_login():
+    for sink in (
+        sp.Directory(f"s3a://key:{SECRET}@bucket/out"),
+        sp.Directory("gs://bucket/out?X-Goog-Signature=hunter2"),
+    ):
+        with pytest.raises(ConfigError, match="output has a login, a port or a signature") as caught:
+            sink.place()
+        assert SECRET not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [

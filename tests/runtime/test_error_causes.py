@@ -45,6 +45,8 @@ FAILED = """[STREAM_FAILED] Query [id = 4104, runId = 3b04] terminated with exce
         (PythonException(""), "PythonException"),
         (CheckpointError("a.json is damaged: restore it"), "a.json is damaged: restore it"),
         (OSError("no room\nat all"), "OSError: no room"),
+        (OSError("no answer of https://a/b?sig=s3cr3t"), "OSError: no answer of https://a/b?sig=(not shown)"),
+        (CheckpointError("no answer of s3://me:s3cr3t@b"), "no answer of s3://(not shown)@b"),
         (KeyError("price"), "KeyError: 'price'"),
         (AssertionError(), "AssertionError"),
         (ValueError("x" * 5_000), f"ValueError: {'x' * 1_988}... (5,012 characters)"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.addresses import without_secrets
 from skypane.cli.run import allow, connect, job_of
 from skypane.locations import Location
 from skypane.types import ConfigError
@@ -78,12 +79,11 @@ def run(arguments: Namespace) -> int:
 def _watched(arguments: Namespace) -> Watched:
     """Return what JOB names; raise ConfigError if it has no checkpoint."""
     from skypane.jobs import examples  # noqa: PLC0415
-    from skypane.runtime.redaction import without_login  # noqa: PLC0415
 
     text = arguments.job
     # Path.is_dir() raises for a name that no file can have.
     if "://" in text or os.path.isdir(Path(text) / "skypane"):  # noqa: PTH112
-        return Watched(without_login(text), text)
+        return Watched(without_secrets(text), text)
     if os.path.isdir(text) and text not in examples.names():  # noqa: PTH112
         raise ConfigError(f"the folder {text} is not a checkpoint of skypane: it has no folder 'skypane'")
     job = job_of(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from skypane.addresses import without_secrets
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.job_query import JobQuery
 from skypane.jobs.output_section import OutputSection
@@ -13,7 +14,7 @@ from skypane.preference import Preference
 from skypane.preference.criteria import High, Low
 from skypane.progress.default_policy import DEFAULT
 from skypane.reporting.snapshot import Criterion
-from skypane.runtime.redaction import all_shown, without_login
+from skypane.runtime.redaction import all_shown
 from skypane.types import micros
 from skypane.wording import count, counted, span
 
@@ -59,16 +60,16 @@ def _of(section: str, one: JobQuery) -> str:
 
 
 def _output(output: OutputSection) -> str:
-    return output.format if output.path is None else f"{output.format} in {output.path}"
+    return output.format if output.path is None else f"{output.format} in {without_secrets(output.path)}"
 
 
 def _source(job: JobFile) -> str:
     source = job.source
     options = ", ".join(f"{name}={value}" for name, value in all_shown(source.options).items())
     if source.inputs is not None:
-        options = f"inputs {without_login(source.inputs.text)}"
+        options = f"inputs {without_secrets(source.inputs.text)}"
     return " ".join(
-        part for part in (source.format, without_login(source.path or ""), f"({options})" if options else "") if part
+        part for part in (source.format, without_secrets(source.path or ""), f"({options})" if options else "") if part
     )
 
 

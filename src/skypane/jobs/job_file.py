@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, PositiveInt, model_validator
 
+from skypane.addresses import without_secrets
 from skypane.control.splitting import POLICIES
 from skypane.control.worker_options import WorkerOptions
 from skypane.jobs.fields import Columns, MisfitError, Section, Time
@@ -319,7 +320,10 @@ class JobFile(Section):
         """Return the fields that must not change when a run of this job is resumed."""
         fields = self.model_dump(mode="json", by_alias=True, exclude={"spark", "workers", "question", "map"})
         fields["late_by"] = fields.pop("source_column")  # its name in the summaries of earlier versions
-        fields["source"]["options"] = all_shown(self.source.options)  # secrets must not be stored with the summary
+        # Secrets must not be stored with the summary.
+        fields["source"]["options"] = all_shown(self.source.options)
+        if self.source.path is not None:
+            fields["source"]["path"] = without_secrets(self.source.path)
         inputs = fields["source"].pop("inputs")
         if self.source.inputs is not None:
             fields["source"]["inputs"] = inputs | {"given": self.source.inputs.text}

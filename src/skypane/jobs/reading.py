@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from skypane.addresses import HIDDEN
 from skypane.jobs.document import data_of, text_of
 from skypane.jobs.fields import MisfitError, Section, sections
 from skypane.jobs.job_file import JobFile
@@ -17,7 +18,6 @@ from skypane.jobs.policy_sections import AnyProgress
 from skypane.jobs.user_code import AllowedModules
 from skypane.naming import instead, shortened
 from skypane.progress import ProgressPolicy
-from skypane.runtime.redaction import HIDDEN
 from skypane.types import ConfigError
 
 #: fields that choose one of several kinds of a section

@@ -11,10 +11,10 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
+from skypane.addresses import without_secrets
 from skypane.metrics import BatchMetrics
 from skypane.monitoring.series import StreamSeries
 from skypane.runtime.background import in_background
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.batch_listeners import Listener
 from skypane.runtime.spark.engine.ledger import KEEP
 from skypane.runtime.spark.handle import StreamHandle
@@ -145,7 +145,7 @@ class WatchedStream:
         """Raise ConfigError unless the other one continues from the same checkpoint."""
         checkpoints = self.handle.checkpoint, other.handle.checkpoint
         if checkpoints[0] != checkpoints[1]:
-            both = " and ".join(map(without_login, checkpoints))
+            both = " and ".join(map(without_secrets, checkpoints))
             raise ConfigError(
                 f"the queries of {both} are both named {self.name!r}, but metrics need a name for each: start one with name="
             )

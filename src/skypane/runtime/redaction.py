@@ -10,9 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from skypane.addresses import HIDDEN, without_secrets
 from skypane.runtime.environment import is_named
-
-HIDDEN: Final = "(not shown)"
 
 _SOURCES: Final = frozenset(
     # skypane's own
@@ -39,8 +38,6 @@ _KAFKA: Final = re.compile(
     r"|max\.poll|queue|transaction|delivery|api\.version|connections|isolation|auto|allow)(\.[a-z]+)*"
     r"\.(ms|bytes|kbytes|messages|records|fails|max|min|ttl|enable|disable|nodelay|family|level|reset|commit|eof|request|topics))"
 )
-_LOGIN: Final = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*(?=@)")
-"""User and password of a URI."""
 
 
 def is_plain(name: str) -> bool:
@@ -57,18 +54,9 @@ def shown(name: str, value: object) -> str:
     """
     if is_named(value):
         return str(value)
-    return without_login(str(value)) if is_plain(name) else HIDDEN
+    return without_secrets(str(value)) if is_plain(name) else HIDDEN
 
 
 def all_shown(options: Mapping[str, object]) -> dict[str, str]:
     """Return the printable forms of options."""
     return {name: shown(name, value) for name, value in options.items()}
-
-
-def without_login(text: str) -> str:
-    """Return a text without the users and passwords of the URIs in it.
-
-    >>> without_login("s3://key:secret@bucket/in")
-    's3://(not shown)@bucket/in'
-    """
-    return _LOGIN.sub(HIDDEN, text)

@@ -6,6 +6,7 @@ import re
 
 from pyspark.errors import PySparkException
 
+from skypane.addresses import without_secrets
 from skypane.naming import shortened
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.types import SkypaneError
@@ -30,7 +31,7 @@ _MAX_LENGTH = 2_000
 
 
 def cause(error: BaseException) -> str:
-    """Return the line with the cause of `error`.
+    """Return the line with the cause of `error`, without logins and signatures of addresses.
 
     For a SkypaneError this is its text; for an error of Spark the last error of a worker's traceback, or else the first
     line; for any other error its type and its first line.
@@ -38,6 +39,10 @@ def cause(error: BaseException) -> str:
     >>> cause(OSError("the disk is full"))
     'OSError: the disk is full'
     """
+    return without_secrets(_line(error))
+
+
+def _line(error: BaseException) -> str:
     text = str(error).strip()
     if isinstance(error, SkypaneError):
         return text

@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane import notebook
+from skypane.addresses import without_secrets
 from skypane.metrics import BatchMetrics
 from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.cell_display import show_until
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
@@ -172,8 +172,8 @@ class StreamHandle:
         except Exception as error:
             if not (failed or isinstance(error, CheckpointError)):
                 raise
-            place = without_login(self._engine.checkpoint)
-            log.warning("committed rows wait in %s for their file: %s", place, without_login(str(error)))
+            place = without_secrets(self._engine.checkpoint)
+            log.warning("committed rows wait in %s for their file: %s", place, without_secrets(str(error)))
         self._lifecycle.settle()
 
     def _stop_later(self, timeout: float) -> None:
@@ -256,7 +256,7 @@ class StreamHandle:
     def name(self) -> str:
         """The name of the query in Spark; without one, that of the checkpoint's folder."""
         with spark_there(self._spark):
-            return self.query.name or without_login(self.checkpoint).rstrip("/").rpartition("/")[2]
+            return self.query.name or without_secrets(self.checkpoint).rstrip("/").rpartition("/")[2]
 
     @property
     def active(self) -> bool:

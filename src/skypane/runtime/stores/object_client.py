@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import errno
 import importlib.util
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from skypane.addresses import has_secret, without_secrets
 from skypane.locations import Location
-from skypane.runtime.redaction import HIDDEN
 from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError, ConfigError
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
     from obstore.store import RetryConfig
-
-_SIGNATURE: Final = re.compile(
-    r"([?&](?:sig|signature|x-(?:amz|goog)-(?:signature|credential|security-token))=)[^&\s\"']*", re.IGNORECASE
-)
-"""A signature in an address, such as that of a shared access of Azure."""
 
 _ARCHIVED: Final = ("InvalidObjectState", "BlobArchived")
 """Codes of S3 and Azure for an object that has to be restored before it can be read."""
@@ -71,7 +65,7 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
     try:
         yield
     except (exceptions.BaseError, FileNotFoundError) as error:
-        cause = None if _SIGNATURE.search(str(error)) else error  # a traceback shows the text of a cause
+        cause = None if has_secret(str(error)) else error  # a traceback shows the text of a cause
         if any(code in str(error) for code in _ARCHIVED):
             raise CheckpointError(
                 f"cannot read {place}: it is in an archive of the object store; restore it there, or keep what was not read "
@@ -105,12 +99,12 @@ def _is_refused(error: Exception) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, without signatures in addresses; obstore adds a page to it.
+    """Return the first line of an error's text, without secrets in addresses; obstore adds a page to it.
 
     >>> first_line(OSError("no answer of https://a/b?sv=1&sig=s3cr3t (timeout):"))
     'no answer of https://a/b?sv=1&sig=(not shown) (timeout)'
     """
-    return _SIGNATURE.sub(rf"\1{HIDDEN}", str(error).strip().partition("\n")[0].removesuffix(":"))
+    return without_secrets(str(error).strip().partition("\n")[0].removesuffix(":"))
 
 
 def _reason(error: Exception) -> str:

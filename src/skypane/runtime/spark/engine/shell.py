@@ -26,11 +26,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from skypane.addresses import without_secrets
 from skypane.control.pace import Pace
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
 from skypane.operators.changes.comparison import QueryChange
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine import readmission as readmissions
@@ -306,7 +306,7 @@ class Engine:
             )
 
     def _notify(self, metrics: BatchMetrics) -> None:
-        log.info("%s; checkpoint %s", metrics, without_login(self.checkpoint))
+        log.info("%s; checkpoint %s", metrics, without_secrets(self.checkpoint))
         if self._on_batch is not None:
             self._on_batch(metrics)
 

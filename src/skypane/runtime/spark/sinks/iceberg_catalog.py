@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
 
+from skypane.addresses import HIDDEN, without_secrets
 from skypane.runtime.environment import check_named, held, is_named
-from skypane.runtime.redaction import HIDDEN, without_login
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class CatalogPlace:
         text = " ".join(str(error).split()) or type(error).__name__
         for secret in self._secrets():
             text = text.replace(secret, HIDDEN)
-        return without_login(text)
+        return without_secrets(text)
 
     def _secrets(self) -> Iterator[str]:
         """Yield the values of environment variables, and the passwords in those that are URIs, encoded and plain."""

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.addresses import without_secrets
 from skypane.operators.window_query import WINDOW_START
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
@@ -84,7 +84,7 @@ class Jdbc(Sink):
             if self.options:
                 raise ConfigError(f"table {self.table}: options are for PostgreSQL, and url is {self.url!r}")
             return SqliteFile(str(Path(rest).expanduser().absolute()), timeout)
-        shown = without_login(str(self.url).partition("?")[0])
+        shown = without_secrets(str(self.url).partition("?")[0])
         raise ConfigError(f"url must be postgresql://host:5432/database or sqlite:path, got {shown!r}")
 
     def check(self, schema: pa.Schema) -> None:

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 
+from skypane.addresses import without_secrets
 from skypane.runtime.environment import check_named, held
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.sinks.database import whole_number_bits
 from skypane.types import ConfigError
 
@@ -77,7 +77,7 @@ class PostgreSql:
         hidden = [*named, *sorted(parse_qs(place.query, keep_blank_values=True).keys() - _IN_URL)]
         if hidden:
             raise ConfigError(
-                f"url {without_login(self.address.partition('?')[0])} has a {hidden[0]}, which logs and reports would "
+                f"url {without_secrets(self.address.partition('?')[0])} has a {hidden[0]}, which logs and reports would "
                 f'show: give it as an option, options={{"{hidden[0]}": "$NAME"}}, with the name of an environment variable'
             )
         if not place.path.strip("/"):

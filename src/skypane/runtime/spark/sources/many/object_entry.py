@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final
 
 from skypane.control.admission import MetaData
-from skypane.locations import Location
+from skypane.locations import Location, check_no_secret
 from skypane.runtime.compressed.formats import Compression, check_compression, compression_of
 from skypane.runtime.row_parser import FORMATS
 from skypane.runtime.spark.sources.many.input_kind import plain_meta
@@ -18,8 +18,6 @@ KEY: Final = "objects"
 """The key of a mapping that chooses this kind."""
 
 _SIGNS: Final = frozenset("*?[")
-_SECRET: Final = re.compile(r"^[^/]*//[^/]*:|[?&](sig|signature|x-(amz|goog)-[a-z-]+|awsaccesskeyid)=", re.IGNORECASE)
-"""A login or a signature in a URI. A key of S3 may have a slash, so all that has a colon before the first one counts."""
 _ENDINGS: Final = {"csv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _ENDING: Final = re.compile(rf"\.({'|'.join(_ENDINGS)})(?![a-z0-9])", re.IGNORECASE)
 """The ending of a name that says its format; that of a compressed object may follow."""
@@ -53,11 +51,7 @@ class ObjectsInput:
     unit: ClassVar[str] = "byte"
 
     def __post_init__(self) -> None:
-        if _SECRET.search(str(self.objects)):
-            raise ConfigError(
-                "objects of an input has a login, a port or a signature, which Spark's plans and logs would show; give them "
-                "in the environment of the driver and the workers (docs/places.md)"
-            )
+        check_no_secret(str(self.objects), "objects of an input")
         self._settle_place()
         if self.format is None:
             ending = _ENDING.search(self.match)

@@ -15,9 +15,9 @@ from http import HTTPStatus
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Self
 
+from skypane.addresses import has_secret
 from skypane.naming import instead, shortened
 from skypane.runtime.environment import held, is_named
-from skypane.runtime.redaction import without_login
 from skypane.types import ConfigError
 
 _PLAIN: Final = (
@@ -116,7 +116,7 @@ class Registry:
 
 def _check_url(url: str, where: str) -> None:
     """Raise ConfigError if a URL has a password, which errors and logs would repeat."""
-    if without_login(url) != url:
+    if has_secret(url):
         raise ConfigError(f'{where}: the url of the registry has a password; give it as basic.auth.user.info: "$NAME"')
 
 
