@@ -80,8 +80,8 @@ class InputsSection(Section):
     input_column: str = INPUT
     #: column with the text of a line that does not parse, its input and its offset; the other columns of such a row are null
     malformed_column: str | None = None
-    #: what to do if a file was shortened after it was read, or an object that a batch needs is gone: fail, or read the
-    #: present data
+    #: what to do if a file was shortened after it was read, an object that a batch needs is gone, or several became
+    #: visible too late to know which: fail, or read the present data
     on_loss: Literal["fail", "skip"] = "fail"
     #: column of event time by which inputs are read in step; by default the only timestamp of the schema
     time_column: str | None = None

@@ -360,6 +360,36 @@ def test_a_listing_begins_after_the_names_that_are_settled_and_finds_others_afte
     assert read_all(plan, place)[0] == [14]
 
 
+def test_several_that_become_visible_too_late_fail_the_query_or_are_one_row(store, monkeypatch):
+    """As uploads in parts, which have the time of their beginning: here that of the first object."""
+    monkeypatch.setattr(read_objects, "SETTLING", 0)
+    place = settle(store, planner(OFTEN))
+    (first,) = (one.modified for one in objects_of(Location.of(FOLDER)) if one.name == "m0.json")
+
+    def shown(folder: Location, match: str, after: str = "") -> Iterator[StoredObject]:
+        for one in objects_of(folder, match, after):
+            yield one._replace(modified=first) if one.name.startswith("late") else one
+
+    monkeypatch.setattr(folder_catalog, "objects_of", shown)
+    late = {"late1.json": 10, "late2.json": 20, "late3.json": 30}
+    for name, n in late.items():
+        put(store, name, numbers(n))
+    for most in (None, 1):  # each start fails, until the folder has no such objects
+        with pytest.raises(
+            CheckpointError, match=r"input s3://bucket/in/: the folder has 3 objects more .*, or set on_loss="
+        ):
+            planner(OFTEN).latest(place, most)
+
+    ((reported,), after) = read_all(planner(OFTEN, on_loss="skip"), place)
+    assert str(reported).startswith("s3://bucket/in/ has 3 objects more than were read among those written from 20")
+    assert planner(OFTEN).latest(after, None) == after  # they were reported
+
+    for name, n in late.items():  # the remedy
+        store.delete(f"in/{name}")
+        put(store, f"again-{name}", numbers(n))
+    assert read_all(planner(OFTEN), place)[0] == [*late.values()]
+
+
 def test_an_object_that_is_written_all_the_time_does_not_have_the_whole_folder_listed_for_each_batch(
     store, monkeypatch, listings: list[tuple[str, int]]
 ):

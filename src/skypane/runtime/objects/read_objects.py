@@ -252,7 +252,7 @@ def _hidden(span: Span, found: _Difference) -> str:
     )
     return (
         f"has {many} among those written from {since} UTC on: they became visible long after the time that the store "
-        "shows, and cannot be distinguished from those that were read; write them again under other names"
+        "shows, and cannot be distinguished from those that were read; write them again under other names, and remove these"
     )
 
 

@@ -117,6 +117,15 @@ class PlannedInput(Protocol):
 
 
 @runtime_checkable
+class CheckedInput(Protocol):
+    """An input that may have rows of which it cannot know whether they were read (optional)."""
+
+    @property
+    def unclear(self) -> str:
+        """Which ones, and what to do, as a part of a sentence; empty if there are none. A batch reports them as malformed."""
+
+
+@runtime_checkable
 class DivisibleInput(Protocol):
     """An input, as tasks receive it, whose rows several tasks may read (optional)."""
 

@@ -47,8 +47,8 @@ def inputs(
     input_column      the column that names a row's input
     malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
-    on_loss           what to do if a file was shortened after it was read, or an object that a batch needs is gone: "fail",
-                      or "skip", to read the present data
+    on_loss           what to do if a file was shortened after it was read, an object that a batch needs is gone, or several
+                      became visible too late to know which: "fail", or "skip", to read the present data
     time_column       the column of event time: a timestamp, a date or a whole number; default: the only timestamp
     align             whether inputs are read in step by event time while more rows wait than fit in a micro-batch; else, and
                       without a time column, each gets a max-min fair share

@@ -66,6 +66,11 @@ class FolderInput:
     def last(self) -> int:
         return self._starts[-1] + (self.catalog.beyond.weight if self.catalog.beyond else 0)
 
+    @property
+    def unclear(self) -> str:
+        found = [one.slice.why for one in self.catalog.notes if not one.slice.name]
+        return f"the folder {'; it '.join(found)}" if found else ""
+
     def newest(self) -> tuple[int, str] | None:
         """Return the time and the name of the last object that waits; None if none does."""
         if self.catalog.beyond is not None:

@@ -27,6 +27,7 @@ from skypane.policy import Decision
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import (
+    CheckedInput,
     DivisibleInput,
     Input,
     InputExtent,
@@ -192,6 +193,10 @@ class Planner:
                     raise CheckpointError(f'input {name}: {one.lost}, or set on_loss="skip" to read what is there')
                 _log.warning("Skipped lost rows of input %s: %s", name, one.lost)
                 begins[name], lost = one.first, lost + 1
+            if self.on_loss == "fail" and isinstance(one.input, CheckedInput) and (unclear := one.input.unclear):
+                raise CheckpointError(
+                    f'input {name}: {unclear}, or set on_loss="skip" to continue without them, with one row that does not parse'
+                )
         return begins, lost
 
     def _shared(self, begins: Mapping[str, int], lasts: Mapping[str, int], rows: int, start: Offsets) -> dict[str, int]:
