@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -172,6 +173,32 @@ def test_any_name_that_a_folder_may_have_is_read_as_it_is(name: str):
     place = Location.of(f"/data/{name}/x")
     assert str(place) == f"/data/{name}/x"
     assert Location.of(place.spark) == place
+
+
+PARTS = st.text(st.characters(exclude_characters="\0/:", codec="utf-8"), min_size=1, max_size=8)
+OF_PATTERNS = ["a[b]", "a[b", "a]b", "[!a]", "a*b", "*", "a?b", "a{b,c}", "a{b", "a}b", "a\\b", "a\\"]
+"""Names that stand for others, or are wrong, as patterns of Hadoop."""
+
+
+@given(
+    st.lists(PARTS.filter(lambda n: n not in {".", ".."}), min_size=1, max_size=3),
+    st.sampled_from(["file://", "s3a://b"]),
+)
+def test_a_pattern_of_hadoop_names_a_place_with_each_sign_escaped(parts: list[str], root: str):
+    place = Location.of(f"{root}/{'/'.join(parts)}")
+    escaped = re.split(r"(?s)\\(.)", place.spark_pattern)  # text, sign, text, sign, ..., text
+    assert not set("*?[]{}\\") & set("".join(escaped[::2]))
+    assert set("*?[]{}\\") >= set(escaped[1::2])
+    assert "".join(escaped) == place.spark
+
+
+@pytest.mark.parametrize("name", OF_PATTERNS)
+def test_spark_reads_the_place_and_no_other_that_its_name_stands_for(name: str, spark: SparkSession, here: Path):
+    for number, folder in enumerate([name, "ab", "aab", "axb", "ac", "b"]):
+        (here / folder).mkdir()
+        (here / folder / "rows.json").write_text(f'{{"n": {number}}}\n')
+    found = spark.read.schema("n long").json(Location.of(here / name).spark_pattern)
+    assert [row.n for row in found.collect()] == [0]
 
 
 def test_pyarrow_gets_names_as_they_are(tmp_path: Path):

@@ -31,6 +31,9 @@ _AUTHORITY = re.compile(r"//([^/]*)(.*)", re.DOTALL)
 _COLON = re.compile(r"[^/]*//[^/]*:")
 """A login or a port before the path. A key of S3 may have a slash, so all that has a colon before the first one counts."""
 
+_SIGN = re.compile(r"[\\*?{}\[\]]")
+"""A character that means something else in a pattern of Hadoop, unless it comes after a backslash."""
+
 _ARROW = {
     "s3": "s3",
     "s3a": "s3",
@@ -113,6 +116,12 @@ class Location:
     def spark(self) -> str:
         """The URI of this location for Spark, independent of Spark's default file system."""
         return f"{self.scheme}://{self.authority}{self.path or '/'}"
+
+    @property
+    def spark_pattern(self) -> str:
+        """The URI for Spark's readers of files, which take it for a pattern of Hadoop: one that names this place alone."""
+        path = _SIGN.sub(r"\\\g<0>", self.path or "/")
+        return f"{self.scheme}://{self.authority}{path}"
 
     def child(self, name: str) -> Location:
         return replace(self, path=f"{self.path}/{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -60,6 +61,33 @@ def test_the_rows_of_the_last_version_of_each_window(
 def test_a_folder_without_versions_is_read_as_it_is(spark: SparkSession, tmp_path: Path):
     pa.parquet.write_table(answers([(0, 0, False, 1)]).select(["window_start", "x"]), tmp_path / "part.parquet")
     assert sp.read_answers(spark, tmp_path).columns == ["window_start", "x"]
+
+
+@pytest.mark.parametrize("name", ["a[b]", "a[b", "a*b", "a?b", "a{b,c}", "a\\b"])
+def test_a_folder_whose_name_is_a_pattern_is_written_and_read(name: str, spark: SparkSession, tmp_path: Path):
+    """By a batch query, a stream, and as the DataFrame of a function; each beside folders that the pattern stands for."""
+    rows = spark.createDataFrame([(START + timedelta(minutes=10 * n), n) for n in range(12)], "at timestamp, x long")
+    for folder in ("ab", "axb", "ac"):
+        sp.ask(rows, "x MIN", time="at", window="1 hour", output=tmp_path / folder)
+    wanted = [(0,), (6,)]
+    at_once = sp.ask(rows, "x MIN", time="at", window="1 hour", output=tmp_path / name)
+    assert sorted(at_once.select("x").collect()) == wanted
+    assert sorted(sp.read_answers(spark, tmp_path / name).select("x").collect()) == wanted
+
+    rows.write.parquet(str(tmp_path / "in"))
+    arriving = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
+    place, given = tmp_path / "streams" / name, list[tuple[int]]()
+    outputs: dict[str, Any] = {
+        "folder": place / "out",
+        "function": lambda frame, _batch: given.extend(tuple(row) for row in frame.select("x").collect()),
+    }
+    for kind, output in outputs.items():
+        job = sp.stream(arriving, "x MIN", time="at", window="1 hour", output=output, checkpoint=place / kind)
+        handle = job.start(trigger="available now")
+        assert handle.await_termination(600), handle.status
+        handle.drain()
+    assert sorted(sp.read_answers(spark, place / "out").select("x").collect()) == wanted
+    assert sorted(given) == wanted
 
 
 def test_what_is_no_answer_of_windows_is_refused(spark: SparkSession):

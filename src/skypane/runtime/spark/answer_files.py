@@ -92,7 +92,7 @@ class AnswerFiles:
             raise
         spark = self.rows.sparkSession
         spark.catalog.refreshByPath(place.spark)  # a DataFrame of the replaced files may be in Spark's cache
-        return spark.read.schema(stage.columns).parquet(place.spark)
+        return spark.read.schema(stage.columns).parquet(place.spark_pattern)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame
     marks rows of windows that have not ended. For other formats and tables see current_answers().
     """
     # Files from before the query amended answers have no versions: the first file's schema may be theirs.
-    return current_answers(spark.read.option("mergeSchema", value=True).parquet(Location.of(path, "path").spark))
+    merged = spark.read.option("mergeSchema", value=True)
+    return current_answers(merged.parquet(Location.of(path, "path").spark_pattern))
 
 
 def current_answers(answers: DataFrame) -> DataFrame:

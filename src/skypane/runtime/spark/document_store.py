@@ -199,8 +199,8 @@ class DocumentStore:
             return pq.read_schema(stream)
 
     def url(self, name: str) -> str:
-        """Return the location of a file in the form that Spark accepts."""
-        return self.place.child(name).spark
+        """Return the location of a file in the form that Spark's readers accept."""
+        return self.place.child(name).spark_pattern
 
     def open_input(self, name: str) -> pa.NativeFile:
         """Open a file for random access; on a local disk it is memory-mapped instead of copied."""
