@@ -90,6 +90,39 @@ def test_old_manifests_are_forgotten(store: DocumentStore):
     assert len(ledger.history(1_000)) == len(Ledger(store).history(1_000)) == KEEP
 
 
+@pytest.mark.parametrize("is_driver", [True, False])
+@pytest.mark.parametrize("read", [lambda ledger: ledger.history(1_000), lambda ledger: ledger.after(-1)])
+def test_manifests_that_are_removed_while_all_are_read_are_left_out(
+    store: DocumentStore,
+    monkeypatch: pytest.MonkeyPatch,
+    read: Callable[[Ledger], list[dict[str, Any]]],
+    is_driver: bool,
+):
+    """A program reads the last batches in another thread, or in another process, while the driver commits more."""
+    driver, later = claimed(store), [KEEP, KEEP + 1]
+    for batch_id in range(KEEP):
+        driver.commit(manifest(batch_id))
+    reader, read_json = driver if is_driver else Ledger(store), DocumentStore.read_json
+
+    def after_commits(one: DocumentStore, name: str) -> Any:
+        batches, later[:] = later[:], []
+        for batch_id in batches:
+            driver.commit(manifest(batch_id))
+        return read_json(one, name)
+
+    monkeypatch.setattr(DocumentStore, "read_json", after_commits)
+    assert read(reader) == [{"rows": rows} for rows in range(2, KEEP)]
+
+
+def test_a_manifest_that_is_missing_among_others_is_damage(store: DocumentStore):
+    ledger = claimed(store)
+    for batch_id in range(KEEP):
+        ledger.commit(manifest(batch_id))
+    (Path(store.root) / "ledger" / "000000000000.json").unlink()
+    with pytest.raises(CheckpointError, match=r"000000000000\.json is damaged"):
+        ledger.history(KEEP)
+
+
 def test_a_manifest_without_windows_or_panes_is_whole(store: DocumentStore):
     empty = replace(manifest(0), operator={"panes": {}, "next_window": None})
     claimed(store).commit(empty)

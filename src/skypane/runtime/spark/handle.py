@@ -289,7 +289,10 @@ class StreamHandle:
             }
 
     def recent_metrics(self, last: int = 10) -> list[BatchMetrics]:
-        """Return the metrics of the last batches, oldest first, including those of earlier driver starts."""
+        """Return the metrics of the last batches, oldest first, including those of earlier driver starts.
+
+        The last 100 batches are kept; those that later batches replace while they are read are left out.
+        """
         return [BatchMetrics.from_json(value) for value in self._engine.history(last)]
 
     def front(self) -> pa.Table:

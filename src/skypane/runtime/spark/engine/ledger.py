@@ -15,7 +15,7 @@ Reading a ledger changes nothing; changing it requires the ownership that claim(
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -179,12 +179,26 @@ class Ledger:
             ) from error
 
     def history(self, last: int) -> list[dict[str, Any]]:
-        """Return the metrics of the last batches, oldest first."""
-        return [self._read(batch_id).metrics for batch_id in self._batches[-last:]] if last > 0 else []
+        """Return the metrics of the last batches, oldest first; without those that later commits remove meanwhile."""
+        return self._metrics(self._batches[-last:] if last > 0 else [])
 
     def after(self, batch_id: int) -> list[dict[str, Any]]:
         """Return the metrics of the batches after `batch_id` whose manifests are kept, oldest first."""
-        return [self._read(number).metrics for number in self._batches if number > batch_id]
+        return self._metrics([number for number in self._batches if number > batch_id])
+
+    def _metrics(self, batches: Iterable[int]) -> list[dict[str, Any]]:
+        manifests = (self._kept(number) for number in batches)
+        return [one.metrics for one in manifests if one is not None]
+
+    def _kept(self, batch_id: int) -> Manifest | None:
+        """Return a manifest; None if a commit, of another thread or of the driver, has removed it as the oldest one."""
+        try:
+            return self._read(batch_id)
+        except CheckpointError as error:
+            is_gone = isinstance(error.__cause__, FileNotFoundError)
+            if is_gone and sum(number > batch_id for number in self._listed()) >= KEEP:
+                return None
+            raise
 
     @property
     def _last(self) -> int:
