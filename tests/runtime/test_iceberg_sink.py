@@ -40,6 +40,7 @@ from skypane.runtime.spark.sinks import iceberg_writer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError, ConfigError
 
 NO_SPARK = cast("SparkSession", None)
@@ -619,6 +620,22 @@ def test_one_sink_is_for_one_role(place: Place):
     sink = place.started()
     with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
         sink.open(QueryStart("q", role="late"))
+
+
+def test_one_sink_of_two_jobs_has_the_batches_of_both(place: Place):
+    """Their batches have the same numbers. Each job checks its rows when it is made, before either starts."""
+    given = place.sink()
+    first, second = (Sinks.of(given).output for _ in range(2))
+    first.check(SCHEMA)
+    second.check(pa.schema([("unlike", pa.int64())]))
+    first.open(QueryStart("q", "driver-1"))
+    second.check(SCHEMA)
+    second.open(QueryStart("r", "driver-2"))
+    for batch in range(2):
+        first.write(NO_SPARK, numbers(batch), batch)
+    for batch in range(2):
+        second.write(NO_SPARK, numbers(10 + batch), batch)
+    assert place.rows() == [0, 1, 10, 11]
 
 
 def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):

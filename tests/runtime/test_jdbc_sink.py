@@ -30,6 +30,8 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.jdbc import Jdbc
+from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.sinks.table_writer import TableWriter
 from skypane.types import CheckpointError, ConfigError
 
@@ -277,6 +279,44 @@ def test_one_sink_is_for_one_role(place: Place):
     sink = place.started()
     with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
         sink.open(QueryStart("q", role="late"))
+
+
+def test_one_sink_of_two_jobs_has_the_batches_of_both(place: Place):
+    """Their batches have the same numbers. Each job checks its rows when it is made, before either starts."""
+    given = place.sink()
+    first, second = (Sinks.of(given).output for _ in range(2))
+    first.check(SCHEMA)
+    second.check(pa.schema([("unlike", pa.int64())]))
+    first.open(QueryStart("q", "driver-1"))
+    second.check(SCHEMA)
+    second.open(QueryStart("r", "driver-2"))
+    for batch in range(2):
+        first.write(NO_SPARK, numbers(batch), batch)
+    for batch in range(2):
+        second.write(NO_SPARK, numbers(10 + batch), batch)
+    assert place.rows() == [0, 1, 10, 11]
+
+
+def test_a_file_that_one_sink_of_two_jobs_names_is_that_of_the_working_folder_of_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    given = Jdbc("sqlite:here.db", "answers")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    mine = Sinks.of(given).output
+    assert isinstance(mine, Jdbc)
+    assert str(mine.database) == f"sqlite:{tmp_path}/here.db"
+
+
+def test_one_sink_has_one_role_in_a_job(place: Place):
+    given = place.sink()
+    for sinks in (Sinks.of(given, given), SharedSinks.of({"best": given}, given, ["best"])):
+        (role, first), (other, second) = sinks.by_role.items()
+        first.check(SCHEMA)
+        first.open(QueryStart("q", role=role))
+        with pytest.raises(ConfigError, match=rf": one sink is for {role} and for {other}; make one for each"):
+            second.open(QueryStart("q", role=other))
 
 
 def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
@@ -530,6 +570,31 @@ def test_the_table_of_a_stream_that_amends_has_the_current_answers(
     handle.drain()
     found = place.ask(f"SELECT window_start, city, n, version FROM {place.table} ORDER BY 1, 2")  # noqa: S608
     assert [(city, n, version) for _, city, n, version in found] == [("Bern", 1, 1), ("Oslo", 1, 1), ("Oslo", 1, 0)]
+
+
+def test_one_sink_of_two_streams_at_once_has_the_answers_of_both(spark: SparkSession, tmp_path: Path, place: Place):
+    """Both start before either has answered, and have batches of the same numbers; each is answered once."""
+    given, handles, wanted = place.sink(), list[sp.StreamHandle](), list[str]()
+    for city in ("Oslo", "Rome"):
+        times = pa.array([0, 11_000_000, 22_000_000, 33_000_000], pa.timestamp("us", "UTC"))
+        sent = pa.table({"ts": times, "city": [city] * 4})
+        write_batches(tmp_path / city, [sent.slice(at, 1) for at in range(4)])
+        wanted += [city] * 4
+        handles.append(
+            sp.stream(
+                read_batches(spark, tmp_path / city, sent.schema),
+                sp.Aggregate("city", n=sp.count()),
+                time="ts",
+                window="10 seconds",
+                progress=sp.Watermark("1 second"),
+                output=given,
+                checkpoint=tmp_path / f"checkpoint of {city}",
+            ).start(trigger="available now")
+        )
+    for handle in handles:
+        assert handle.await_termination(300), handle.status
+        handle.drain()
+    assert sorted(place.rows("city")) == wanted
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
+from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
 from skypane.types import CheckpointError, ConfigError
 
@@ -278,6 +279,28 @@ def test_a_digest_is_of_the_rows_in_any_order_with_their_number():
 
     assert digest(one, two) == digest(two, one)
     assert len({digest(), digest(one), digest(one, one), digest(one, two), digest(two)}) == 5
+
+
+def test_one_sink_of_two_jobs_has_the_batches_of_both(kafka: Broker, topic: str):
+    """Their batches have the same numbers."""
+    given = Kafka(kafka.address, topic, timeout="60 seconds")
+    first, second = (Sinks.of(given).output for _ in range(2))
+    first.open(QueryStart("q", "driver-1"))
+    second.open(QueryStart("r", "driver-2"))
+    for batch in range(2):
+        first.write(NO_SPARK, rows(batch), batch)
+    for batch in range(2):
+        second.write(NO_SPARK, rows(10 + batch), batch)
+    assert sorted(numbers(kafka, topic)) == [0, 1, 10, 11]
+
+
+def test_one_sink_has_one_role_in_a_job(kafka: Broker, topic: str):
+    given = Kafka(kafka.address, topic, timeout="60 seconds")
+    sinks = Sinks.of(given, given)
+    sinks.output.open(QueryStart("q"))
+    assert sinks.late is not None
+    with pytest.raises(ConfigError, match=f"topic {topic}: one sink is for output and for late; make one for each"):
+        sinks.late.open(QueryStart("q", role="late"))
 
 
 def test_the_last_message_of_each_key_is_the_current_answer_of_an_aggregate(

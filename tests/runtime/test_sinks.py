@@ -358,6 +358,19 @@ def test_a_memory_keeps_batches_in_order_and_replaces_one_delivered_twice():
     assert memory.table().equals(pa.concat_tables([THREE, TWO]))
 
 
+def test_a_memory_is_for_one_query_and_one_role():
+    """Others have batches of the same numbers, which would replace those that are there."""
+    memory = Memory()
+    memory.open(QueryStart("q", "driver-1"))
+    memory.write(NO_SPARK, answers(ONE), 0)
+    for other in (QueryStart("r", "driver-2"), QueryStart("q", "driver-1", role="late")):
+        with pytest.raises(ConfigError, match=r"Memory\(\) keeps the output of a query.* make one for each query"):
+            memory.open(other)
+    memory.open(QueryStart("q", "driver-3", next_batch=1))  # the next start
+    memory.write(NO_SPARK, answers(TWO), 1)
+    assert memory.table().equals(pa.concat_tables([ONE, TWO]))
+
+
 def test_a_memory_is_bounded():
     memory = Memory(batches=2)
     for batch_id in range(100):

@@ -17,7 +17,7 @@ from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace, option_tex
 from skypane.runtime.spark.sinks.iceberg_rows import check_types
 from skypane.runtime.spark.sinks.iceberg_table import IcebergTable, OvertakenError
 from skypane.runtime.spark.sinks.iceberg_writer import IcebergWriter
-from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.sink import Sink, check_role, copied
 from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
 
 
@@ -63,13 +63,11 @@ class Iceberg(Sink):
         check_types(schema, self.table)
         self._schemas[:] = [schema]
 
+    def for_job(self) -> Iceberg:
+        return copied(self, "_schemas", "_opened")
+
     def open(self, claim: QueryStart) -> None:
-        for other in (writer.claim for writer in self._opened):
-            if (other.query, other.driver) == (claim.query, claim.driver) and other.role != claim.role:
-                raise ConfigError(
-                    f"table {self.table}: one sink is for {other.role} and for {claim.role}; make one for each, with "
-                    f"tables of their own"
-                )
+        check_role((writer.claim for writer in self._opened), claim, f"table {self.table}")
         (schema,) = self._schemas
         with self._explained(), closing(self.catalog_place.opened()) as catalog:
             table = IcebergTable(self.catalog_place, self.table, catalog)

@@ -18,7 +18,7 @@ from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.postgresql import PostgreSql
 from skypane.runtime.spark.sinks.row_changes import are_of_windows, is_versioned
-from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.sink import Sink, check_role, copied
 from skypane.runtime.spark.sinks.sqlite_file import SqliteFile
 from skypane.runtime.spark.sinks.table_writer import TableWriter, columns_of
 from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
@@ -110,13 +110,11 @@ class Jdbc(Sink):
             )
         self._schemas[:] = [schema]
 
+    def for_job(self) -> Jdbc:
+        return copied(self, "_schemas", "_opened")
+
     def open(self, claim: QueryStart) -> None:
-        for other in (writer.claim for writer in self._opened):
-            if (other.query, other.driver) == (claim.query, claim.driver) and other.role != claim.role:
-                raise ConfigError(
-                    f"table {self.table}: one sink is for {other.role} and for {claim.role}; make one for each, with "
-                    f"tables of their own"
-                )
+        check_role((writer.claim for writer in self._opened), claim, f"table {self.table}")
         self._opened[:] = [TableWriter.started(self.database, self.table, tuple(self.key), claim, self._schemas)]
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:

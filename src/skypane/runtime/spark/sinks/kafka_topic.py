@@ -17,7 +17,7 @@ from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.row_changes import are_changes, are_of_windows, in_order
-from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.sink import Sink, check_role, copied
 from skypane.runtime.spark.sinks.topic_writer import OWN, Message, TopicWriter
 from skypane.runtime.spark.sources.many.kafka_client import Cluster, check_client, option_texts
 from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
@@ -48,6 +48,7 @@ class Kafka(Sink):
     tombstones: bool = False
     options: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
     timeout: Duration = "30 seconds"
+    _claims: list[QueryStart] = field(default_factory=list, init=False, repr=False, compare=False)
     _opened: list[TopicWriter] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,11 +90,15 @@ class Kafka(Sink):
                 f"removed from all; got {', '.join(self.key)}"
             )
 
+    def for_job(self) -> Kafka:
+        return copied(self, "_claims", "_opened")
+
     def open(self, claim: QueryStart) -> None:
+        check_role(self._claims, claim, f"topic {self.topic}")
         claim.check()  # a driver that was fenced must not fence the next one's producer
         cluster = Cluster(self.servers, tuple(self.options.items()), micros(self.timeout, "timeout") / 1e6)
         writer = TopicWriter.started(cluster.resolved(), self.topic, f"skypane-{claim.query}-{claim.role}")
-        self._opened[:] = [writer]
+        self._claims[:], self._opened[:] = [claim], [writer]
         writer.check_next(claim.next_batch)
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:

@@ -8,12 +8,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import ConfigError
 
 
 class Memory(Sink):
-    """Keeps the answers of the last `batches` batches in the driver's memory, for tests and notebooks."""
+    """Keeps the answers of the last `batches` batches of one query in the driver's memory, for tests and notebooks."""
 
     job_formats: ClassVar[tuple[str, ...]] = ()  # a job could not read the answers
 
@@ -23,6 +24,17 @@ class Memory(Sink):
             raise ConfigError(f"Memory(batches) must be a whole number of at least 1, got {batches!r}")
         self._tables: dict[int, pa.Table] = {}
         self._batches = batches
+        #: the query whose batches are kept, and what it sends; none before its first start
+        self._taken: tuple[str, str] | None = None
+
+    def open(self, claim: QueryStart) -> None:
+        owner = (claim.query, claim.role)
+        if self._taken is not None and self._taken != owner:
+            raise ConfigError(
+                f"this Memory() keeps the {self._taken[1]} of a query, and other batches have the same numbers: make one "
+                f"for each query, and for each of its outputs"
+            )
+        self._taken = owner
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark

@@ -13,7 +13,7 @@ import pyarrow as pa
 from skypane.naming import instead
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sinks.sink_arguments import Output, check_apart, check_stays, sink
+from skypane.runtime.spark.sinks.sink_arguments import Output, check_apart, check_stays, of_one_job, sink
 from skypane.types import ConfigError
 
 
@@ -39,10 +39,11 @@ class SharedSinks:
 
         A folder, a path or a Directory, gets a folder for each query; other sinks are given by name.
         """
-        outputs = _by_name(output, names)
+        outputs = {output_of(name): one for name, one in _by_name(output, names).items()}
+        given = of_one_job({**outputs, "late": late})
         return cls(
-            {name: sink(outputs[name], output_of(name)) for name in names},
-            None if late is None else sink(late, "late").for_rejected(),
+            {name: sink(given[output_of(name)], output_of(name)) for name in names},
+            None if late is None else sink(given["late"], "late").for_rejected(),
         )
 
     @property

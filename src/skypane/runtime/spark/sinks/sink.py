@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable
+from copy import copy
+from typing import Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,6 +14,9 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.roll import Roll
+from skypane.types import ConfigError
+
+S = TypeVar("S")
 
 
 @runtime_checkable
@@ -25,6 +30,10 @@ class Sink(Protocol):
     def place(self) -> Location | None:
         """Return the folder that the sink needs exclusively, or None."""
         return None
+
+    def for_job(self) -> Sink:
+        """Return the sink to use in one job: if it keeps what belongs to a job or a start, a new one; else this one."""
+        return self
 
     def for_rejected(self) -> Sink:
         """Return the sink to use for rejected rows instead of answers."""
@@ -49,3 +58,18 @@ class Sink(Protocol):
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         """Write the answers of a batch; called again with the same rows if the batch was not committed."""
         ...
+
+
+def copied(sink: S, *state: str) -> S:
+    """Return a copy of a sink in which these fields are empty lists, whatever the sink holds in them."""
+    other = copy(sink)  # not from its arguments: what follows from the working folder of that time is kept
+    for name in state:
+        object.__setattr__(other, name, [])
+    return other
+
+
+def check_role(opened: Iterable[QueryStart], claim: QueryStart, what: str) -> None:
+    """Raise ConfigError, which begins with `what`, if a start has opened a sink already, for other rows."""
+    for other in opened:
+        if other.driver == claim.driver and other.role != claim.role:
+            raise ConfigError(f"{what}: one sink is for {other.role} and for {claim.role}; make one for each")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeGuard
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -43,10 +43,11 @@ class Sinks:
         """Return the sinks of the user's arguments."""
         if isinstance(front, str | os.PathLike):
             front = Current(os.fspath(front))
+        given = of_one_job({"output": output, "late": late, "front": front})
         return cls(
-            sink(output),
-            None if late is None else sink(late, "late").for_rejected(),
-            None if front is None else sink(front, "front"),
+            sink(given["output"]),
+            None if late is None else sink(given["late"], "late").for_rejected(),
+            None if front is None else sink(given["front"], "front"),
         )
 
     @property
@@ -63,9 +64,19 @@ class Sinks:
         check_apart(self.by_role)
 
 
+def of_one_job(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the user's arguments by role, with sinks that no other job uses; one that has two roles keeps both."""
+    mine = {id(one): one.for_job() if _is_sink(one) else one for one in given.values()}
+    return {role: mine[id(one)] for role, one in given.items()}
+
+
+def _is_sink(output: object) -> TypeGuard[Sink]:
+    return isinstance(output, Sink) and not isinstance(output, type)
+
+
 def sink(output: object, field: str = "output") -> Sink:
     """Return the sink for the user's argument `field`."""
-    if isinstance(output, Sink) and not isinstance(output, type):
+    if _is_sink(output):
         return output
     if isinstance(output, (str, os.PathLike)):
         return Directory(os.fspath(output))
