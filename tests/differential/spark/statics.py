@@ -97,7 +97,7 @@ def _whole_differs(spark: SparkSession, run: Run, folder: Path, way: StaticWay) 
         return None
     query: Any = objects.query(case.spec, case.rows.schema)
     read = files.static(spark, folder, rows, run.files)
-    with _ASKING, mock.patch.object(batch, "static_way", lambda *_: way):  # rows are too few for all ways but one
+    with _ASKING, mock.patch.object(batch, "static_way", return_value=way):  # rows are too few for all ways but one
         frame = sp.ask(read, query, invalid="drop")
     answer = frame.toArrow()
     every = np.arange(rows.num_rows)
