@@ -8,7 +8,9 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.operators.aggregates.aggregate import Aggregate
+from skypane.operators.aggregates.spark_having import SparkHaving
 from skypane.operators.amendments import AmendRule
 from skypane.operators.early_answers import EarlyRule
 from skypane.operators.entry.entry_rules import EntryRules
@@ -35,6 +37,7 @@ class Plan:
     stop      the first of the windows that another plan answers, after `first`; None: this one answers all from `first` on
     computed  columns of the rows that stand for expressions in the query; answers that are rows leave them out
     answers   "windows": the rows of each window; "stays": each row once for an unbroken run of windows (operators/stays.py)
+    having    a condition that Spark evaluates on the answers before they reach their sink; None: the query has all conditions
     """
 
     query: Query
@@ -48,6 +51,7 @@ class Plan:
     stop: int | None = None
     computed: tuple[str, ...] = ()
     answers: AnswerForm = WINDOWS
+    having: SparkHaving | None = None
 
     @property
     def stays(self) -> bool:
@@ -99,7 +103,22 @@ class Plan:
             )
         self._check_form()
         self.query.validate(schema)
-        return self.output_schema(schema)
+        answers = self.output_schema(schema)
+        self._check_having(schema, answers)
+        return answers
+
+    def _check_having(self, schema: pa.Schema, answers: pa.Schema) -> None:
+        """Raise ConfigError if the condition on the answers reads a column in which the same row has several values."""
+        if self.having is None:
+            return
+        read = {*self.having.reads} - {*self.window_query(schema).comparable_columns(answers)}
+        if read:
+            why = (
+                'with answers="stays" a row stands for windows with other bounds, too: write answers="windows"'
+                if self.stays
+                else "the versions of a window have other values in it: filter the output where it is read"
+            )
+            raise ConfigError(f"having={shortened(self.having.text)!r} reads {', '.join(sorted(read))}, and {why}")
 
     def _check_form(self) -> None:
         """Raise ConfigError if answers cannot have the form."""
@@ -148,7 +167,7 @@ class Plan:
         changes = {"answers": "changes"} if self._changes else {}
         return {
             **changes,
-            "query": self.query.describe(),
+            "query": self.query.describe() | ({} if self.having is None else self.having.describe()),
             "window": {
                 "length": self.windows.length,
                 "slide": self.windows.slide,

@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
 from tests.runtime.streams import read_batches, write_batches
@@ -56,6 +57,17 @@ def several(spark: SparkSession, folder: Path) -> dict[str, Any]:
             output={name: folder / name for name in ASKED}, progress=sp.KSlack(), checkpoint=folder / "checkpoint",
         )
     )  # fmt: skip
+    return {}
+
+
+def having(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Filter answers by a condition that Spark evaluates, and return why a Column is refused."""
+    write_batches(folder / "in", BATCHES)
+    finish(job(spark, folder, sp.Aggregate("sensor", n=sp.count(), having="abs(n) > 3 AND sensor LIKE 'a%'")))
+    try:
+        job(spark, folder, sp.Aggregate("sensor", n=sp.count(), having=sf.abs("n") > 3))
+    except sp.ConfigError as error:
+        return {"refused": str(error)}
     return {}
 
 
@@ -231,6 +243,7 @@ def _refused(call: Callable[[], object]) -> str:
 
 SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
     "several": several,
+    "having": having,
     "stays": stays,
     "readmitted": readmitted,
     "begun": begun,

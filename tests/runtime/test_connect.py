@@ -152,6 +152,14 @@ def test_several_queries_answer_over_one_stream(found: Found, tmp_path: Path):
         assert windows_of(parquet_rows(tmp_path / name)) == expected(plan_of(name), BATCHES)
 
 
+def test_spark_filters_answers_by_a_text_and_a_column_is_refused(found: Found, tmp_path: Path):
+    refused = found("having")["refused"]
+    assert "is a Spark Column, which belongs to its session" in refused
+    assert refused.endswith("write it as SQL")
+    query = sp.Aggregate("sensor", n=sp.count(), having="n > 3 and sensor == 'a'")
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(query), BATCHES)
+
+
 def test_stays_are_read_as_the_rows_of_windows(found: Found, tmp_path: Path):
     found("stays")
     wanted, written = answers(plan(SKYLINE), BATCHES), parquet_rows(tmp_path / "out")

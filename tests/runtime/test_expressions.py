@@ -346,16 +346,6 @@ def test_a_condition_that_spark_cannot_evaluate_is_named(df: DataFrame):
         sp.aggregate(df, by="sensor", n=sp.count(), having="sensor LIKE 'a'", top=1, rank_by="n")
 
 
-def test_a_stream_refuses_a_condition_that_workers_cannot_evaluate(spark: SparkSession, tmp_path: Path):
-    write_batches(tmp_path / "in", BATCHES[:1])
-    with pytest.raises(ConfigError, match=r"having=.* is not allowed|cannot read having="):
-        job_of(spark, tmp_path, sp.Aggregate("sensor", n=sp.count(), having="sensor LIKE 'a%'"))
-    with pytest.raises(
-        ConfigError, match=r"having= is a Spark Column, .*, which Spark evaluates on a static DataFrame alone"
-    ):
-        job_of(spark, tmp_path, sp.Aggregate("sensor", n=sp.count(), having=sf.col("n") > 1))
-
-
 def with_product(batches: list[pa.Table]) -> list[pa.Table]:
     return [
         batch.append_column(PRODUCT, pc.multiply(batch["price"], pc.cast(batch["weight"], pa.float64())))

@@ -68,7 +68,7 @@ def stay_fields(zone: str | None) -> list[pa.Field]:
 
 def _windows(stays: pa.Table) -> tuple[IntArray, IntArray, pa.Table]:
     """Return start and end of each window of each stay, and the rows, without the columns of stays."""
-    begin, last, end = (_micros(stays.column(name)) for name in (FROM, TO, END))
+    begin, last, end = (micros_of(stays.column(name)) for name in (FROM, TO, END))
     counts = stays.column(COUNT).to_numpy().astype(np.int64)
     of = np.repeat(np.arange(stays.num_rows), counts)
     place = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -77,6 +77,7 @@ def _windows(stays: pa.Table) -> tuple[IntArray, IntArray, pa.Table]:
     return starts, starts + (end - last)[of], stays.drop_columns(list(STAY_COLUMNS)).take(pa.array(of))
 
 
-def _micros(column: pa.ChunkedArray) -> IntArray:
+def micros_of(column: pa.ChunkedArray) -> IntArray:
+    """Return times without nulls in microseconds."""
     micros: IntArray = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_numpy()
     return micros

@@ -205,6 +205,15 @@ class WindowQuery:
         """Return the columns of the query in answers of `schema`, and whether a row is early."""
         return [*([EARLY] if self.early else []), *schema.names[len(self._added) :]]
 
+    def comparable_columns(self, schema: pa.Schema) -> list[str]:
+        """Return the columns of answers of `schema` that are the same in each version, or window, that holds a row.
+
+        Versions differ in their numbers, and a stay stands for windows of different bounds; so a filter of rows by these
+        columns leaves the same rows whether it is applied to versions, to their changes, to windows or to stays.
+        """
+        bounds = [] if self.stays else [WINDOW_START, WINDOW_END]
+        return [*bounds, *schema.names[len(self._added) :]]
+
     def nothing(self, task: WindowTask[P], schema: pa.Schema) -> pa.Table:
         """Return the one row of a version without rows, in the schema of the answers: readers would not see it else."""
         start, end = self.windows.bounds(task.window)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.operators.advance import ProgressStep, advance, drained, readmitted
 from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
 from skypane.operators.answer_changes import answers_of
@@ -25,7 +26,7 @@ from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import WindowAnswer, WindowWorker
 from skypane.plan import ContinuousPlan, Plan
 from skypane.shared_plan import SharedPlan
-from skypane.types import Micros
+from skypane.types import ConfigError, Micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,11 @@ def run(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | None 
     it is answered before its end, too, as its first versions (operators/early_answers.py).
 
     clock   returns when a batch arrives, for policies that need it (ProgressPolicy.needs_arrival)
+
+    Raises ConfigError for a plan with a condition that Spark evaluates.
     """
+    if plan.having is not None:
+        raise ConfigError(f"having={shortened(plan.having.text)!r} is evaluated by Spark, and this runs without it")
     worker: WindowWorker | None = None
     keeper: WindowWorker | None = None
     for step in _steps(plan, events, clock):

@@ -333,7 +333,7 @@ def test_a_function_with_an_order_needs_one(function: Any):
     ],
 )
 def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: str, complaint: str):
-    """What is not read so is SQL in `where`, and in `having` of a static DataFrame; workers have no SQL."""
+    """What is not read so is SQL in `where`, and in `having`, which Spark evaluates; workers have no SQL."""
     with pytest.raises(ConfigError, match=complaint):
         Condition(where)
     assert [written.sql for written in expressions(sp.count(where=where))] == [where]

@@ -25,7 +25,9 @@ def test_an_aggregate_of_spark_is_refused_with_what_to_use_instead():
 def test_workers_refuse_a_column_as_having_with_the_reason():
     query = sp.Aggregate(n=sp.count(), having=col("n") > 1)
     assert query.choice.by_spark == ">(n, 1)"
-    with pytest.raises(ConfigError, match=r"^having= is a Spark Column, >\(n, 1\), which Spark evaluates on a static"):
+    with pytest.raises(
+        ConfigError, match=r"^having= is a Spark Column, >\(n, 1\), which only Spark evaluates, and this"
+    ):
         query.validate(pa.schema([("f", pa.float64())]))
 
 

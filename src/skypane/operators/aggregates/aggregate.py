@@ -46,8 +46,8 @@ class Aggregate(Query):
     time       column that is the default order of first, last and collect_list
     required   columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
     having     a condition on rows of the answer: only rows for which it is true are returned. Workers evaluate
-               comparisons of columns, numbers and texts, in Python's syntax or SQL's; over a static DataFrame, Spark
-               evaluates any other SQL, and Columns
+               comparisons of columns, numbers and texts, in Python's syntax or SQL's; Spark evaluates any other SQL, and
+               Columns, on the answers that workers have made, and then without `top`
     top        number of these rows to return, with the largest `rank_by`; ties are broken by content, the least first
     rank_by    a column of the answer
     functions  the functions, by the names of their columns in the answer

@@ -99,8 +99,8 @@ class AnswerFilter:
     def _condition(self) -> Condition | None:
         if isinstance(self.having, SparkCondition):
             raise ConfigError(
-                f"having= is a Spark Column, {self.having}, which Spark evaluates on a static DataFrame alone: the answers of "
-                f"windows of a stream are filtered by workers before Spark has them; write a text such as 'total > 100'"
+                f"having= is a Spark Column, {self.having}, which only Spark evaluates, and this runs without it: write a text "
+                f"such as 'total > 100'"
             )
         return None if self.having is None else _read(self.having)
 

@@ -22,6 +22,7 @@ from skypane.operators.aggregates.functions import (
     recorded_name,
 )
 from skypane.operators.aggregates.sketches import ApproxDistinct, ApproxQuantile
+from skypane.operators.aggregates.spark_having import of_workers
 from skypane.operators.aggregates.state_layout import StateLayout, layout_of
 from skypane.operators.aggregates.state_parts import CountPart
 from skypane.operators.aggregates.value_functions import DistinctValues, ModeFunction, PercentileFunction
@@ -47,7 +48,9 @@ _ACCUMULATORS: Mapping[str, type[Any]] = {
 
 
 def aggregate_of(recorded: Mapping[str, Any], known: Aggregate) -> Aggregate:
-    """Return the aggregate that describe() recorded; functions of your own are found among those of `known`.
+    """Return the aggregate that describe() recorded, without a condition that Spark evaluates.
+
+    Functions of your own are found among those of `known`.
 
     Raises ConfigError, naming the function, if a function cannot be found.
     """
@@ -55,6 +58,7 @@ def aggregate_of(recorded: Mapping[str, Any], known: Aggregate) -> Aggregate:
     functions: dict[str, Any] = {
         name: own.get(_text(value)) or _built_in(name, value) for name, value in recorded["functions"]
     }
+    recorded = of_workers(recorded)
     return Aggregate(
         recorded["by"],
         required=recorded.get("required", ()),

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.aggregates.having import AnswerFilter
+from skypane.operators.aggregates.spark_having import SparkHaving, of_workers
 from skypane.operators.aggregates.state_layout import StateLayout
 from skypane.operators.changes.aggregate_state import aggregate_of, converted, unknown_functions
 from skypane.operators.changes.passed_rows import with_columns
@@ -158,7 +159,7 @@ def compare(
 
 def _of_partials(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return what partials depend on."""
-    query = {name: value for name, value in definition["query"].items() if name not in _FILTER}
+    query = {name: value for name, value in of_workers(definition["query"]).items() if name not in _FILTER}
     return {**definition, "query": query}
 
 
@@ -258,14 +259,23 @@ def _aggregate(
         text = ", ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in changed)
         notes.earlier(text) if query.choice.columns & {*unknown} else notes.kept.append(text)
     kept_names = frozenset(name for name, value in after["functions"] if had.get(name) == value)
-    phases = tuple(_phases(query, old, kept_names, schema, notes))
+    by_spark = SparkHaving.recorded(before), SparkHaving.recorded(after)
+    phases = tuple(_phases(query, old, kept_names, schema, notes, by_spark))
     return old, phases
 
 
 def _phases(
-    query: Aggregate, old: Aggregate, kept: frozenset[str], schema: pa.Schema, notes: _Notes
+    query: Aggregate,
+    old: Aggregate,
+    kept: frozenset[str],
+    schema: pa.Schema,
+    notes: _Notes,
+    by_spark: tuple[SparkHaving | None, SparkHaving | None],
 ) -> Iterator[Phase]:
-    """Yield the phases of the windows that hold rows read so far."""
+    """Yield the phases of the windows that hold rows read so far.
+
+    by_spark   the conditions that Spark evaluates, before and from now on; it evaluates one for all windows
+    """
     opened = notes.opened
     cuts = sorted(
         {edge for begin, end in opened.earlier for edge in (begin, end)}
@@ -277,6 +287,9 @@ def _phases(
             continue
         unknown_before = () if earlier is None else earlier.unknown
         unknown = unknown_functions(query, old, schema, unknown_before)
+        if why := _refused_by_spark(*by_spark, query.choice, {*unknown}):
+            notes.refused.append(why)
+            return
         choice = _choice(query, old.choice if earlier is None else earlier.choice, {*unknown}, kept)
         if choice is None:
             notes.refused.append(
@@ -286,6 +299,23 @@ def _phases(
             return
         if unknown or choice != query.choice:
             yield Phase(begin, end, unknown, choice)
+
+
+def _refused_by_spark(
+    before: SparkHaving | None, now: SparkHaving | None, choice: AnswerFilter, unknown: Collection[str]
+) -> str | None:
+    """Return why windows in which functions are unknown could not be filtered; None if they can.
+
+    Workers filter such windows as before if the new filter needs the unknown values. Spark knows no such windows.
+    """
+    read = sorted({*unknown} & (choice.columns if now is None else {*now.reads}))
+    if not read or (before is None and now is None):
+        return None
+    return (
+        f"having, top or rank_by use {', '.join(map(repr, read))}, null in the windows that hold rows read so far, which cannot "
+        f"be filtered as before, because Spark evaluates having= for all windows alike: add the function first, and change "
+        f"the filter when these windows are answered"
+    )
 
 
 def _choice(

@@ -35,7 +35,7 @@ from skypane.runtime.spark.arguments import (
     windows_of,
     workers_of,
 )
-from skypane.runtime.spark.having_by_spark import apart, met
+from skypane.runtime.spark.having_by_spark import apart, filtered, met
 from skypane.runtime.spark.job import Job
 from skypane.runtime.spark.pandas_frames import Static, as_spark
 from skypane.runtime.spark.projection import projected
@@ -299,4 +299,5 @@ def stream(
         computed=projection.computed,
     )
     rows, schema = projection.rows, projection.schema
+    plan = filtered(plan, rows.sparkSession, schema)
     return Job.of(rows, schema, plan, checkpoint or "", Sinks.of(output, rejected), workers_of(workers, elastic))

@@ -60,6 +60,15 @@ def projected(rows: DataFrame, schema: pa.Schema, *values: object) -> Projection
     return Projection(rows, schema, tuple(columns), added.names)
 
 
+def is_repeatable(rows: DataFrame, column: Column) -> bool:
+    """Return whether an expression over rows is deterministic to Spark."""
+    try:
+        _ = rows.agg(sf.count(column)).schema
+    except PySparkException as error:
+        return error.getCondition() != _NOT_REPEATABLE
+    return True
+
+
 class _Added:
     """The columns that the rows get: one for each different expression, under a name that no other column has.
 
@@ -101,17 +110,12 @@ class _Added:
 
     def _check_repeatable(self, written: Written, column: Column) -> None:
         """Raise ConfigError if rows of a stream could have another value when Spark reads their batch again."""
-        if not self._rows.isStreaming:
-            return
-        try:
-            _ = self._rows.agg(sf.count(column)).schema
-        except PySparkException as error:
-            if error.getCondition() == _NOT_REPEATABLE:
-                raise ConfigError(
-                    f"{written.argument}: {shortened(written.sql)!r} is not deterministic to Spark: a batch that is read "
-                    f"again after a failure could have other values, and other answers. If it always has the same value "
-                    f"for a row, add it by rows.withColumn(...), and name that column"
-                ) from error
+        if self._rows.isStreaming and not is_repeatable(self._rows, column):
+            raise ConfigError(
+                f"{written.argument}: {shortened(written.sql)!r} is not deterministic to Spark: a batch that is read "
+                f"again after a failure could have other values, and other answers. If it always has the same value "
+                f"for a row, add it by rows.withColumn(...), and name that column"
+            )
 
     def _of_the_rows(self, name: str, inside: StructType) -> str | None:
         """Return the name of the column of the rows that an expression is, as it is; None if it is none.

@@ -25,8 +25,9 @@ from skypane.runtime.spark.arguments import (
     windows_of,
     workers_of,
 )
+from skypane.runtime.spark.having_by_spark import filtered
 from skypane.runtime.spark.job import Job
-from skypane.runtime.spark.projection import projected
+from skypane.runtime.spark.projection import Projection, projected
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Output
 from skypane.shared_plan import SharedPlan
@@ -80,7 +81,7 @@ def streams(
     projection = projected(rows, schema, *asked.values(), at, origin)
     plans = {}
     for name, query in asked.items():
-        plans[name] = Plan(
+        plan = Plan(
             query=projection.of(query),
             windows=windows[name],
             time=projection.of(at),
@@ -91,9 +92,18 @@ def streams(
             answers=answers,
             computed=projection.computed,
         )
+        plans[name] = _filtered(name, plan, projection)
     sinks = SharedSinks.of(output, rejected, list(queries))
     rows, schema = projection.rows, projection.schema
     return Job.of(rows, schema, SharedPlan(plans), checkpoint or "", sinks, workers_of(workers, elastic))
+
+
+def _filtered(name: str, plan: Plan, projection: Projection) -> Plan:
+    """Return the plan of a query as filtered() does; its errors name the query."""
+    try:
+        return filtered(plan, projection.rows.sparkSession, projection.schema)
+    except ConfigError as error:
+        raise ConfigError(f"query {name!r}: {error}") from error
 
 
 def _windows(

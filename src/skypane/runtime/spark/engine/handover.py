@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
+from skypane.operators.aggregates.spark_having import SparkHaving, of_workers
 from skypane.operators.changes.first_windows import last_before
 from skypane.operators.changes.recorded_query import query_of
 from skypane.plan import Plan
@@ -127,8 +128,12 @@ def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
     if plan.early is not None:
         raise ConfigError("the new query answers windows early")
     windows = Windows(**definition["window"])
-    query = query_of(definition["query"], plan.query)
-    return Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed, answers=plan.answers)
+    having = SparkHaving.recorded(definition["query"])
+    if having is not None and having.shown:
+        raise ConfigError(f"its having= is a Spark Column, {having.text}, which only its own program has")
+    query = query_of(of_workers(definition["query"]), plan.query)
+    common = Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed, answers=plan.answers)
+    return replace(common, having=having)
 
 
 def _columns_of(definition: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> pa.Schema:

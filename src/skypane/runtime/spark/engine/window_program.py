@@ -27,7 +27,7 @@ from skypane.policy import Decision
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.memory_headroom import SHORTER_WINDOW, for_windows
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import wlq
+from skypane.runtime.spark.engine import having_stage, wlq
 from skypane.runtime.spark.engine.batch_metrics import batch_metrics, plain
 from skypane.runtime.spark.engine.ingest import Ingest
 from skypane.runtime.spark.engine.kept_panes import compacted, size_of
@@ -152,6 +152,7 @@ class WindowedProgram:
             division = self._division(batch, tasks, windows, placement.value)
             answers, work = self._answer(batch, windowed, placement.value, division)
         with timer("sink"):
+            answers = self._to_deliver(batch, tasks, answers)
             rejected = self._intake.rejected(level, step, state)
             ahead, fresh = self._intake.ahead(batch, step, state)
         after = replace(after, ahead=ahead)
@@ -237,6 +238,13 @@ class WindowedProgram:
             return None
         return amendment(rule, state.closed.after_early(due), panes, entered, len(due), punctuation, size_of)
 
+    def _to_deliver(self, batch: MicroBatch, tasks: list[wlq.RefTask], answers: BatchRows) -> BatchRows:
+        """Return the answers for the sink: those that meet a condition that Spark evaluates, and a row for each empty version."""
+        having, windows, prefix = self._plan.having, self._plan.windows, _prefix(batch)
+        if having is not None:
+            answers = having_stage.kept(batch.rows.sparkSession, having, windows, answers, prefix)
+        return wlq.with_empty_versions(answers, self._window_query, tasks, prefix)
+
     def _division(
         self, batch: MicroBatch, tasks: list[wlq.RefTask], due: DueWindows, place: PlacementChoice
     ) -> Decision[Division] | None:
@@ -265,12 +273,17 @@ class WindowedProgram:
             self._window_query,
             self._intake.store,
             self._staged,
-            f"{batch.batch_id:012d}",
+            _prefix(batch),
             (*again, *due, *early),
             self._answer_schema,
             division.value,
         )
         return wlq.in_threads(stage) if place.where == "threads" else wlq.on_workers(batch.rows.sparkSession, stage)
+
+
+def _prefix(batch: MicroBatch) -> str:
+    """Return the start of the names of a batch's files of answers."""
+    return f"{batch.batch_id:012d}"
 
 
 def calls_other_code(query: Query, schema: pa.Schema) -> bool:

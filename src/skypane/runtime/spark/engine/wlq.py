@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -59,8 +59,7 @@ def in_driver(
         answers = [answer for one, some in each for answer in answers_of(one, some, load)]
     busy = time.perf_counter() - began
     windows = tuple((answer.window, answer.rows.num_rows) for answer in answers)
-    nothing = _without_rows(worker.query, (*again, *tasks, *early), windows, schema)
-    tables = (*(answer.rows for answer in answers), *nothing)
+    tables = tuple(answer.rows for answer in answers)
     done = BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
     return done, DividedWork((RunWork(len(windows), busy),))
 
@@ -71,14 +70,31 @@ def _as_stays(schema: pa.Schema, found: Sequence[StayAnswer]) -> BatchRows:
     return BatchRows(schema, row_count=sum(table.num_rows for table in tables), windows=windows, tables=tables)
 
 
-def _without_rows(
-    query: WindowQuery, tasks: Iterable[RefTask], windows: Iterable[tuple[int, int]], schema: pa.Schema
-) -> list[pa.Table]:
-    """Return the row of each version without rows; none if windows are answered once."""
+def with_empty_versions(answers: BatchRows, query: WindowQuery, tasks: Iterable[RefTask], prefix: str) -> BatchRows:
+    """Return answers with a row for each version of `tasks` that has none, which readers would not see otherwise.
+
+    Only after all filters, and after all tasks, is it known which versions have no rows. Windows that are answered once
+    and changes have no such rows.
+
+    prefix   the start of the name of a file with these rows
+    """
     if not query.versioned or query.changes:
-        return []
-    empty = {window for window, count in windows if not count}
-    return [query.nothing(task, schema) for task in tasks if task.window in empty]
+        return answers
+    empty = {window for window, count in answers.windows if not count}
+    rows = [query.nothing(task, answers.schema) for task in tasks if task.window in empty]
+    if not rows:
+        return answers
+    row_count = answers.row_count + len(rows)
+    if answers.store is None:
+        return replace(answers, row_count=row_count, tables=(*answers.tables, *rows))
+    name = file_name(prefix, len(answers.files))
+    answers.store.write_parquet(name, answers.schema, rows)
+    return replace(answers, row_count=row_count, files=(*answers.files, name))
+
+
+def file_name(prefix: str, place: int) -> str:
+    """Return a new name of a file that is read after those of lower places."""
+    return f"{prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +134,9 @@ class WindowStage:
         seconds = {"busy": time.perf_counter() - began, "cpu": time.thread_time() - cpu}
         return {"task": number, "windows": windows, "failed": failed, **seconds, "files": files}
 
-    def file_name(self, place: int) -> str:
-        """Return a new name of a file that is read after those of lower places."""
-        return f"{self.prefix}-{place:05d}-{uuid.uuid4().hex}.parquet"
-
     def _written(self, piece: Piece, place: int, windows: list[tuple[int, int]]) -> tuple[str, float, int]:
         """Write the answers of a piece; return the file, whose name has its place among all pieces, seconds and rows."""
-        name, began, counts = self.file_name(place), time.perf_counter(), []
+        name, began, counts = file_name(self.prefix, place), time.perf_counter(), []
 
         def counted() -> Iterator[pa.Table]:
             for table in self._answers(piece, windows):
@@ -182,18 +194,12 @@ def _merged_reports(stage: WindowStage, reports: Iterable[dict[str, Any]]) -> tu
         raise MemoryLimitError(why) if kind == MemoryLimitError.__name__ else CheckpointError(why)
     windows = together(run["windows"] for run in runs)
     written = [file for run in runs for file in run["files"]]
-    files = sorted(name for name, _, _ in written)
-    # Only the driver knows whether all parts of a window's keys are empty.
-    nothing = _without_rows(stage.query, stage.windows, windows, stage.schema)
-    if nothing:
-        files.append(stage.file_name(len(files)))
-        stage.target.write_parquet(files[-1], stage.schema, nothing)
     answers = BatchRows(
         stage.schema,
-        row_count=sum(rows for _, _, rows in written) + len(nothing),
+        row_count=sum(rows for _, _, rows in written),
         windows=windows,
         store=stage.target,
-        files=tuple(files),
+        files=tuple(sorted(name for name, _, _ in written)),
     )
     work = tuple(RunWork(len(run["windows"]), run["busy"], run["cpu"]) for run in runs)
     sizes = DueRuns(sizes_of(stage.windows))

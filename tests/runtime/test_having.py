@@ -1,0 +1,440 @@
+"""Conditions on the answers of streams that Spark evaluates: the answers are those of a static DataFrame of the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+import pytest
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import BooleanType
+from tests.runtime import test_early
+from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.test_amended import QUERIES, assert_as_defined, current, expected, last, plan_of
+from tests.runtime.test_amended import job_of as amended_job
+from tests.runtime.test_query_changes import Killed
+from tests.runtime.test_stays import IN_DRIVER
+from tests.runtime.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
+
+import skypane as sp
+from skypane.control.costs import Costs
+from skypane.jobs.building import build
+from skypane.jobs.reading import parse
+from skypane.operators.stay_columns import expanded
+from skypane.plan import Plan
+from skypane.runtime.spark.engine import shell, window_program
+from skypane.runtime.spark.sinks.directory import Directory
+from skypane.types import CheckpointError, ConfigError
+
+pytestmark = pytest.mark.spark
+
+BATCHES = late_rows(51, batches=8, rows=60)
+ROWS = pa.concat_tables(BATCHES)
+PATIENT = sp.Watermark("1 minute")
+"""A policy under which no row of BATCHES is late."""
+FUNCTIONS: dict[str, Any] = {"n": sp.count(), "total": sp.sum("weight"), "best": sp.max("rating"), "ids": sp.collect_list("id", order="id")}  # fmt: skip
+WINDOWS: dict[str, Any] = {"time": "ts", "window": "40 seconds", "slide": "10 seconds"}
+LIKE = "sensor LIKE 'a%'"
+
+Having = str | Callable[[], Column]
+CONDITIONS: dict[str, Having] = {
+    "LIKE": LIKE,
+    "CASE": "CASE WHEN total > 0 THEN n > 3 WHEN sensor = 'b' THEN n > 1 END",
+    "functions": "upper(coalesce(sensor, 'z')) >= 'B' AND size(ids) % 2 = 0",
+    "null": "nullif(total, 0) > 1",
+    "arithmetic": "n * best - total BETWEEN 3 AND 40 AND abs(total) > 1",
+    "windows": "unix_timestamp(window_start) % 20 = 0 AND length(sensor) = 1",
+    "constant": "length('a') = 1",
+    "column": lambda: (sf.col("total") * 2 > sf.col("n")) & sf.col("sensor").isNotNull(),
+    "function of the user": lambda: sf.udf(lambda ids: sum(ids) % 3 > 0, BooleanType())("ids"),
+}
+PLACES: dict[str, Costs] = {"driver": IN_DRIVER, "threads": IN_THREADS, "spark": ON_SPARK}
+
+
+def condition_of(having: Having) -> str | Column:
+    return having if isinstance(having, str) else having()
+
+
+def aggregate(having: Having | None = None, **more: Any) -> sp.Aggregate:
+    condition: Any = None if having is None else condition_of(having)
+    return sp.Aggregate("sensor", **{**FUNCTIONS, "having": condition, **more})
+
+
+def job_of(spark: SparkSession, folder: Path, query: sp.Query, costs: Costs = IN_DRIVER, **options: Any) -> sp.Job:
+    (folder / "in").mkdir(exist_ok=True)
+    own: dict[str, Any] = {
+        "progress": PATIENT,
+        "checkpoint": folder / "checkpoint",
+        "output": folder / "out",
+        "workers": sp.WorkerOptions(wlq_workers=3),
+    }
+    job = sp.stream(read_batches(spark, folder / "in", ROWS.schema), query, **WINDOWS | own | options)
+    return replace(job, settings=replace(job.settings, costs=costs))
+
+
+def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+    """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append, **options)
+    assert handle.await_termination(600), handle.status
+    handle.drain()
+    return seen
+
+
+def utc(rows: pa.Table) -> pa.Table:
+    """Return rows with UTC as the zone of their times, which Spark labels with that of its session."""
+    kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
+    return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))))
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    return Counter(map(repr, utc(rows).to_pylist()))
+
+
+def by_start(rows: pa.Table) -> dict[Any, Counter[str]]:
+    found: dict[Any, Counter[str]] = {}
+    for row in utc(rows).to_pylist():
+        found.setdefault(row["window_start"], Counter())[repr(row)] += 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession) -> Iterator[DataFrame]:
+    held = spark.createDataFrame(ROWS).cache()
+    yield held
+    held.unpersist()
+
+
+def static(df: DataFrame, having: Having | None) -> pa.Table:
+    """Return the answers of the static DataFrame that meet a condition."""
+    found = sp.ask(df, aggregate(having), **WINDOWS).toArrow()
+    whole = sp.ask(df, aggregate(), **WINDOWS)
+    if having is not None:
+        assert bag(found) == bag(whole.where(condition_of(having)).toArrow())
+        assert found.num_rows
+    return found
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_a_stream_answers_as_a_static_dataframe(
+    name: str, place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+):
+    having = CONDITIONS[name]
+    write_batches(tmp_path / "in", BATCHES)
+    seen = drained(job_of(spark, tmp_path, aggregate(having), PLACES[place]))
+    wanted, found = static(df, having), parquet_rows(tmp_path / "out")
+    assert found.schema.names == wanted.schema.names
+    assert bag(found) == bag(wanted)
+    assert place in {metrics.wlq_where for metrics in seen}
+    assert sum(metrics.window_rows for metrics in seen) == wanted.num_rows
+    starts = found["window_start"].to_pylist()
+    assert place != "driver" or starts == sorted(starts), "windows stay in order; tasks may share the keys of some"
+    staged = [*(tmp_path / "out" / "_staging").rglob("*.parquet")]
+    assert not staged, "what the workers wrote before the filter is removed"
+    assert not [*(tmp_path / "checkpoint" / "skypane" / "answers").rglob("*.parquet")]
+
+
+def test_the_conditions_are_those_that_workers_do_not_evaluate():
+    assert all(aggregate(having).choice.by_spark for having in CONDITIONS.values())
+    assert LOSING.choice.by_spark
+    assert isinstance(LOSES, sp.Aggregate)
+    assert not LOSES.choice.by_spark
+
+
+def test_metrics_count_what_is_left_of_each_window(spark: SparkSession, tmp_path: Path):
+    """Every window is answered and counted, also one of which nothing is left."""
+    write_batches(tmp_path / "in", BATCHES)
+    whole = drained(job_of(spark, tmp_path, aggregate()))
+    (tmp_path / "none").mkdir()
+    write_batches(tmp_path / "none" / "in", BATCHES)
+    none = drained(job_of(spark, tmp_path / "none", aggregate("length(sensor) > 1"), ON_SPARK))
+    assert [metrics.windows for metrics in none] == [metrics.windows for metrics in whole]
+    assert {metrics.window_rows for metrics in none} == {0}
+    assert not [*(tmp_path / "none" / "out").glob("*.parquet")]
+
+
+@pytest.mark.parametrize("batches", [1, 8])
+def test_answers_do_not_depend_on_batches(batches: int, df: DataFrame, spark: SparkSession, tmp_path: Path):
+    """The rows of all batches in one, or in as many files as there are batches."""
+    parts = [ROWS] if batches == 1 else BATCHES
+    write_batches(tmp_path / "in", parts)
+    drained(job_of(spark, tmp_path, aggregate(LIKE)))
+    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+
+
+SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], pa.Table]]] = {
+    "one file": (lambda out: Directory(str(out), one_file=True), parquet_rows),
+    "rolling": (lambda out: Directory(str(out), roll="1 hour"), parquet_rows),
+    "json": (lambda out: Directory(str(out), "json"), lambda out: pa.concat_tables(map(pa_json.read_json, sorted(out.glob("*.json"))))),
+    "csv": (lambda out: Directory(str(out), "csv"), lambda out: pa.concat_tables(map(pa_csv.read_csv, sorted(out.glob("*.csv"))))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("name", SINKS)
+def test_every_folder_gets_what_is_left(name: str, place: str, df: DataFrame, spark: SparkSession, tmp_path: Path):
+    sink, read = SINKS[name]
+    write_batches(tmp_path / "in", BATCHES)
+    query = sp.Aggregate("sensor", n=sp.count(), total=sp.sum("weight"), having=LIKE)
+    drained(job_of(spark, tmp_path, query, PLACES[place], output=sink(tmp_path / "out")))
+    found, wanted = read(tmp_path / "out"), sp.ask(df, query, **WINDOWS).toArrow()
+    assert Counter(zip(found["n"].to_pylist(), found["total"].to_pylist(), strict=True)) == Counter(
+        zip(wanted["n"].to_pylist(), wanted["total"].to_pylist(), strict=True)
+    )
+
+
+def test_a_function_gets_what_is_left(df: DataFrame, spark: SparkSession, tmp_path: Path):
+    found: list[pa.Table] = []
+    write_batches(tmp_path / "in", BATCHES)
+    drained(job_of(spark, tmp_path, aggregate(LIKE), ON_SPARK, output=lambda rows, _: found.append(rows.toArrow())))
+    assert bag(pa.concat_tables(found)) == bag(static(df, LIKE))
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+def test_a_restart_continues_with_the_same_condition_or_another(
+    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+):
+    """From none to one of Spark's, to another as a Column, to one of the workers; each holds from the next window on."""
+    havings: list[Having | None] = [None, LIKE, LIKE, lambda: sf.abs("total") > 2, "n > 2 AND total != 1"]
+    defined = [by_start(static(df, having)) for having in havings]
+    left, wanted = sorted(by_start(static(df, None))), Counter[str]()
+    for number, having in enumerate(havings):
+        write_batches(tmp_path / "in", BATCHES[number : number + 1] if number < 4 else BATCHES[4:], first=number)
+        job = job_of(spark, tmp_path, aggregate(having), PLACES[place])
+        change = job.changes()
+        assert not change.refused
+        assert bool(change.kept) == (number > 0 and having != havings[number - 1])
+        answered = sum(metrics.windows for metrics in (drained if number == 4 else finish)(job))
+        for start in left[:answered]:  # windows are answered in order, each once
+            wanted += defined[number].get(start, Counter())
+        left = left[answered:]
+    assert not left
+    assert bag(parquet_rows(tmp_path / "out")) == wanted
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+def test_a_batch_that_is_repeated_after_a_kill_has_the_same_answers(
+    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The kill comes after the sink has the answers and before the commit."""
+
+    def end(*_: Any, **__: Any) -> Any:
+        raise Killed
+
+    write_batches(tmp_path / "in", BATCHES)
+    with monkeypatch.context() as once:
+        once.setattr(shell.Ledger, "commit", end)
+        with pytest.raises((Killed, sp.SkypaneError)):
+            finish(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
+    drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
+    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+
+
+def test_windows_may_be_divided_otherwise_in_every_batch(
+    df: DataFrame, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Tasks share the keys of a window, and each file is filtered by itself."""
+    monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
+    write_batches(tmp_path / "in", BATCHES)
+    drained(job_of(spark, tmp_path, aggregate(CONDITIONS["functions"]), ON_SPARK))
+    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, CONDITIONS["functions"]))
+
+
+def test_each_of_several_queries_has_its_own_condition(df: DataFrame, spark: SparkSession, tmp_path: Path):
+    queries = {
+        "a": aggregate(LIKE),
+        "all": aggregate(),
+        "few": aggregate("n > 4"),
+        "odd": aggregate(CONDITIONS["functions"]),
+    }
+    write_batches(tmp_path / "in", BATCHES)
+    rows = read_batches(spark, tmp_path / "in", ROWS.schema)
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "output": tmp_path / "out", "progress": PATIENT}
+    drained(sp.streams(rows, queries, **WINDOWS, **options))
+    for name, having in {"a": LIKE, "all": None, "few": "n > 4", "odd": CONDITIONS["functions"]}.items():
+        assert bag(parquet_rows(tmp_path / "out" / name)) == bag(static(df, having)), name
+    with pytest.raises(
+        ConfigError, match=r"^query 'b': having=\"totl LIKE 'a'\": Spark cannot evaluate it on the answers: "
+    ):
+        sp.streams(rows, {"a": aggregate(LIKE), "b": aggregate("totl LIKE 'a'")}, **WINDOWS, **options)
+
+
+JOB = """
+mode: stream
+source: {{format: parquet, path: "{folder}/in", schema: "{schema}"}}
+window: {{time: ts, length: 40 seconds, slide: 10 seconds}}
+query:
+  kind: aggregate
+  by: sensor
+  functions: {{n: count(), total: sum(weight)}}
+  having: "{having}"
+progress: {{policy: watermark, delay: 1 minute}}
+checkpoint: "{folder}/checkpoint"
+output: {{path: "{folder}/out"}}
+"""
+
+
+def test_a_job_file_takes_any_condition(df: DataFrame, spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES)
+    schema = "ts TIMESTAMP, sensor STRING, weight BIGINT"
+    having = "CASE WHEN sensor LIKE 'a%' THEN n > 3 ELSE abs(total) > 1 END"
+    job = build(parse(JOB.format(folder=tmp_path, schema=schema, having=having)), spark)
+    assert isinstance(job, sp.Job)
+    drained(job)
+    wanted = sp.aggregate(df, by="sensor", n=sp.count(), total=sp.sum("weight"), having=having, **WINDOWS)
+    assert bag(parquet_rows(tmp_path / "out")) == bag(wanted.toArrow())
+    with pytest.raises(ConfigError, match=r"having=.totl LIKE"):
+        build(parse(JOB.format(folder=tmp_path, schema=schema, having="totl LIKE 'a%'")), spark)
+
+
+LOSES = QUERIES["aggregate that loses its rows"]
+LOSING = sp.Aggregate("sensor", n=sp.count(), having="abs(n) < 12")
+"""The same aggregate, whose condition Spark evaluates."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_late_rows_amend_what_is_left(place: str, spark: SparkSession, tmp_path: Path):
+    """Each version without rows has the row that shows it: also one whose rows the condition removes."""
+    batches = late_rows(32, batches=8, rows=90)
+    write_batches(tmp_path / "in", batches)
+    job = amended_job(spark, tmp_path, LOSING, batches[0].schema, workers=sp.WorkerOptions(wlq_workers=3))
+    finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))
+    assert True in parquet_rows(tmp_path / "out")["empty"].to_pylist()
+    assert_as_defined(tmp_path, plan_of(LOSES), batches)
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("early", [False, True])
+def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: SparkSession, tmp_path: Path):
+    batches = late_rows(37, batches=8, rows=90)
+    options: dict[str, Any] = {"early": "5 seconds"} if early else {}
+    for first, some in ((0, batches[:5]), (5, batches[5:])):
+        write_batches(tmp_path / "in", some, first=first)
+        late, workers = sp.Amend("12 seconds", changes=True), sp.WorkerOptions(wlq_workers=3)
+        job = amended_job(spark, tmp_path, LOSING, batches[0].schema, late=late, workers=workers, **options)
+        finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))
+    assert {"ADD", "DEL"} == set(parquet_rows(tmp_path / "out")["action"].to_pylist())
+    if early:
+        wanted = test_early.last(test_early.expected(test_early.early_plan(LOSES), batches))
+        assert test_early.current(spark, tmp_path) == wanted
+    else:
+        assert current(spark, tmp_path) == last(expected(plan_of(LOSES), batches))
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+def test_early_answers_are_filtered(place: str, spark: SparkSession, tmp_path: Path):
+    batches = late_rows(31, batches=8, rows=90)
+    write_batches(tmp_path / "in", batches)
+    job = amended_job(spark, tmp_path, LOSING, batches[0].schema, early="5 seconds")
+    finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))
+    test_early.assert_as_defined(tmp_path, test_early.early_plan(LOSES), batches)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_stays_are_filtered(place: str, df: DataFrame, spark: SparkSession, tmp_path: Path):
+    having = CONDITIONS["functions"]
+    write_batches(tmp_path / "in", BATCHES)
+    seen = drained(job_of(spark, tmp_path, aggregate(having), PLACES[place], answers="stays"))
+    wanted, found = static(df, having), expanded(parquet_rows(tmp_path / "out"))
+    assert bag(found.select(wanted.column_names)) == bag(wanted)
+    assert sum(metrics.window_rows for metrics in seen) == wanted.num_rows
+    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select(wanted.column_names)) == bag(wanted)
+
+
+REFUSED: dict[str, tuple[Having, dict[str, Any], str]] = {
+    "top": (LIKE, {"query": {"top": 1, "rank_by": "n"}}, "is evaluated by Spark, after the workers have chosen the rows of top="),
+    "no column": ("totl LIKE 'a'", {}, "Spark cannot evaluate it on the answers: .*totl"),
+    "no SQL": ("upper(sensor", {}, "Spark cannot evaluate it on the answers: "),
+    "no condition": ("upper(sensor)", {}, "Spark cannot evaluate it on the answers: "),
+    "a column of the rows": ("abs(weight) > 1", {}, "Spark cannot evaluate it on the answers: .*weight"),
+    "a column of a DataFrame": (lambda: sf.col("totl") > 1, {}, "Spark cannot evaluate it on the answers: .*totl"),
+    "an aggregate": ("abs(sum(n)) > 3", {}, "Spark cannot evaluate it on the answers: "),
+    "chance": ("rand() > 0.5", {}, "can have another value when a batch is repeated"),
+    "a number of the row": (lambda: sf.monotonically_increasing_id() > sf.col("n"), {}, "can have another value when a batch is repeated"),
+    "the clock": ("window_end < now()", {}, "can have another value when a batch is repeated"),
+    "the day": (lambda: sf.to_date("window_end") < sf.current_date(), {}, "can have another value when a batch is"),
+    "a star": ("hash(*) > 3", {}, "(reads all columns by a star|Spark cannot evaluate it)"),
+    "the bounds of stays": ("hour(window_start) = 3", {"answers": "stays"}, 'reads window_start, and with answers="stays" a row'),
+    "a version": ("abs(version) = 1", {"late": sp.Amend("1 day")}, "reads version, and the versions of a window"),
+    "an early version": ("nullif(early, false)", {"early": "1 second"}, "reads early, and the versions of a window"),
+    "an action": ("action LIKE 'A%'", {"late": sp.Amend("1 day", changes=True)}, "reads action, and the versions of a window"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_exact_is_refused_with_the_reason(name: str, spark: SparkSession, tmp_path: Path):
+    having, options, complaint = REFUSED[name]
+    write_batches(tmp_path / "in", BATCHES[:1])
+    query = aggregate(having, **options.get("query", {}))
+    with pytest.raises(ConfigError, match=f"(?s)^having=.*{complaint}"):
+        job_of(spark, tmp_path, query, **{key: value for key, value in options.items() if key != "query"})
+
+
+@pytest.mark.parametrize("place", ["driver", "spark"])
+def test_a_condition_that_fails_on_an_answer_is_named_and_may_be_changed(
+    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+):
+    """In ANSI mode Spark refuses to divide by zero; nothing is written, and another condition goes on."""
+    write_batches(tmp_path / "in", BATCHES)
+    dividing = "100 / (n - n) > abs(1)"
+    with pytest.raises(sp.SkypaneError, match=r"having='100 / \(n - n\) > abs\(1\)': Spark cannot evaluate it"):
+        drained(job_of(spark, tmp_path, aggregate(dividing), PLACES[place]))
+    assert not [*(tmp_path / "out").glob("*.parquet")]
+    drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
+    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+
+
+def test_a_function_is_added_beside_a_condition_that_does_not_read_it(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES[:3])
+    finish(job_of(spark, tmp_path, aggregate(LIKE)))
+    more: dict[str, Any] = {"least": sp.min("price")}
+    assert not job_of(spark, tmp_path, aggregate(LIKE, **more)).changes().refused
+    read = job_of(spark, tmp_path, aggregate("abs(least) > 1", **more))
+    assert any("having, top or rank_by use 'least'" in line for line in read.changes().refused)
+    with pytest.raises(CheckpointError, match="add the function first"):
+        read.start()
+    write_batches(tmp_path / "in", BATCHES[3:], first=3)
+    drained(job_of(spark, tmp_path, aggregate(LIKE, **more)))
+    assert not job_of(spark, tmp_path, aggregate("abs(least) > 1", **more)).changes().refused
+
+
+def test_an_earlier_query_keeps_its_condition_beside_another_one(spark: SparkSession, tmp_path: Path):
+    """One that is SQL; a Column has only the program that made it."""
+    write_batches(tmp_path / "in", BATCHES[:3])
+    finish(job_of(spark, tmp_path, aggregate(LIKE)))
+    there = {*parquet_rows(tmp_path / "out")["window_start"].to_pylist()}
+    write_batches(tmp_path / "in", BATCHES[3:], first=3)
+    other = job_of(spark, tmp_path, sp.TopK(2, "rating", "sensor"))
+    assert not other.changes("at_offsets").refused
+    drained(other, begin="at_offsets")
+    rows = [
+        row for path in sorted((tmp_path / "out").glob("*.parquet")) for row in pa.parquet.read_table(path).to_pylist()
+    ]
+    later = [row for row in rows if "n" in row and row["window_start"] not in there]
+    assert later, "the earlier query has answered windows beside the new one"
+    assert {row["sensor"] for row in rows if "n" in row} == {"a"}
+
+
+def test_the_column_of_an_earlier_query_cannot_run_beside_another_one(spark: SparkSession, tmp_path: Path):
+    write_batches(tmp_path / "in", BATCHES[:3])
+    finish(job_of(spark, tmp_path, aggregate(lambda: sf.col("sensor").like("a%"))))
+    (line,) = [
+        line for line in job_of(spark, tmp_path, sp.TopK(2, "rating", "sensor")).changes("at_offsets").refused
+        if "Spark Column" in line
+    ]  # fmt: skip
+    assert "its having= is a Spark Column" in line
+
+
+def test_what_runs_without_spark_refuses_such_a_plan(spark: SparkSession, tmp_path: Path):
+    plan = job_of(spark, tmp_path, aggregate(LIKE)).settings.plan
+    assert isinstance(plan, Plan)
+    with pytest.raises(ConfigError, match="is evaluated by Spark, and this runs without it"):
+        answers(plan, BATCHES)
