@@ -82,7 +82,7 @@ def test_the_same_condition_makes_no_difference():
 
 
 def test_a_function_is_added_unless_the_condition_needs_it_where_it_is_unknown():
-    added = {"most": sp.max("x")}
+    added: dict[str, Any] = {"most": sp.max("x")}
     change = changed(plan(LIKE), plan(LIKE, **added))
     assert not change.refused
     assert {phase.unknown for phase in change.phases} == {("most",)}
@@ -104,7 +104,7 @@ def test_a_function_is_added_unless_the_condition_needs_it_where_it_is_unknown()
 
 
 def test_a_function_that_is_still_unknown_in_some_windows_cannot_be_read_yet():
-    added = {"most": sp.max("x")}
+    added: dict[str, Any] = {"most": sp.max("x")}
     phases = changed(plan(LIKE), plan(LIKE, **added)).phases
     assert changed(plan(LIKE, **added), plan(MOST, **added), *phases).refused
     assert not changed(plan(LIKE, **added), plan(MOST, **added)).refused

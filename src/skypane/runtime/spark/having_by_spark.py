@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 from skypane.naming import shortened
 from skypane.operators.aggregates.aggregate import Aggregate
@@ -92,7 +93,7 @@ def filtered(plan: Plan, spark: SparkSession, schema: pa.Schema) -> Plan:
     met(frame, condition)
     with _named(condition):
         _check_repeatable(frame, condition)
-    reads = tuple(name for name in frame.columns if not _can_evaluate(frame.drop(name), condition))
+    reads = tuple(name for name in frame.columns if not _can_evaluate(_without(frame, name), condition))
     having = SparkHaving(str(condition), reads, column, isinstance(condition, SparkCondition))
     plan = replace(plan, having=having)
     plan.validate(schema)
@@ -124,6 +125,11 @@ def _check_repeatable(answers: DataFrame, condition: str) -> None:
 def _sql(answers: DataFrame, column: Column) -> str:
     """Return the whole SQL of a column, as Spark shows it in a struct."""
     return answers.select(sf.struct(column)).columns[0]
+
+
+def _without(answers: DataFrame, name: str) -> DataFrame:
+    """Return a DataFrame without a column, and not one derived from `answers`: there Spark still finds it for a filter."""
+    return answers.sparkSession.createDataFrame([], StructType([one for one in answers.schema if one.name != name]))
 
 
 def _can_evaluate(answers: DataFrame, condition: str) -> bool:
