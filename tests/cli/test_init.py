@@ -117,12 +117,57 @@ def test_a_preference_may_have_expressions():
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_commands_that_are_shown_can_be_typed(capsys: pytest.CaptureFixture[str]):
+@pytest.mark.parametrize("option", ["--dry-run", "--drain"])
+def test_the_commands_that_are_shown_can_be_typed(option: str, capsys: pytest.CaptureFixture[str]):
     path = write("csv").rename("my offers.csv")
     assert main(["init", str(path)]) == 0
-    command = "skypane run 'my offers.yaml' --dry-run"
+    command = f"skypane run 'my offers.yaml' {option}"
     assert command in capsys.readouterr().out
     assert command in Path("my offers.yaml").read_text()
+
+
+CSV_LINES = ["at,city,price", *(f"{at:%Y-%m-%d %H:%M:%S},A,{at.minute}" for at in INSTANTS)]
+JSON_LINES = [json.dumps({"at": at.isoformat(), "city": "A", "price": at.minute}) for at in INSTANTS]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("ending", "lines", "remark"),
+    [
+        ("csv", [*CSV_LINES, "2025-01-01 0x:00:00,A,1"], "1 value of 'at' is no time as the others are, and null to the job"),
+        ("csv", [*CSV_LINES[:3], "?,A,1", *CSV_LINES[3:], "2025-01-32,A,1"], "2 values of 'at' are no time"),
+        ("csv", [*CSV_LINES, "2025-01-01 10:00:00,A"], "1 line of the sample is no row of its columns: '2025-01-01 10:00:00,A'"),
+        ("csv", [CSV_LINES[0], "A,1,2,3", "1", *CSV_LINES[1:]], "2 lines of the sample are no row of its columns: 'A,1,2,3'"),
+        ("jsonl", [*JSON_LINES[:3], '{"at": "2025', *JSON_LINES[3:], ""], "1 line of the sample is no row of its columns: '{"),
+        ("jsonl", [*JSON_LINES, "null"], "1 line of the sample is no row of its columns: 'null'"),
+        ("jsonl", [*JSON_LINES, '{"at": "soon", "city": "A"}'], "1 value of 'at' is no time as the others are"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_of_a_sample_is_told_and_changes_no_type(
+    ending: str, lines: list[str], remark: str, capsys: pytest.CaptureFixture[str]
+):
+    Path(f"offers.{ending}").write_text("\n".join([*lines, ""]))
+    job = written(f"offers.{ending}", "--prefer", "price MIN")
+    assert job.source.schema_ == "at timestamp, city string, price bigint"
+    assert job.window is not None
+    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert len(told) == 1
+    assert told[0].startswith(f"note: {remark}")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_of_a_sample_without_bad_lines_nothing_is_told(ending: str, capsys: pytest.CaptureFixture[str]):
+    written(str(write(ending)))
+    assert "note: " not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_column_of_which_many_values_are_no_times_is_text():
+    lines = [f"{line},{'2025-01-01' if number % 5 else 'open'}" for number, line in enumerate(CSV_LINES[1:])]
+    Path("offers.csv").write_text("\n".join([f"{CSV_LINES[0]},until", *lines, ""]))
+    assert written("offers.csv").source.schema_ == "at timestamp, city string, price bigint, until string"
 
 
 @pytest.mark.usefixtures("folder")
@@ -163,6 +208,8 @@ def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
         (["offers.xls"], "a sample must end in .csv, .json"),
         (["none.csv"], "cannot read the sample none.csv: "),
         (["twice.csv"], "the sample twice.csv has 2 columns 'n'; name one of them differently"),
+        (["other.csv"], "cannot read the sample other.csv as csv: "),
+        (["other.json"], "cannot read the sample other.json as json: "),
         (["timeless.csv"], "timeless.csv has no column that can be the event time"),
         (["offers.csv", "--time", ""], "--time: an answer is needed"),
         (["offers.csv", "--out", "there.yaml"], "there.yaml exists already"),
@@ -176,6 +223,8 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     Path("there.yaml").write_text("mine")
     Path("twice.csv").write_text("at,n,n\n2025-01-01,1,2\n")
     Path("timeless.csv").write_text("at,n\n01/02/2025,1\n")
+    Path("other.csv").write_text("at,n\n2025-01-01;1\n2025-01-02;2\n")
+    Path("other.json").write_text("at,n\n2025-01-01,1\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
         assert main(["init", *arguments]) == 1
@@ -238,8 +287,6 @@ def test_what_was_written_runs(ending: str, rows: pa.Table, capsys: pytest.Captu
     written(str(write(ending, rows)), "--by", "city")
     assert main(["run", "offers.yaml", "--dry-run"]) == 0
     assert "the job is valid" in capsys.readouterr().out
-    with Path("offers.yaml").open("a") as file:
-        file.write("trigger: available now\n")
     assert main(["run", "offers.yaml", "--drain"]) == 0
     answers = pq.read_table("offers/answers").to_pylist()
     best = {(row["window_start"].minute + 60 * row["window_start"].hour, row["city"], row["price"]) for row in answers}

@@ -56,7 +56,11 @@ def run(arguments: Namespace) -> int:
         raise ConfigError(f"{out} exists already; name another file with --out") from None
     except OSError as error:
         raise ConfigError(f"cannot write {out}: {error.strerror or error}") from error
-    print(f"wrote {out}; check it with: skypane run {shlex.quote(str(out))} --dry-run")
+    for remark in () if sample is None else sample.remarks:
+        print(f"note: {remark}")
+    command = f"skypane run {shlex.quote(str(out))}"
+    print(f"wrote {out}; check it with: {command} --dry-run")
+    print(f"then answer the windows of the files that are there: {command} --drain")
     return 0
 
 

@@ -55,8 +55,10 @@ class FirstJob:
         return text
 
     def _lines(self, file: str) -> Iterator[str]:
-        yield f"# Check it with  skypane run {shlex.quote(file)} --dry-run  and run it without that option; Ctrl-C stops it, and the"
-        yield "# same command continues. `skypane run --schema` prints the schema with which editors complete and check it."
+        command = f"skypane run {shlex.quote(file)}"
+        yield f"# Check it with  {command} --dry-run"
+        yield f"# Run it with    {command} --drain   which also answers the last windows; leave --drain out if more files will come:"
+        yield "# the same command continues with the new ones. `skypane run --schema` prints the schema with which editors check this file."
         yield ""
         yield f"name: {_plain(self.name)}"
         yield "mode: stream                  # batch: answer from the rows that exist now, and end"
@@ -81,7 +83,7 @@ class FirstJob:
         yield f"  path: {_plain(f'{self.name}/late')}"
         yield ""
         yield f"checkpoint: {_plain(f'{self.name}/checkpoint')}"
-        yield "# trigger: available now      # end when all files have been read"
+        yield "trigger: available now        # end when all files have been read; without this line the job runs until Ctrl-C"
 
     def _source(self) -> Iterator[str]:
         yield "source:"

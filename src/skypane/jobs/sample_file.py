@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from io import BytesIO
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from skypane.naming import backticked, instead
+from skypane.jobs.sample_lines import SampleLines, csv_lines, json_lines
+from skypane.naming import backticked, instead, shortened
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
-
-_READ: Final = 1 << 20
-"""Bytes of a text file that are read."""
 
 _UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, "timestamp_micros"))
 """Least value of an integer that counts from 1970, if it is of this century, and the function of Spark that reads it."""
@@ -32,6 +27,9 @@ _UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
+
+_NEARLY_ALL: Final = 0.9
+"""Share of the texts of a column that must be times for the column to be one: files have bad lines."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +40,14 @@ class SampleFile:
     pattern  the path of the file and of others beside it that have its ending
     rows     times are timestamps, also those that the file writes as text
     written  the types in the file
+    remarks  what of the file the rows do not have, a sentence each
     """
 
     format: str
     pattern: str
     rows: pa.Table
     written: pa.Schema
+    remarks: tuple[str, ...] = ()
 
     @property
     def instants(self) -> dict[str, str]:
@@ -112,7 +112,7 @@ def read_sample(path: Path) -> SampleFile:
         raise ConfigError(f"a sample must end in {', '.join(_READERS)}, got {path}; {instead(ending, list(_READERS))}")
     format_, reader = _READERS[ending]
     try:
-        rows = reader(path)
+        rows, others = reader(path)
     except OSError as error:
         raise ConfigError(f"cannot read the sample {path}: {error.strerror or error}") from error
     except pa.ArrowException as error:
@@ -122,41 +122,27 @@ def read_sample(path: Path) -> SampleFile:
     name, times = Counter(rows.column_names).most_common(1)[0]
     if times > 1:
         raise ConfigError(f"the sample {path} has {times} columns {name!r}; name one of them differently")
-    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), _with_times(rows), rows.schema)
+    timed = _with_times(rows)
+    remarks = (*SampleLines(rows, others).remarks, *_nulled(rows, timed))
+    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), timed, rows.schema, remarks)
 
 
-def _csv(path: Path) -> pa.Table:
-    rows = pa.csv.read_csv(BytesIO(_first_lines(path)))
-    # Spark calls a column without a name so.
-    return rows.rename_columns([name or f"_c{at}" for at, name in enumerate(rows.column_names)])
-
-
-def _json(path: Path) -> pa.Table:
-    return pa.json.read_json(BytesIO(_first_lines(path)))
-
-
-def _parquet(path: Path) -> pa.Table:
+def _parquet(path: Path) -> SampleLines:
     with pq.ParquetFile(path) as file:
-        return pa.Table.from_batches(islice(file.iter_batches(1000), 1), file.schema_arrow)
+        return SampleLines(pa.Table.from_batches(islice(file.iter_batches(1000), 1), file.schema_arrow), [])
 
 
-def _first_lines(path: Path) -> bytes:
-    """Return the lines that begin in the first _READ bytes."""
-    with path.open("rb") as file:
-        return file.read(_READ) + file.readline()
-
-
-_READERS: Final[Mapping[str, tuple[str, Callable[[Path], pa.Table]]]] = {
-    ".csv": ("csv", _csv),
-    ".json": ("json", _json),
-    ".jsonl": ("json", _json),
-    ".ndjson": ("json", _json),
+_READERS: Final[Mapping[str, tuple[str, Callable[[Path], SampleLines]]]] = {
+    ".csv": ("csv", csv_lines),
+    ".json": ("json", json_lines),
+    ".jsonl": ("json", json_lines),
+    ".ndjson": ("json", json_lines),
     ".parquet": ("parquet", _parquet),
 }
 
 
 def _with_times(rows: pa.Table) -> pa.Table:
-    """Return rows whose times are timestamps in UTC; texts are times if all are in ISO 8601."""
+    """Return rows whose times are timestamps in UTC; texts are times if nearly all are in ISO 8601."""
     for at, field in enumerate(rows.schema):
         column = rows[field.name]
         if pa.types.is_timestamp(field.type):
@@ -170,14 +156,33 @@ def _with_times(rows: pa.Table) -> pa.Table:
 
 
 def _parsed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return texts as times if all of them are, else as they are."""
-    texts = column.to_pylist()
-    if not all(text is None or _DATE.match(text) for text in texts) or column.null_count == len(column):
+    """Return texts as times if nearly all of them are, others as null; else the texts as they are."""
+    times = [_time(text) for text in column.to_pylist()]
+    found, texts = sum(time is not None for time in times), len(column) - column.null_count
+    if not found or found < _NEARLY_ALL * texts:
         return column
+    return pa.chunked_array([pa.array(times, _INSTANT)])
+
+
+def _time(text: str | None) -> datetime | None:
+    """Return a text in ISO 8601 as a time, in UTC if it does not say; None for another text."""
+    if text is None or not _DATE.match(text):
+        return None
     try:
-        return pa.chunked_array([pa.array([text and datetime.fromisoformat(text) for text in texts], _INSTANT)])
+        time = datetime.fromisoformat(text)
     except ValueError:
-        return column
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _nulled(rows: pa.Table, timed: pa.Table) -> Iterator[str]:
+    """Yield a remark on each column of texts of which some are no times, as the others are."""
+    for name in rows.column_names:
+        lost = rows.filter(pc.and_(pc.is_valid(rows[name]), pc.is_null(timed[name])))[name]
+        if len(lost):
+            values, are = ("value", "is") if len(lost) == 1 else ("values", "are")
+            first = shortened(repr(lost[0].as_py()))
+            yield f"{len(lost)} {values} of {name!r} {are} no time as the others are, and null to the job: {first}"
 
 
 def _is_text(kind: pa.DataType) -> bool:
