@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import ROOT
-from tests.page_steps import differences, programs
+from tests.page_steps import differences, files, programs
+
+from skypane.jobs import parse
 
 DOCS = ROOT / "docs"
 GUIDES = sorted(DOCS.glob("how-to-*.md"))
 WITHOUT_SPARK = ("how-to-progress-policy", "how-to-test-a-job", "how-to-size-a-cluster")
 ON_SPARK = (
+    "how-to-files",
     "how-to-spark-windows",
     "how-to-rejected-rows",
     "how-to-wrong-clocks",
@@ -43,6 +46,13 @@ def test_each_block_of_a_guide_on_spark_prints_what_the_page_shows(name: str, tm
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_has_one_program(page: Path):
     assert len(programs(page.read_text(encoding="utf-8"))) == 1
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_each_job_file_of_a_guide_is_a_valid_one(page: Path):
+    for name, body in files(page.read_text(encoding="utf-8")).items():
+        if name != "inputs.yaml":  # of `skypane receive`
+            assert parse(body, name).name
 
 
 def test_each_guide_is_run():

@@ -27,6 +27,7 @@ TEN: dict[str, Any] = {"processingTime": "10000 milliseconds"}
         (("auto", None, None), None, 0.0),
         (("available now", None, None), NOW, math.inf),
         (("Available_Now", None, None), NOW, math.inf),
+        (("availableNow", None, None), NOW, math.inf),
         ((None, None, True), NOW, math.inf),
         (("10 seconds", None, None), TEN, 10.0),
         ((None, "10 seconds", None), TEN, 10.0),

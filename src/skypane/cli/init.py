@@ -79,7 +79,8 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
         if not times:
             raise ConfigError(
                 f"{arguments.sample} has no column that can be the event time: a timestamp, a date, a text in ISO 8601, or "
-                f"seconds, milliseconds or microseconds since 1970"
+                f"seconds, milliseconds or microseconds since 1970; for texts of another form, begin with `skypane init` "
+                f"without a sample, and name the form in the source of the job file: options: {{timestampFormat: dd.MM.yyyy HH:mm}}"
             )
 
     time = _asked("--time", "column of the event time", arguments.time, _first(times), _among(times, "of a time"))

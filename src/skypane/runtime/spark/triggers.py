@@ -32,7 +32,7 @@ def trigger_of(trigger: str | None, processing_time: str | None, available_now: 
         return _interval(processing_time, "processingTime")
     if trigger is None or trigger == AUTO:
         return None
-    if str(trigger).lower().replace("_", " ") == "available now":
+    if str(trigger).lower().replace("_", "").replace(" ", "") == "availablenow":
         return {"availableNow": True}
     return _interval(trigger, "trigger", " or 'auto' or 'available now'")
 
