@@ -239,6 +239,27 @@ def test_one_window_and_one_row_are_in_the_singular():
     assert str(alone) == "batch 0 (1.00 s): 1 row, 1 row quarantined, 1 window answered, 1 result row"
 
 
+@pytest.mark.parametrize(
+    ("rows", "late", "told"),
+    [
+        (7, 1, "14.29 % of the rows were late of 1 % allowed (1 dropped; 1 % of 7 rows is less than one)"),
+        (100, 2, "2 % of the rows were late of 1 % allowed (2 dropped)"),
+        (7, 0, "0 % of the rows were late of 1 % allowed (0 dropped)"),
+    ],
+)
+def test_a_budget_of_less_than_one_row_is_explained(rows: int, late: int, told: str):
+    few = batch(rows=rows, seen_rows=rows, dropped_rows=late, drop_budget=0.01)
+    assert told in lines(snapshot(batches=(few,)))
+
+
+def test_rows_that_no_answer_has_yet_are_in_the_last_line_with_the_option_that_answers_them():
+    still = batch(rows=3, open_panes=1, open_rows=2)
+    assert lines(snapshot(batches=(still,)))[-1] == (
+        "2 rows in windows that are still open: more may come, or --drain answers them"
+    )
+    assert not any("still open" in line for line in lines(snapshot(batches=(still, drain()))))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["$\\frac{1}$", "$x$", "price $ and $ rating", "a^b_c", "\\", "%s{0}", "<b>"])
 def test_a_group_or_column_may_have_any_name(name: str):

@@ -64,10 +64,20 @@ def lines(snapshot: Snapshot) -> list[str]:
     outcome = [
         f"{counted(s.rows, 'rows')} in {seconds(s.seconds)}: {rate}",
         f"{counted(s.windows, 'windows answered')} with {counted(s.window_rows, 'rows')}",
-        f"{percent(s.drop_ratio)} of the rows were late{budget} ({count(s.late)} dropped)",
+        f"{percent(s.drop_ratio)} of the rows were late{budget} ({count(s.late)} dropped{_too_few(s)})",
     ]
     outcome += [f"{counted(n, 'rows quarantined')}: {reason}" for reason, n in sorted(s.quarantined.items())]
+    if (last := snapshot.batches[-1]).open_panes:
+        rows = counted(last.open_rows, "rows")
+        outcome.append(f"{rows} in windows that are still open: more may come, or --drain answers them")
     return outcome + [f"{one.title}: {_outcome(one)}" for one in snapshot.queries]
+
+
+def _too_few(s: Summary) -> str:
+    """Return the remark that a single late row is more than the budget, if there are so few rows."""
+    if s.drop_budget is None or s.within_budget or s.rows * s.drop_budget >= 1:
+        return ""
+    return f"; {percent(s.drop_budget)} of {counted(s.rows, 'rows')} is less than one"
 
 
 def _outcome(one: Snapshot) -> str:

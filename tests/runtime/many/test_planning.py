@@ -76,6 +76,24 @@ def test_without_new_lines_there_is_no_batch_and_an_unfinished_line_is_not_new(t
         assert (plan.latest(place, budget) != place) == new
 
 
+def test_that_no_input_exists_is_reported_once_with_what_was_looked_for(tmp_path, caplog: pytest.LogCaptureFixture):
+    plan = planner(tmp_path)
+    for _ in range(3):
+        assert plan.latest(NOTHING, None) == NOTHING
+    (message,) = caplog.messages
+    assert message == f"no input exists yet: {tmp_path}/*.csv; check the names, or wait until one does"
+    grow(tmp_path, a=2)
+    assert rows(NOTHING, plan.latest(NOTHING, None)) == {"a": 2}
+    assert len(caplog.messages) == 1
+
+
+def test_of_many_inputs_that_do_not_exist_some_are_named(tmp_path, caplog: pytest.LogCaptureFixture):
+    Planner(lambda: [FileInput(f"{tmp_path}/{at:02}.csv") for at in range(20)], 2).latest(NOTHING, None)
+    (message,) = caplog.messages
+    assert f"{tmp_path}/07.csv, ...; check the names" in message
+    assert "08.csv" not in message
+
+
 def test_inputs_join_leave_and_come_back_where_they_were(tmp_path):
     grow(tmp_path, a=2, b=2)
     plan = planner(tmp_path)

@@ -24,6 +24,7 @@ from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
 from skypane.policy import Decision
+from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import (
@@ -46,6 +47,9 @@ ON_LOSS = ("fail", "skip")
 
 _EVEN = 0.02
 """Share by which a task may exceed an even share of rows; a smaller one would move more inputs between tasks."""
+
+_NAMED = 8
+"""Names of inputs that a report lists, at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -102,6 +106,8 @@ class Planner:
         self.assignment: Decision[int] | None = None
         #: start and end of the batch that was planned last
         self.batch = (Offsets({}), Offsets({}))
+        #: whether it was reported that no input exists
+        self.absence_reported = False
 
     def stop_here(self, start: Offsets) -> None:
         """Stop at the rows that exist now."""
@@ -145,7 +151,9 @@ class Planner:
         return self.watch.table(self.found, self.per_row, before.at, after.at, readers, waiting)
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
-        self.found = discovered(self.listing(), start.at, start.marks)
+        listing = self.listing()
+        self.found = discovered(listing, start.at, start.marks)
+        self._report_absence(listing)
         begins, lost = self._begins(start)
         lasts = {name: self._last(name, one) for name, one in self.found.items()}
         longer = {name: last for name, last in lasts.items() if last > begins[name]}
@@ -162,6 +170,15 @@ class Planner:
         if self.times is None or rows is None:
             return end
         return replace(end, waiting=self.times.waiting_since(), more=self.times.more)
+
+    def _report_absence(self, listing: Sequence[InputSpec]) -> None:
+        """Report once that no input exists: perhaps they are yet to come, perhaps a name is mistyped."""
+        if self.found or self.absence_reported:
+            return
+        self.absence_reported = True
+        names = sorted({without_login(claim) for one in listing for claim in one.claims})
+        more = ", ..." if len(names) > _NAMED else ""
+        _log.warning("no input exists yet: %s%s; check the names, or wait until one does", ", ".join(names[:_NAMED]), more)
 
     def _last(self, name: str, one: InputExtent) -> int:
         """Return up to where rows of an input are wanted."""
