@@ -75,9 +75,9 @@ def lines(snapshot: Snapshot) -> list[str]:
 
 def _too_few(s: Summary) -> str:
     """Return the remark that a single late row is more than the budget, if there are so few rows."""
-    if s.drop_budget is None or s.within_budget or s.rows * s.drop_budget >= 1:
+    if s.drop_budget is None or s.within_budget or s.seen * s.drop_budget >= 1:
         return ""
-    return f"; {percent(s.drop_budget)} of {counted(s.rows, 'rows')} is less than one"
+    return f"; {percent(s.drop_budget)} of {counted(s.seen, 'rows')} is less than one"
 
 
 def _outcome(one: Snapshot) -> str:

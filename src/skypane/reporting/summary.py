@@ -22,6 +22,8 @@ class Summary:
     seconds: float
     windows: int
     window_rows: int
+    #: rows that the progress policy has counted, of all runs, and those that were late
+    seen: int
     late: int
     quarantined: dict[str, int]
     drop_ratio: float
@@ -52,6 +54,7 @@ def summarise(snapshot: Snapshot) -> Summary:
         seconds=running_seconds(batches),
         windows=sum(metrics.windows for metrics in batches),
         window_rows=sum(metrics.window_rows for metrics in batches),
+        seen=batches[-1].seen_rows,
         late=batches[-1].dropped_rows,
         quarantined=dict(quarantined),
         drop_ratio=batches[-1].drop_ratio,
