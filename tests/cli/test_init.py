@@ -134,16 +134,16 @@ JSON_LINES = [json.dumps({"at": at.isoformat(), "city": "A", "price": at.minute}
 @pytest.mark.parametrize(
     ("ending", "lines", "remark"),
     [
-        ("csv", [*CSV_LINES, "2025-01-01 0x:00:00,A,1"], "1 value of 'at' is no time as the others are, and null to the job"),
-        ("csv", [*CSV_LINES[:3], "?,A,1", *CSV_LINES[3:], "2025-01-32,A,1"], "2 values of 'at' are no time"),
-        ("csv", [*CSV_LINES, "2025-01-01 10:00:00,A"], "1 line of the sample is no row of its columns: '2025-01-01 10:00:00,A'"),
-        ("csv", [CSV_LINES[0], "A,1,2,3", "1", *CSV_LINES[1:]], "2 lines of the sample are no row of its columns: 'A,1,2,3'"),
-        ("jsonl", [*JSON_LINES[:3], '{"at": "2025', *JSON_LINES[3:], ""], "1 line of the sample is no row of its columns: '{"),
-        ("jsonl", [*JSON_LINES, "null"], "1 line of the sample is no row of its columns: 'null'"),
-        ("jsonl", [*JSON_LINES, '{"at": "soon", "city": "A"}'], "1 value of 'at' is no time as the others are"),
+        ("csv", [*CSV_LINES, "2025-01-01 0x:00:00,A,1"], "1 value of 'at' cannot be read as a time, so the job has null there: '2025-01-01 0x:00:00'"),
+        ("csv", [*CSV_LINES[:3], "?,A,1", *CSV_LINES[3:], "2025-01-32,A,1"], "2 values of 'at' cannot be read as a time, so the job has null there: '?'"),
+        ("csv", [*CSV_LINES, "2025-01-01 10:00:00,A"], "1 line of the sample cannot be read: '2025-01-01 10:00:00,A'"),
+        ("csv", [CSV_LINES[0], "A,1,2,3", "1", *CSV_LINES[1:]], "2 lines of the sample cannot be read: 'A,1,2,3'"),
+        ("jsonl", [*JSON_LINES[:3], '{"at": "2025', *JSON_LINES[3:], ""], "1 line of the sample cannot be read: '{"),
+        ("jsonl", [*JSON_LINES, "null"], "1 line of the sample cannot be read: 'null'"),
+        ("jsonl", [*JSON_LINES, '{"at": "soon", "city": "A"}'], "1 value of 'at' cannot be read as a time, so the job has null there: 'soon'"),
     ],
 )  # fmt: skip
-def test_a_bad_line_of_a_sample_is_told_and_changes_no_type(
+def test_a_bad_line_of_a_sample_is_reported_and_changes_no_type(
     ending: str, lines: list[str], remark: str, capsys: pytest.CaptureFixture[str]
 ):
     Path(f"offers.{ending}").write_text("\n".join([*lines, ""]))
@@ -151,20 +151,20 @@ def test_a_bad_line_of_a_sample_is_told_and_changes_no_type(
     assert job.source.schema_ == "at timestamp, city string, price bigint"
     assert job.window is not None
     assert (job.window.time, job.window.length) == ("at", "1 minute")
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
-    assert len(told) == 1
-    assert told[0].startswith(f"note: {remark}")
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1
+    assert notes[0].startswith(f"note: {remark}")
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_of_a_sample_without_bad_lines_nothing_is_told(ending: str, capsys: pytest.CaptureFixture[str]):
+def test_of_a_sample_without_bad_lines_nothing_is_reported(ending: str, capsys: pytest.CaptureFixture[str]):
     written(str(write(ending)))
     assert "note: " not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_column_of_which_many_values_are_no_times_is_text():
+def test_a_column_of_which_many_values_are_not_times_is_text():
     lines = [f"{line},{'2025-01-01' if number % 5 else 'open'}" for number, line in enumerate(CSV_LINES[1:])]
     Path("offers.csv").write_text("\n".join([f"{CSV_LINES[0]},until", *lines, ""]))
     assert written("offers.csv").source.schema_ == "at timestamp, city string, price bigint, until string"

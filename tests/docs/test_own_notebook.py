@@ -1,4 +1,4 @@
-"""The cells for a notebook of one's own, from the page's text, in a kernel: they answer as the page says, and the display follows."""
+"""The cells for a notebook of your own, from the page's text, in a kernel: they answer as the page says, and the display follows."""
 
 from __future__ import annotations
 

@@ -240,16 +240,16 @@ def test_one_window_and_one_row_are_in_the_singular():
 
 
 @pytest.mark.parametrize(
-    ("rows", "late", "told"),
+    ("rows", "late", "line"),
     [
         (7, 1, "14.29 % of the rows were late of 1 % allowed (1 dropped; 1 % of 7 rows is less than one)"),
         (100, 2, "2 % of the rows were late of 1 % allowed (2 dropped)"),
         (7, 0, "0 % of the rows were late of 1 % allowed (0 dropped)"),
     ],
 )
-def test_a_budget_of_less_than_one_row_is_explained(rows: int, late: int, told: str):
+def test_a_budget_of_less_than_one_row_is_explained(rows: int, late: int, line: str):
     few = batch(rows=rows, seen_rows=rows, dropped_rows=late, drop_budget=0.01)
-    assert told in lines(snapshot(batches=(few,)))
+    assert line in lines(snapshot(batches=(few,)))
 
 
 def test_rows_that_no_answer_has_yet_are_in_the_last_line_with_the_option_that_answers_them():

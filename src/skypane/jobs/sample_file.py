@@ -20,6 +20,7 @@ from skypane.jobs.sample_lines import SampleLines, csv_lines, json_lines
 from skypane.naming import backticked, instead, shortened
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
+from skypane.wording import counted
 
 _UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, "timestamp_micros"))
 """Least value of an integer that counts from 1970, if it is of this century, and the function of Spark that reads it."""
@@ -176,13 +177,12 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _nulled(rows: pa.Table, timed: pa.Table) -> Iterator[str]:
-    """Yield a remark on each column of texts of which some are no times, as the others are."""
+    """Yield a remark on each column of times that has texts, too."""
     for name in rows.column_names:
         lost = rows.filter(pc.and_(pc.is_valid(rows[name]), pc.is_null(timed[name])))[name]
         if len(lost):
-            values, are = ("value", "is") if len(lost) == 1 else ("values", "are")
-            first = shortened(repr(lost[0].as_py()))
-            yield f"{len(lost)} {values} of {name!r} {are} no time as the others are, and null to the job: {first}"
+            values, first = counted(len(lost), f"values of {name!r}"), shortened(repr(lost[0].as_py()))
+            yield f"{values} cannot be read as a time, so the job has null there: {first}"
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""The first rows of a CSV or JSON lines file: a line that is no row is left out, as a stream rejects it."""
+"""The first rows of a CSV or JSON lines file: lines that cannot be read are left out, as a stream rejects them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ import pyarrow.csv
 import pyarrow.json
 
 from skypane.naming import shortened
+from skypane.wording import counted
 
 _READ: Final = 1 << 20
 """Bytes of a file that are read."""
 
 
 class SampleLines(NamedTuple):
-    """Rows, and the lines that are none, as the file has them."""
+    """Rows, and the lines that cannot be read as rows, as the file has them."""
 
     rows: pa.Table
     others: list[str]
 
     @property
     def remarks(self) -> list[str]:
-        """What to tell about the lines that are no rows: a sentence, or none."""
+        """A sentence about the lines that cannot be read; nothing if there are none."""
         if not self.others:
             return []
-        lines, are = ("line", "is") if len(self.others) == 1 else ("lines", "are")
-        first = shortened(repr(self.others[0]))
-        return [f"{len(self.others)} {lines} of the sample {are} no row of its columns: {first}"]
+        return [f"{counted(len(self.others), 'lines of the sample')} cannot be read: {shortened(repr(self.others[0]))}"]
 
 
 def csv_lines(path: Path) -> SampleLines:
@@ -45,7 +44,7 @@ def csv_lines(path: Path) -> SampleLines:
     lenient = pa.csv.ParseOptions(invalid_row_handler=left_out)
     rows = pa.csv.read_csv(BytesIO(text), read_options=in_order, parse_options=lenient)
     if len(others) > len(rows):
-        rows = pa.csv.read_csv(BytesIO(text))  # Arrow raises: most lines do not fit the header
+        rows = pa.csv.read_csv(BytesIO(text))  # raises: most lines do not fit the header
     # Spark calls a column without a name so.
     return SampleLines(rows.rename_columns([name or f"_c{at}" for at, name in enumerate(rows.column_names)]), others)
 
@@ -55,7 +54,7 @@ def json_lines(path: Path) -> SampleLines:
     lines = [line for line in _first_lines(path).splitlines() if line.strip()]
     others = [line for line in lines if not _is_object(line)]
     if 2 * len(others) > len(lines):
-        others = []  # Arrow says what is wrong
+        others = []  # Arrow's error shows what is wrong
     known = set(others)
     rows = pa.json.read_json(BytesIO(b"\n".join(line for line in lines if line not in known)))
     return SampleLines(rows, [line.decode(errors="replace") for line in others])
