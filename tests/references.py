@@ -30,7 +30,7 @@ _MODULE = re.compile(r"python -m ((?:measure|tests|skypane)(?:\.[a-z]\w*)*)(?![\
 
 EXAMPLES: Final = frozenset(
     "JOB.yaml INPUTS.yaml inputs.yaml job.yaml my-job.yaml cab-areas.html meter-load.html board.html flights-board.html "
-    "rate.html departures.yaml departures.html cores.svg bursty.svg best_offers.py test_offers.py "
+    "rate.html departures.yaml departures.html best.yaml sales.yaml cores.svg bursty.svg best_offers.py test_offers.py "
     "src/skypane/progress/lately.py src/skypane/operators/aggregates/longest.py src/skypane/control/elasticity/steps.py "
     "src/skypane/runtime/spark/sinks/sqlite.py src/skypane/runtime/spark/sources/ticks.py "
     "src/skypane/runtime/spark/sources/many/NAME.py".split()
