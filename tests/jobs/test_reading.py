@@ -211,6 +211,19 @@ def test_the_elastic_policies_keep_their_own_defaults(elastic, built):
     assert dict(settings(job))["workers"] == f"3 at pane level at first, then by {built}"
 
 
+@pytest.mark.parametrize(
+    ("parts", "field", "option"),
+    [
+        ({"source": {"format": "csv", "path": "in", "schema": "a double", "header": True}}, "source.header", "header"),
+        ({"output": {"format": "kafka", "topic": "best"}}, "output.topic", "topic"),
+    ],
+)
+def test_an_option_in_place_of_a_field_is_recognised(parts: dict[str, Any], field: str, option: str):
+    (complaint,) = complaints(**parts)
+    assert complaint.startswith(f"{field}: unknown field, use one of format, ")
+    assert complaint.endswith(f"; an option of the format is written as options: {{{option}: ...}}")
+
+
 def test_workers_of_a_batch_are_not_elastic():
     job = {"mode": "batch", "checkpoint": None, "workers": {"elastic": {"policy": "fuzzy"}}}
     assert complaints(**job) == ["workers.elastic: is only for mode stream; a batch is one Spark job"]

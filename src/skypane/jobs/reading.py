@@ -16,7 +16,7 @@ from skypane.jobs.fields import MisfitError, Section, sections
 from skypane.jobs.job_file import JobFile
 from skypane.jobs.policy_sections import AnyProgress
 from skypane.jobs.user_code import AllowedModules
-from skypane.naming import instead, shortened
+from skypane.naming import instead, nearest, shortened
 from skypane.progress import ProgressPolicy
 from skypane.types import ConfigError
 
@@ -72,7 +72,7 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
     field = ".".join([*where, *_further(context)]) or "job"
     match error["type"]:
         case "extra_forbidden":
-            problem = f"unknown field, {instead(where[-1], _fields(where[:-1], data))}"
+            problem = f"unknown field, {_instead(where[-1], _fields(where[:-1], data))}"
         case "missing":
             problem = "is missing"
         case "union_tag_not_found":
@@ -88,6 +88,13 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
         case _:
             problem = f"{error['msg'].removeprefix('Input ')}, got {value}"
     return f"{shortened(field)}: {problem}"
+
+
+def _instead(name: str, fields: Sequence[str]) -> str:
+    """Return what to write for an unknown field: a field, or if none is spelled like it, perhaps an option of the format."""
+    is_option = "options" in fields and not nearest(name, fields)
+    option = f"; an option of the format is written as options: {{{shortened(name)}: ...}}" if is_option else ""
+    return f"{instead(name, fields)}{option}"
 
 
 def _may_be_secret(where: Sequence[str]) -> bool:
