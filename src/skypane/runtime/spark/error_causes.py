@@ -25,6 +25,8 @@ _SENTENCES = {
     "[CANNOT_LOAD_STATE_STORE": "Spark cannot read the state of its operators before the query, the folder `state` of "
     "the checkpoint: it is damaged, or a part of it is gone (the log has Spark's reason). Restore the whole checkpoint "
     "from a copy, or start with a new one",
+    "Failed to find data source: kafka": "Spark has no connector of Kafka here: read topics with the source skypane-many, "
+    "sp.inputs in a program, which needs none, or start Spark with the package spark-sql-kafka-0-10",
 }
 #: maximum characters of the line; some libraries put whole documents into one
 _MAX_LENGTH = 2_000
