@@ -1,4 +1,4 @@
-"""The cells for a notebook of your own, from the page's text, in a kernel: they answer as the page says, and the display follows."""
+"""The cells for a notebook of your own, from the page's text, in a kernel: they answer as the page states, and the display follows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ spark.stop()
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_each_cell_answers_as_the_page_says_and_the_display_shows_the_end(tmp_path: Path):
+def test_each_cell_answers_as_the_page_states_and_the_display_shows_the_end(tmp_path: Path):
     cells = [*programs((DOCS / "notebooks.md").read_text(encoding="utf-8")), WINDOWS, ENDS]
     done = executed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), tmp_path)
     static, stream, _, answers, windows, _ = done.cells
