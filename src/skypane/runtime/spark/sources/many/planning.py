@@ -177,8 +177,8 @@ class Planner:
             return
         self.absence_reported = True
         names = sorted({without_login(claim) for one in listing for claim in one.claims})
-        more = ", ..." if len(names) > _NAMED else ""
-        _log.warning("no input exists yet: %s%s; check the names, or wait until one does", ", ".join(names[:_NAMED]), more)
+        shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        _log.warning("no input exists yet: %s; check the names, or wait until one does", shown)
 
     def _last(self, name: str, one: InputExtent) -> int:
         """Return up to where rows of an input are wanted."""
