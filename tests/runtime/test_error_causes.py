@@ -38,6 +38,10 @@ FAILED = """[STREAM_FAILED] Query [id = 4104, runId = 3b04] terminated with exce
 
 WITHOUT_KAFKA = """[KAFKA_DATA_SOURCE_NOT_ENABLED] Failed to find data source: kafka. Please deploy the application as per the \
 deployment section of Structured Streaming + Kafka Integration Guide. SQLSTATE: 42K02"""
+INSTEAD_OF_KAFKA = (
+    "Spark has no connector of Kafka here: read topics with the source skypane-many, sp.inputs in a program, which needs "
+    "none, or start Spark with the package spark-sql-kafka-0-10"
+)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +51,7 @@ deployment section of Structured Streaming + Kafka Integration Guide. SQLSTATE: 
         (PythonException("[A_CLASS] no room\n=== Streaming Query ==="), "[A_CLASS] no room"),
         (StreamingQueryException(FAILED), "batch 2 doesn't exist"),
         (PythonException(""), "PythonException"),
-        (AnalysisException(WITHOUT_KAFKA), "Spark has no connector of Kafka here: read topics with the source skypane-many, "
-         "sp.inputs in a program, which needs none, or start Spark with the package spark-sql-kafka-0-10"),
+        (AnalysisException(WITHOUT_KAFKA), INSTEAD_OF_KAFKA),
         (CheckpointError("a.json is damaged: restore it"), "a.json is damaged: restore it"),
         (OSError("no room\nat all"), "OSError: no room"),
         (OSError("no answer of https://a/b?sig=s3cr3t"), "OSError: no answer of https://a/b?sig=(not shown)"),
@@ -57,7 +60,7 @@ deployment section of Structured Streaming + Kafka Integration Guide. SQLSTATE: 
         (AssertionError(), "AssertionError"),
         (ValueError("x" * 5_000), f"ValueError: {'x' * 1_988}... (5,012 characters)"),
     ],
-)  # fmt: skip
+)
 def test_the_cause_is_one_line(error: Exception, line: str):
     assert cause(error) == line
 
