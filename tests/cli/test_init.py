@@ -156,6 +156,22 @@ def test_a_bad_line_of_a_sample_is_reported_and_changes_no_type(
     assert notes[0].startswith(f"note: {remark}")
 
 
+def test_of_a_folder_the_first_file_is_the_sample(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "offers").mkdir()
+    monkeypatch.chdir(folder / "offers")
+    write("csv").rename("2.csv")
+    Path("1.csv").write_text("\n".join(CSV_LINES))
+    for ignored in ("0.txt", "_0.csv", ".0.csv"):
+        Path(ignored).write_text("no sample")
+    monkeypatch.chdir(folder)
+    assert main(["init", "offers", "--prefer", "price MIN"]) == 0
+    job = read(Path("offers-job.yaml"))
+    assert (job.name, job.source.path) == ("offers-job", "offers/*.csv")
+    assert job.source.schema_ == "at timestamp, city string, price bigint"
+    assert job.output is not None
+    assert job.output.path == "offers-job/answers"
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_of_a_sample_without_bad_lines_nothing_is_reported(ending: str, capsys: pytest.CaptureFixture[str]):
@@ -205,7 +221,11 @@ def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
         ),
         (["offers.csv", "--prefer", "price LEAST"], "--prefer: "),
         (["offers.csv", "--window", "0 s"], "--window: a window must be longer than 0"),
-        (["offers.xls"], "a sample must end in .csv, .json"),
+        (
+            ["offers.xls"],
+            "a sample must end in .csv, .json, .jsonl, .ndjson, .parquet, or be a folder of such files, got offers.xls",
+        ),
+        (["empty"], "the folder empty has no file that ends in .csv, .json"),
         (["none.csv"], "cannot read the sample none.csv: "),
         (["twice.csv"], "the sample twice.csv has 2 columns 'n'; name one of them differently"),
         (["other.csv"], "cannot read the sample other.csv as csv: "),
@@ -223,6 +243,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     Path("there.yaml").write_text("mine")
     Path("twice.csv").write_text("at,n,n\n2025-01-01,1,2\n")
     Path("timeless.csv").write_text("at,n\n01/02/2025,1\n")
+    Path("empty").mkdir()
     Path("other.csv").write_text("at,n\n2025-01-01;1\n2025-01-02;2\n")
     Path("other.json").write_text("at,n\n2025-01-01,1\n")
     with Path(os.devnull).open() as nothing:

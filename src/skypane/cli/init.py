@@ -28,10 +28,14 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         "init", help="write a first job file, with comments, from a sample file or a few questions"
     )
     parser.add_argument(
-        "sample", nargs="?", type=Path, metavar="SAMPLE", help="a CSV, JSON lines or parquet file of rows"
+        "sample",
+        nargs="?",
+        type=Path,
+        metavar="SAMPLE",
+        help="a CSV, JSON lines or parquet file of rows, or a folder of such files",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="the job file; by default NAME.yaml")
-    parser.add_argument("--name", help="name of the job; by default that of the sample")
+    parser.add_argument("--name", help="name of the job; by default that of the sample, of a folder NAME-job")
     parser.add_argument("--time", metavar="COLUMN", help="column of the event time")
     parser.add_argument(
         "--prefer", metavar="TEXT", help='which values are better, "price MIN, rating MAX"; "" counts rows'
@@ -96,7 +100,7 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
     span = None if sample is None else sample.seconds(time)
     length = _asked("--window", "length of a window", arguments.window, length_for(span), _positive)
     instant = None if times is None or times[time] == sql_name(time) else times[time]
-    name = arguments.name or ("first-job" if arguments.sample is None else arguments.sample.stem)
+    name = arguments.name or _name_of(arguments.sample)
     return FirstJob(
         name=name,
         format=format_,
@@ -109,6 +113,13 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
         by=_split(by),
         length=length,
     )
+
+
+def _name_of(sample: Path | None) -> str:
+    """Return the name of a job over a sample; its answers are in a folder of that name, which is not the folder of the rows."""
+    if sample is None:
+        return "first-job"
+    return f"{sample.resolve().name}-job" if sample.is_dir() else sample.stem
 
 
 def _source() -> tuple[str, str, str | None]:

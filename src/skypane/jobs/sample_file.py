@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skypane.jobs.sample_lines import SampleLines, csv_lines, json_lines
-from skypane.naming import backticked, instead, shortened
+from skypane.naming import backticked, shortened
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
 from skypane.wording import counted
@@ -107,10 +107,13 @@ def _ddl(kind: DataType) -> str:
 
 
 def read_sample(path: Path) -> SampleFile:
-    """Return the sample at `path`; raise ConfigError if its ending is not known, or it cannot be read so."""
-    ending = "".join(path.suffixes[-1:]).lower()
-    if ending not in _READERS:
-        raise ConfigError(f"a sample must end in {', '.join(_READERS)}, got {path}; {instead(ending, list(_READERS))}")
+    """Return the sample at `path`, of a folder that of its first file by name.
+
+    Raises ConfigError if the ending of the file is not known, or it cannot be read so.
+    """
+    path = _first_of(path) if path.is_dir() else path
+    if (ending := _ending(path)) not in _READERS:
+        raise ConfigError(f"a sample must end in {', '.join(_READERS)}, or be a folder of such files, got {path}")
     format_, reader = _READERS[ending]
     try:
         rows, others = reader(path)
@@ -126,6 +129,22 @@ def read_sample(path: Path) -> SampleFile:
     timed = _with_times(rows)
     remarks = (*SampleLines(rows, others).remarks, *_nulled(rows, timed))
     return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), timed, rows.schema, remarks)
+
+
+def _ending(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def _first_of(folder: Path) -> Path:
+    """Return the first file of a folder that may be a sample; Spark, too, reads no file whose name begins with _ or a dot."""
+    try:
+        files = sorted(one for one in folder.iterdir() if _ending(one) in _READERS and one.is_file())
+    except OSError as error:
+        raise ConfigError(f"cannot read the folder {folder}: {error.strerror or error}") from error
+    shown = [one for one in files if not one.name.startswith(("_", "."))]
+    if not shown:
+        raise ConfigError(f"the folder {folder} has no file that ends in {', '.join(_READERS)}")
+    return shown[0]
 
 
 def _parquet(path: Path) -> SampleLines:
