@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from skypane.addresses import without_secrets
 from skypane.control.admission import Admission, PeriodObservation
 from skypane.control.admission.ahead import LEAD
 from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
 from skypane.policy import Decision
-from skypane.runtime.redaction import without_login
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import (
@@ -176,7 +176,7 @@ class Planner:
         if self.found or self.absence_reported:
             return
         self.absence_reported = True
-        names = sorted({without_login(claim) for one in listing for claim in one.claims})
+        names = sorted({without_secrets(claim) for one in listing for claim in one.claims})
         shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
         _log.warning("no input exists yet: %s; check the names, or wait until one does", shown)
 
