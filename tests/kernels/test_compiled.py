@@ -148,3 +148,52 @@ def test_cached_code_whose_classes_are_gone_is_compiled_again(tmp_path: Path):
 
 def path() -> str:
     return os.pathsep.join(entry for entry in sys.path if entry)
+
+
+KILLED = """
+import os
+from skypane.kernels.compiled import kernel
+
+@kernel
+def changed(x):
+    return x + {added}
+
+file, opened = changed._cache._cache_file, []
+written = file._open_for_write
+
+def killed(path):
+    opened.append(path)
+    if len(opened) > 1:
+        os._exit(9)
+    return written(path)
+
+if "KILLED" in os.environ:
+    file._open_for_write = killed
+print(changed(1))
+"""
+
+
+@pytest.mark.long
+def test_a_process_that_is_killed_while_it_saves_a_kernel_leaves_no_code_of_an_older_text(tmp_path: Path):
+    """Between the two files of a kernel: its code, and the index that names it."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path()}
+    answers = []
+    for added, more in (("0.5", {}), ("1.5", {"KILLED": "yes"}), ("1.5", {})):
+        (tmp_path / "changing.py").write_text(KILLED.format(added=added))
+        command = [sys.executable, "-c", "import changing"]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment | more, capture_output=True, text=True, check=False
+        )
+        answers.append((done.returncode, done.stdout))
+    assert answers == [(0, "1.5\n"), (9, ""), (0, "2.5\n")]
+
+
+@pytest.mark.long
+def test_kernels_without_cached_code_are_missing_and_code_for_another_processor_does_not_count(tmp_path: Path):
+    program = "from skypane.kernels.warming import missing, warm; print(len(missing(['scores']))); warm(families=['scores']); print(missing(['scores']))"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    shown = []
+    for more in ({}, {}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}):
+        command = [sys.executable, "-c", program]
+        shown.append(subprocess.run(command, env=environment | more, capture_output=True, text=True, check=True).stdout)
+    assert shown == ["3\n[]\n", "0\n[]\n", "3\n[]\n"]

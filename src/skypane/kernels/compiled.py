@@ -6,20 +6,27 @@ Kernels have no parallel loops (a forked worker must not start OpenMP after its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Collection
+from functools import cache, partial
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Final, ParamSpec, TypeVar
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+
+from skypane.kernels.turns import turn
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 UNCACHED: Final[list[str]] = []
 """Names of the kernels that are not cached on disk, because no cache directory is writable."""
+
+CACHED: Final[list[Any]] = []
+"""The kernels that have a place in a cache on disk, of all modules that are imported, whether they are compiled or not."""
 
 _KERNELS: Final = Path(__file__).parent
 
@@ -39,6 +46,17 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
         compiled = njit(nogil=True)(function)
     _stamp_with_all_sources(compiled, Path(function.__code__.co_filename).parent)
     return compiled  # type: ignore[no-any-return]
+
+
+def lacking(modules: Collection[str]) -> list[str]:
+    """Return the names of the kernels of these modules, which are imported, of which no code for this processor is cached."""
+    return [each.py_func.__qualname__ for each in CACHED if each.py_func.__module__ in modules and not _is_cached(each)]
+
+
+def _is_cached(compiled: Any) -> bool:
+    """Return whether Numba's index has an entry of the kernel, which then was compiled for some array types at least."""
+    processor = compiled.targetctx.codegen().magic_tuple()
+    return any(key[1] == processor for key in compiled._cache._cache_file._load_index())  # noqa: SLF001
 
 
 @cache
@@ -63,12 +81,46 @@ def _stamp_with_all_sources(compiled: Any, package: Path) -> None:
     """Invalidate Numba's cached code whenever the text of the kernels, or of the function's package, changes.
 
     By default Numba checks only the file that defines the function, so code inlined from another file would stay
-    cached. Numba has no public API for this; if these attributes disappear, its default applies again.
+    cached. It also writes its index before the code, so a process that is killed in between would leave an index of the new
+    text with the code of the old one. Numba has no public API for this; if these attributes disappear, its default applies
+    again.
     """
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(file, "_source_stamp"):
         file._source_stamp = _stamp(package)  # noqa: SLF001
         file._load_index = _readable(file._load_index)  # noqa: SLF001
+        file.save = partial(_save_code_first, file)
+        compiled.compile = _in_turn(compiled, compiled._cache, file)  # noqa: SLF001
+        CACHED.append(compiled)
+
+
+def _in_turn(compiled: Any, cached: Any, file: Any) -> Callable[[Any], Any]:
+    """Wrap the kernel's function that loads it, or compiles and saves it: the latter one process after the other, see turns.py.
+
+    Saved code is loaded without a turn, so that no process waits for another one that is suspended while it loads.
+    """
+    load_or_compile, folder, name = compiled.compile, cached.cache_path, file._index_name  # noqa: SLF001
+
+    def compile_in_turn(signature: Any) -> Any:
+        # First Numba's lock of this process, which its compiler takes too: threads that took the two in another order
+        # would wait for each other.
+        with global_compiler_lock:
+            if cached._index_key(signature, compiled.targetctx.codegen()) in file._load_index():  # noqa: SLF001
+                return load_or_compile(signature)
+            with turn(folder, name):
+                return load_or_compile(signature)
+
+    return compile_in_turn
+
+
+def _save_code_first(file: Any, key: Any, data: Any) -> None:
+    """Save the code of a signature, then the index that names it; the arguments are those of Numba's own method."""
+    overloads = file._load_index()  # noqa: SLF001
+    taken = set(overloads.values())
+    name = overloads.get(key) or next(name for name in map(file._data_name, count(1)) if name not in taken)  # noqa: SLF001
+    file._save_data(name, data)  # noqa: SLF001
+    if key not in overloads:
+        file._save_index({**overloads, key: name})  # noqa: SLF001
 
 
 def _readable(load_index: Callable[[], dict[Any, str]]) -> Callable[[], dict[Any, str]]:

@@ -1,10 +1,10 @@
-"""Compilation or loading of all kernels before a stream starts, so that its first micro-batch is not delayed."""
+"""Compilation of kernels ahead of their first call, family by family: those of a family are needed by the same queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba.core import event
@@ -15,7 +15,8 @@ from skypane.kernels.blocks import BLOCK
 from skypane.kernels.byte_ranks import byte_ranks
 from skypane.kernels.clusters import clustered
 from skypane.kernels.column_layout import columns_of, frozen
-from skypane.kernels.compiled import UNCACHED
+from skypane.kernels.compiled import UNCACHED, lacking
+from skypane.kernels.families import AGGREGATES, DOMINANCE, EVERY, FRONTS, SCORES, SKYLINES
 from skypane.kernels.gathering import put_points
 from skypane.kernels.grouped_skyline import skyline_indices_by_group
 from skypane.kernels.hashing import hash_bytes
@@ -35,46 +36,81 @@ from skypane.kernels.merging import advance, sorted_order
 from skypane.kernels.state_split import StateSplit, tops_in
 from skypane.types import FloatArray, IntArray
 
-COMPILATIONS: Final = 131
-"""Kernels that warm() compiles if none is cached, one of them once for each of its array types."""
-
 _USUAL_SECONDS: Final = 40
-"""Seconds of one core that they take, on x86-64: 42 with the import of all that they need."""
+"""Seconds of one core that all kernels take, on x86-64: 42 with the import of all that they need."""
 
 
-def warm(report: Callable[[str], None] | None = None) -> tuple[str, ...]:
+class Family(NamedTuple):
+    """Kernels that the same queries need.
+
+    run       calls every public function so that all its stages run; array types do not depend on n, d or the values
+    modules   those whose kernels no other family calls
+    """
+
+    run: Callable[[], None]
+    modules: frozenset[str]
+
+
+def warm(report: Callable[[str], None] | None = None, families: Iterable[str] = EVERY) -> tuple[str, ...]:
     """Run every kernel once on the array types that workers use; return the names of the kernels that were compiled.
 
     Kernels that were loaded from disk, or were in memory already, are not included. `report` is called once, before the
     first compilation, with a line for the user; it is not called if all kernels are cached on disk.
+    families   those whose kernels are run
     """
     with compilations(report) as compiled:
-        _run_all()
+        for name in families:
+            _FAMILIES[name].run()
     return tuple(compiled)
 
 
-def _run_all() -> None:
-    """Call every public function so that all its stages run; array types do not depend on n, d or the values."""
+def missing(families: Iterable[str]) -> list[str]:
+    """Return the names of kernels of these families that are not cached on disk; nothing runs."""
+    return lacking({module for name in families for module in _FAMILIES[name].modules})
+
+
+def _run_skylines() -> None:
     cube = _points(4096, 3)
     skyline_indices(cube)
     skyline_indices(cube[:64])
     skyline_indices(cube[:, :2])
+    line = np.arange(4096.0)
+    skyline_indices(np.column_stack([line, -line]))  # too many for nested loops
     skyline_indices_by_group(cube, np.arange(4096) // 4)
-    plane = cube.copy(order="F")  # nearly all points are skyline, so that bitmap blocks fill up
+    skyline_indices(_plane())
+
+
+def _plane() -> FloatArray:
+    """Return points nearly all of which are skyline, so that bitmap blocks fill up."""
+    plane = _points(4096, 3)
     plane[:, 2] = -plane[:, 0] - plane[:, 1]
     plane[:512] = plane[512:1024]  # repeated rows
     plane[:, 0] = np.exp(40.0 * plane[:, 0])  # a heavy tail, whose ranks come from cuts
-    skyline_indices(plane)
+    return plane
+
+
+def _run_dominance() -> None:
+    plane = _plane()
     dominance_factors(plane)
     k_dominant_indices(plane, 2, only_skyline=True)
     top_delta_indices(plane, 1)
-    _stream(cube)
-    elementary.power(elementary.exp(elementary.log(cube[0])), 2.0)
+
+
+def _run_fronts() -> None:
+    _stream(_points(4096, 3))
+    keyed.number_groups(frozen(np.arange(2)), 2, frozen(np.zeros(1, np.int64)))
+
+
+def _run_aggregates() -> None:
     numbers = np.arange(2)
     advance(numbers.copy(), numbers, numbers)
     sorted_order(numbers, numbers)
     for keys in (1, 2):  # a table of one row is both C- and F-contiguous, another array type for Numba
         _by_key(keys)
+
+
+def _run_scores() -> None:
+    elementary.power(elementary.exp(elementary.log(_points(4096, 3)[0])), 2.0)
 
 
 def _stream(points: FloatArray) -> None:
@@ -141,6 +177,20 @@ def _points(n: int, d: int) -> FloatArray:
     """Return points spread evenly over the unit cube, without a pattern (a Kronecker sequence)."""
     steps = np.sqrt(np.array([2.0, 3.0, 5.0])[:d])
     return np.asfortranarray(np.outer(np.arange(1, n + 1), steps) % 1.0)
+
+
+def _family(run: Callable[[], None], *modules: str) -> Family:
+    return Family(run, frozenset(f"{__package__}.{module}" for module in modules))
+
+
+_FAMILIES: Final = {
+    SKYLINES: _family(_run_skylines, "thinning", "sweep", "sort_filter", "grouped_skyline"),
+    FRONTS: _family(_run_fronts, "clusters", "influence", "influence_groups"),
+    DOMINANCE: _family(_run_dominance, "kdominance"),
+    AGGREGATES: _family(_run_aggregates, "exact", "keyed", "sliding_states", "key_table", "hashing", "merging"),
+    SCORES: _family(_run_scores, "elementary"),
+}
+"""The families by name."""
 
 
 def _announcement() -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.kernels.families import FRONTS, SKYLINES
 from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
 from skypane.preference import Columns, Preference
@@ -28,6 +29,8 @@ class ByPreference(Query):
     preference: Preference
     #: one answer per distinct value of these columns and of the preference's diff() columns; null counts as a value
     by: tuple[str, ...]
+
+    kernel_families: ClassVar[Sequence[str]] = (SKYLINES, FRONTS)
 
     def __init__(self, preference: Preference | str, by: Columns = ()) -> None:
         object.__setattr__(self, "preference", Preference.of(preference))

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import k_dominant_indices, top_delta_indices
+from skypane.kernels.families import DOMINANCE
 from skypane.operators.by_preference import is_count, take_rows
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
@@ -28,6 +29,7 @@ from skypane.types import ConfigError, FloatArray, IntArray
 class _SkylineFilter(Query):
     """Base of both queries: a skyline query with a different lower()."""
 
+    kernel_families: ClassVar[Sequence[str]] = (*Skyline.kernel_families, DOMINANCE)
     preference: Preference
     by: tuple[str, ...]
 

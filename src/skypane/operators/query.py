@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from skypane.kernels.families import EVERY, SCORES
 from skypane.operators.stays import WindowStays
 from skypane.types import ConfigError
 
@@ -155,6 +156,15 @@ def lift_panes(query: Query, panes: Sequence[pa.Table]) -> Sequence[pa.Table]:
     if len(partials) != len(panes):
         raise ConfigError(f"{type(query).__name__}.lift_panes returned {len(partials)} partials for {len(panes)} panes")
     return partials
+
+
+def kernel_families(queries: Iterable[Query]) -> frozenset[str]:
+    """Return the families of kernels that queries need (kernels/families.py), by their attribute `kernel_families`; else all.
+
+    Kernels of other families that a query calls nevertheless are compiled by the first call.
+    """
+    found = {family for query in queries for family in getattr(query, "kernel_families", EVERY)}
+    return frozenset({*found, SCORES})  # scores: progress and control policies compute powers, too
 
 
 def is_of_package(part: object) -> bool:

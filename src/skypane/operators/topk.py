@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from skypane.kernels.families import SCORES
 from skypane.operators.by_preference import is_count, one_per, take_rows
 from skypane.operators.key_parts import have_parts, rows_of_part
 from skypane.operators.query import Query
@@ -42,6 +43,8 @@ class TopK(Query):
     by: tuple[str, ...]
     #: whether a larger score is better
     largest: bool
+
+    kernel_families: ClassVar[Sequence[str]] = (SCORES,)
 
     def __init__(self, k: int, score: Score | ColumnLike, by: Columns = (), largest: bool = True) -> None:
         object.__setattr__(self, "k", k)

@@ -19,7 +19,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from skypane.kernels.warming import COMPILATIONS, compilations
+from skypane.kernels.warming import compilations
 from skypane.metrics import BatchMetrics
 from skypane.reporting.query_view import QueryView, facts, line
 from skypane.wording import clock, percent
@@ -49,7 +49,7 @@ def panel(
     for name, text in facts(view):
         grid.add_row(name, Text(text, style=_alarm(name, view)))
     if compiled and view.latest is None:
-        grid.add_row("kernels", _compiling(compiled))
+        grid.add_row("kernels", f"{compiled} compiled, once per installation")
     body: list[RenderableType] = [grid]
     if view.share is not None:
         eta = view.eta()
@@ -60,14 +60,6 @@ def panel(
     if view.front is not None and view.front.num_rows:
         body += [Text(), front_table(view.front, columns)]
     return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, {interrupt}", title_align="left")
-
-
-def _compiling(compiled: int) -> RenderableType:
-    """Return a bar of the kernels that a first start compiles; it ends early if some of them are cached."""
-    bar = Table.grid(padding=(0, 2))
-    words = f"{compiled} of at most {COMPILATIONS} compiled, once per installation"
-    bar.add_row(ProgressBar(total=COMPILATIONS, completed=compiled, width=20), words)
-    return bar
 
 
 def _alarm(name: str, view: QueryView) -> str:

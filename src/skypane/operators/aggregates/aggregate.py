@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.kernels import keyed
 from skypane.kernels.column_layout import frozen
+from skypane.kernels.families import AGGREGATES
 from skypane.operators.aggregates.functions import Function
 from skypane.operators.aggregates.grouping import dense_codes, distinct_keys
 from skypane.operators.aggregates.having import AnswerFilter
@@ -62,6 +63,8 @@ class Aggregate(Query):
     functions: tuple[tuple[str, Function], ...]
     choice: AnswerFilter
     needs: tuple[str, ...]
+
+    kernel_families: ClassVar[Sequence[str]] = (AGGREGATES,)
 
     def __init__(
         self,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane import kernels
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
+from skypane.operators.query import kernel_families
 from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.kernels_ahead import prepare_kernels
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.engine_description import EngineDescription
@@ -28,8 +28,6 @@ from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.types import SkypaneError
-
-log = logging.getLogger(__name__)
 
 
 class ClassicHost:
@@ -57,8 +55,7 @@ class ClassicHost:
     def start(self, start: JobStart) -> StreamHandle:
         spark, description = self._spark, start.description
         try_workers(spark)
-        with interrupted_afterwards():
-            kernels.warm(log.warning)
+        prepare_kernels(kernel_families(description.settings.plan.queries))
         inputs, executors = InputStatus(), follower_of(spark) if description.settings.follows else None
         engine = description.engine(start.listeners, inputs, executors)
         engine.finish_drain(spark)
@@ -74,7 +71,8 @@ class ClassicHost:
             raise
         if any(sink.rolling() is not None for sink in description.settings.sinks.by_role.values()):
             RollClock(engine, spark, lifecycle.active).start()
-        return StreamHandle(query, engine, lifecycle, spark, inputs, start.listeners)
+        listeners, ends = start.listeners, start.ends_by_itself
+        return StreamHandle(query, engine, lifecycle, spark, inputs, listeners, ends_by_itself=ends)
 
 
 def _started(start: JobStart, rows: DataFrame, lifecycle: BatchLifecycle, inputs: InputStatus) -> StreamingQuery:

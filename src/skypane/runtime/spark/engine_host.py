@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.spark_schema import pruned
-from skypane.runtime.spark.triggers import Trigger
+from skypane.runtime.spark.triggers import Trigger, pace_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class JobStart:
     listeners: BatchListeners
     trigger: Trigger | None
     name: str | None
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether the query ends when it has processed the rows that are there."""
+        return pace_of(self.trigger) == math.inf
 
     def reading(self, columns: tuple[str, ...] | None) -> DataFrame:
         """Return the rows with the columns that the state of the checkpoint requires; None: with those of the plan."""

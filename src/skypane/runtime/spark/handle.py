@@ -52,6 +52,8 @@ class StreamHandle:
         spark: SparkSession,
         inputs: InputStatus,
         listeners: BatchListeners,
+        *,
+        ends_by_itself: bool = False,
     ) -> None:
         self.query = query
         #: whether Ctrl-C has stopped it
@@ -61,6 +63,7 @@ class StreamHandle:
         self._spark = spark
         self._inputs = inputs
         self._listeners = listeners
+        self._ends_by_itself = ends_by_itself
 
     def __repr__(self) -> str:
         """Return the query in one line: its state and its last batch."""
@@ -188,6 +191,9 @@ class StreamHandle:
     def drain(self) -> BatchMetrics | None:
         """Stop, answer the open windows as if the stream had ended, and return the metrics of this last batch.
 
+        A query with the trigger "available now" is not stopped: it first processes the rows that are there, as a
+        DataFrame's action would. Ctrl-C while it does stops it as stop() does, and raises KeyboardInterrupt.
+
         A punctuation at the end of the last window with a row completes them all. A held row, which is far ahead of the
         rest, is answered if 16 rows (half of the policy's `support`; in a short stream half of all its rows) lie where
         it lies or later, or if the stream has paused at least a quarter as long before; otherwise it is quarantined as
@@ -197,8 +203,7 @@ class StreamHandle:
         """
         if self._lifecycle.mine:
             raise SkypaneError("drain() waits for the running batch: call it outside on_batch and sinks")
-        self.stop()
-        self.await_termination()
+        self._await_last_batch()
         with spark_there(self._spark):
             metrics = self._engine.drain(self._spark)
             self._lifecycle.settle()  # the listeners get this batch, too
@@ -206,6 +211,8 @@ class StreamHandle:
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
         """Stop, process the rows that were rejected for `reason` once more, and return the metrics of this batch.
+
+        A query with the trigger "available now" first processes the rows that are there, as for drain().
 
         reason   a value of the column `reason` in the folder of late rows, such as "null price" or "future"
         repair   returns the rows repaired, with the same columns; a row that it leaves out stays rejected for good
@@ -219,12 +226,23 @@ class StreamHandle:
         """
         if self._lifecycle.mine:
             raise SkypaneError("readmit() waits for the running batch: call it outside on_batch and sinks")
-        self.stop()
-        self.await_termination()
+        self._await_last_batch()
         with spark_there(self._spark):
             metrics = self._engine.readmit(self._spark, reason, repair)
             self._lifecycle.settle()
         return metrics
+
+    def _await_last_batch(self) -> None:
+        """Stop the query, and wait until it has ended; one that ends by itself is waited for and not stopped.
+
+        Raises KeyboardInterrupt if Ctrl-C has stopped it meanwhile.
+        """
+        interrupted_before = self.interrupted
+        if not self._ends_by_itself:
+            self.stop()
+        self.await_termination()
+        if self.interrupted and not interrupted_before:
+            raise KeyboardInterrupt
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -72,7 +72,8 @@ class ConnectHost:
         inputs.query = query = _started(start, start.reading(begun["columns"]))
         polling.start()
         batches = RemoteBatches(query, spark, description.checkpoint, polling.end)
-        return StreamHandle(query, engine, batches, spark, inputs, start.listeners)
+        listeners, ends = start.listeners, start.ends_by_itself
+        return StreamHandle(query, engine, batches, spark, inputs, listeners, ends_by_itself=ends)
 
 
 def _started(start: JobStart, rows: DataFrame) -> StreamingQuery:

@@ -17,9 +17,10 @@ from typing import Any, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane import kernels
 from skypane.control.parallelism import Workers
+from skypane.operators.query import kernel_families
 from skypane.runtime.background import in_background
+from skypane.runtime.kernels_ahead import prepare_kernels
 from skypane.runtime.spark.batch_lifecycle import abandoned, failure
 from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingRequests
 from skypane.runtime.spark.connect.server_watch import end_with_server
@@ -82,7 +83,7 @@ class ServerBatches:
         """Return the engine, which takes over the checkpoint when it is made."""
         if self._engine is None:
             end_with_server()
-            kernels.warm(log.warning)
+            prepare_kernels(kernel_families(self._description.settings.plan.queries))
             inputs = InputStatus()
             inputs.query = self._query
             engine = self._description.engine(inputs=inputs)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane import kernels
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.spark.batch_lifecycle import failure
 from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_errors import failed
 from skypane.runtime.spark.connect.server_watch import end_with_server
 from skypane.runtime.spark.engine.engine_description import EngineDescription
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,6 @@ class _OnlyBatch:
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         try:
             end_with_server()
-            kernels.warm(log.warning)
             self.work(rows.sparkSession)
         except BaseException as error:  # noqa: BLE001 - not only Exception: the process would end without a reason
             raise failure(batch_id, error) from None

@@ -1,0 +1,114 @@
+"""Processes with one cache of kernels: each kernel is compiled by one of them, and none waits forever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skypane.kernels.turns import LOCK_NAME, turn
+
+HOLDER = """
+import sys
+from skypane.kernels.turns import turn
+with turn(sys.argv[1], "scan"):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+TAKER = """
+import sys
+from skypane.kernels.turns import turn
+with turn(sys.argv[1], sys.argv[2], patience=float(sys.argv[3])):
+    print("has it", flush=True)
+"""
+COMPILING = """
+import numpy as np
+from skypane.kernels.warming import compilations
+from skypane.kernels import skyline_indices
+print("ready", flush=True)
+input()
+with compilations(None) as compiled:
+    found = skyline_indices(np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 3.0]])).tolist()
+print(found, *compiled)
+"""
+
+
+def process(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | environment)
+
+
+def first_line(running: subprocess.Popen[str]) -> str:
+    assert running.stdout is not None
+    return running.stdout.readline().strip()
+
+
+def test_a_turn_ends_with_the_block(tmp_path: Path):
+    with process(HOLDER, str(tmp_path)) as holder:
+        assert first_line(holder) == "has it"
+        with process(TAKER, str(tmp_path), "scan", "60") as taker:
+            holder.communicate()
+            assert first_line(taker) == "has it"
+
+
+def test_a_turn_ends_with_a_process_that_is_killed(tmp_path: Path):
+    with process(HOLDER, str(tmp_path)) as holder:
+        assert first_line(holder) == "has it"
+        with process(TAKER, str(tmp_path), "scan", "60") as taker:
+            holder.kill()
+            assert first_line(taker) == "has it"
+
+
+def test_a_process_that_has_waited_long_enough_continues(tmp_path: Path):
+    with process(HOLDER, str(tmp_path)) as holder:
+        assert first_line(holder) == "has it"
+        with process(TAKER, str(tmp_path), "scan", "0.1") as taker:
+            assert first_line(taker) == "has it"
+        holder.communicate()
+
+
+def test_another_kernel_does_not_wait(tmp_path: Path):
+    with process(HOLDER, str(tmp_path)) as holder:
+        assert first_line(holder) == "has it"
+        with process(TAKER, str(tmp_path), "merge", "3600") as taker:
+            assert first_line(taker) == "has it"
+        holder.communicate()
+
+
+def test_a_turn_within_a_turn_keeps_the_outer_one(tmp_path: Path):
+    """As a kernel that compiles another one for itself."""
+    with turn(str(tmp_path), "outer"):
+        with turn(str(tmp_path), "inner"):
+            pass
+        with process(TAKER, str(tmp_path), "inner", "3600") as taker:
+            assert first_line(taker) == "has it"
+        with process(TAKER, str(tmp_path), "outer", "0.1") as taker:
+            assert first_line(taker) == "has it"  # out of patience, not because the turn was over
+    assert [file.name for file in tmp_path.iterdir()] == [LOCK_NAME]
+
+
+def test_where_no_file_can_be_locked_nobody_waits(tmp_path: Path):
+    with turn(str(tmp_path / "missing"), "scan"):
+        assert not (tmp_path / "missing").exists()
+
+
+@pytest.mark.long
+def test_two_processes_compile_each_kernel_once(tmp_path: Path):
+    with (
+        process(COMPILING, NUMBA_CACHE_DIR=str(tmp_path)) as one,
+        process(COMPILING, NUMBA_CACHE_DIR=str(tmp_path)) as two,
+    ):
+        assert [first_line(one), first_line(two)] == ["ready", "ready"]
+        for each in (one, two):
+            assert each.stdin is not None
+            each.stdin.write("\n")
+            each.stdin.flush()
+        answers = [first_line(each) for each in (one, two)]
+    assert all(answer.startswith("[0, 1]") for answer in answers)
+    compiled = [name for answer in answers for name in answer.removeprefix("[0, 1]").split()]
+    assert "thinned" in compiled
+    assert len(compiled) == len(set(compiled))
