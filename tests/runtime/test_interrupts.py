@@ -1,9 +1,11 @@
-"""An interrupt amid the loading of kernels: it comes, but not before they are loaded."""
+"""An interrupt amid the loading and the calls of kernels: it comes, but not before they have returned."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+
+import pytest
 
 INTERRUPTED = """
 import signal, sys
@@ -16,6 +18,8 @@ def interrupt(frame, event, argument):
         print("came")
         signal.raise_signal(signal.SIGINT)
 
+if sys.argv[1] == "again":
+    kernels.warm()
 usual = signal.default_int_handler
 signal.signal(signal.SIGINT, usual)
 sys.setprofile(interrupt)
@@ -27,6 +31,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_waits_until_numba_has_loaded_its_kernels():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("call", ["first", "again"])
+def test_an_interrupt_waits_until_kernels_are_loaded_and_have_returned(call: str):
+    """Numba calls back into Python in the first calls, which load kernels, and in each later one that returns an array."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, call], capture_output=True, text=True, check=False)
     assert done.stdout == "came\ninterrupted True ()\n", (done.returncode, done.stdout, done.stderr)

@@ -20,6 +20,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.parameters import slow_but
+from tests.runtime.receiving.logs import until
 from tests.runtime.streams import (
     SECOND,
     CountBySensor,
@@ -570,6 +571,55 @@ def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession,
     assert seen == [0, 1, 2]
     assert [batch.batch_id for batch in finish(job)] == [3, 4, 5]
     assert windows_of(memory.table()) == expected(case.plan, case.batches())
+
+
+def test_a_drain_waits_for_a_query_that_ends_by_itself(spark: SparkSession, tmp_path: Path):
+    case, memory, seen = Case(SKYLINE, 50, 20), sp.Memory(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=memory)
+    job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id)).drain()
+    assert seen == [*range(6), 6], "all rows that were there, and then the drain"
+    assert windows_of(memory.table()) == expected(case.plan, [*case.batches(), local.Drain()])
+
+
+def test_an_interrupt_while_a_drain_waits_leaves_the_windows_open(spark: SparkSession, tmp_path: Path):
+    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id))
+
+    def interrupt() -> None:
+        assert sink.entered.wait(60)
+        until(lambda: signal.getsignal(signal.SIGINT) == handle._interrupt, "drain() does not wait")
+        os.kill(os.getpid(), signal.SIGINT)
+        until(lambda: handle.interrupted, "the interrupt does not come")
+        sink.let_go.set()
+
+    hand = threading.Thread(target=interrupt)
+    hand.start()
+    with pytest.raises(KeyboardInterrupt):
+        handle.drain()
+    hand.join()
+    assert_stopped(handle)
+    assert seen == list(range(len(seen))), "nothing is drained"
+    assert [batch.batch_id for batch in finish(job)] == list(range(len(seen), 6))
+    assert sink.windows() == expected(case.plan, case.batches())
+
+
+def test_an_interrupt_in_a_drain_comes_when_it_is_committed(spark: SparkSession, tmp_path: Path):
+    """The main thread runs the drain, and kernels in it, which an exception would end with the process."""
+    case, taken, seen = Case(SKYLINE, 50, 20), list[pa.Table](), list[int]()
+
+    def sink(rows: DataFrame, batch_id: int) -> None:
+        if batch_id == 6:
+            signal.raise_signal(signal.SIGINT)
+        taken.append(rows.toArrow())
+
+    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    handle = job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id))
+    with pytest.raises(KeyboardInterrupt):
+        handle.drain()
+    assert seen == list(range(7))
+    assert windows_of(pa.concat_tables(taken)) == expected(case.plan, [*case.batches(), local.Drain()])
+    assert job.start(trigger="available now").drain() is None
 
 
 @pytest.mark.parametrize("way", ["of skypane", "of Spark"])

@@ -13,8 +13,8 @@ from types import FrameType
 def interrupted_afterwards() -> Iterator[None]:
     """Delay the first Ctrl-C until the block ends; a second one takes effect at once.
 
-    Numba needs this while it loads a kernel: it calls back into Python, and if that call raises, the process ends with
-    SIGSEGV or a SystemError. Spark's start of a query needs it: a call that is cut returns no handle of what runs then.
+    Numba needs this while a kernel is loaded or called: it calls back into Python, also to return arrays, and if that call
+    raises, the process ends with SIGSEGV or a SystemError. Spark's start of a query needs it: a call that is cut returns no handle of what runs then.
     """
     usual = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(usual):

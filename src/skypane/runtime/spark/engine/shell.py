@@ -31,6 +31,7 @@ from skypane.control.pace import Pace
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
 from skypane.operators.changes.comparison import QueryChange
+from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine import readmission as readmissions
@@ -212,6 +213,7 @@ class Engine:
         """Run the drain that was begun but not committed; return its metrics, or None if there is no such drain.
 
         Before that, sinks receive the rows that wait for their file since an earlier start; after it, those of the drain.
+        Ctrl-C comes when its batch is committed; a second one ends it at once, and the next start repeats it.
         """
         self.publish(spark)
         if not self.ledger.drain_begun:
@@ -221,9 +223,10 @@ class Engine:
             rows = spark.createDataFrame([], spark_schema(self._settings.schema))
         else:
             rows = readmissions.again(spark, self._partials, readmission)
-        with self._turn, self.ledger.ownership.in_charge():
-            metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
-        self._notify(metrics)
+        with interrupted_afterwards():  # the main thread may run this batch, and with it kernels
+            with self._turn, self.ledger.ownership.in_charge():
+                metrics = self._process(rows, self._committed.batch_id + 1, drain=True, readmission=readmission)
+            self._notify(metrics)
         self.publish(spark)
         return metrics
 
