@@ -10,16 +10,20 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skypane.runtime.resources import GIB, cores, memory_bytes
+from skypane.runtime.spark.machine.class_archive import with_archive
 from skypane.runtime.spark.machine.interpreter import use_this_interpreter
 from skypane.runtime.spark.machine.java import ensure_java
 from skypane.runtime.spark.machine.server_address import REMOTE, check_client, check_reachable
 from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.types import ConfigError
+
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
@@ -46,13 +50,16 @@ def session(
     remote = remote or os.environ.get(REMOTE)
     if remote is not None:
         return _connected(remote, conf or {})
-    ensure_java()
+    java = ensure_java()
     use_this_interpreter()
     if master.startswith("local"):
         # A local session needs no network: this avoids a warning about the host's name, and open ports.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = {**defaults(master), **(conf or {})}
+    if master.startswith("local"):
+        settings[JAVA_OPTIONS] = with_archive(settings[JAVA_OPTIONS], java)
     builder = SparkSession.builder.master(master).appName(app)
-    for name, value in {**defaults(master), **(conf or {})}.items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
@@ -109,8 +116,7 @@ def _quiet() -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Java ignores TMPDIR, which users with a small /tmp set; Spark's shuffle files go to java.io.tmpdir.
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" '
-        f'"-Djava.io.tmpdir={tempfile.gettempdir()}"',
+        JAVA_OPTIONS: f'"-Dlog4j2.configurationFile={_LOG4J.as_uri()}" "-Djava.io.tmpdir={tempfile.gettempdir()}"',
     }
 
 
