@@ -40,6 +40,8 @@ WITH := pyspark~=$(SPARK).0
 endif
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# Of a new checkout whose first goal is the demo: what that needs. The next goal installs all the rest.
+FOR_DEMO := $(VENV)/.installed-for-demo
 # Numba keeps kernels of one of its versions: those of `.venv` stay where they are.
 ifneq ($(VENV),.venv)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
@@ -190,7 +192,7 @@ release: $(INSTALLED)
 	@.venv-release/bin/python -m pip install --quiet --disable-pip-version-check build twine
 	@.venv-release/bin/python .ci/release.py $(ARGS)
 
-demo: $(INSTALLED)
+demo: $(or $(wildcard $(INSTALLED)),$(FOR_DEMO))
 	@$(BIN)/skypane demo $(ARGS)
 
 bench: $(INSTALLED)
@@ -245,7 +247,9 @@ $(BIN)/python:
 # packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second.
 CONSTRAINTS := $(VENV)/constraints.txt
 PIP := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(BIN)/python -m pip --disable-pip-version-check
-$(INSTALLED): pyproject.toml $(PAPERS:%=%/pyproject.toml) $(LOCK) | $(BIN)/python
+$(FOR_DEMO): EXTRAS := demo,java
+$(FOR_DEMO): PAPERS :=
+$(INSTALLED) $(FOR_DEMO): pyproject.toml $(PAPERS:%=%/pyproject.toml) $(LOCK) | $(BIN)/python
 	@echo "installing skypane[$(EXTRAS)] $(WITH) into $(VENV)"
 	@sed -E 's/ *#.*//; /^$$/d$(FREE:%=; /^%==/d)' $(or $(LOCK),/dev/null) >$(CONSTRAINTS)
 	@if command -v uv >/dev/null 2>&1; then \

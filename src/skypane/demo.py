@@ -28,19 +28,19 @@ from skypane.reporting.live import Display
 from skypane.reporting.query_view import QueryView
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
-from skypane.runtime.spark.machine.session import defaults
+from skypane.runtime.spark.machine.session import JAVA_OPTIONS, defaults
 from skypane.runtime.spark.sources.recordings import write_recording
 from skypane.runtime.spark.sources.replay import replay
 from skypane.types import ConfigError, micros
 from skypane.wording import count, percent, seconds, span
 
-#: Four weeks in two minutes: a micro-batch of one second then spans hours, as the flights' delays do, so that some rows
+#: Four weeks in a minute: a micro-batch of half a second then spans hours, as the flights' delays do, so that some rows
 #: are late. A year in a minute (365 days, 525,600 times) makes batches that span days, and almost no row is late.
-SPEEDUP = 20_000.0
+SPEEDUP = 40_000.0
 DAYS = 28
 #: Limit of a micro-batch: the rows that this many seconds of the replay bring. On a machine that falls behind, the run
 #: then takes longer; without the limit a batch would span days, and no row would be late.
-BATCH_SECONDS = 1.5
+BATCH_SECONDS = 0.75
 WINDOW, SLIDE = "24 hours", "1 hour"
 PREFERENCE = sp.low("dep_delay") * sp.low("arr_delay") * sp.high("distance")
 CRITERIA = (
@@ -139,8 +139,8 @@ def session(master: str = "local[*]") -> SparkSession:
 
     In so short a run Java's optimising compiler costs more than it saves: on two cores it slows the query down.
     """
-    java = "spark.driver.extraJavaOptions"
-    return sp.session(master, "skypane demo", {java: f"{defaults(master)[java]} -XX:TieredStopAtLevel=1"})
+    options = f"{defaults(master)[JAVA_OPTIONS]} -XX:TieredStopAtLevel=1"
+    return sp.session(master, "skypane demo", {JAVA_OPTIONS: options})
 
 
 def job(demo: Demo, spark: SparkSession) -> sp.Job:

@@ -15,7 +15,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--speedup",
         type=float,
-        help="factor by which the replay is faster than real time (20000: four weeks in two minutes)",
+        help="factor by which the replay is faster than real time (40000: four weeks in a minute)",
     )
     parser.add_argument("--days", type=int, help="replay only the first DAYS days (28; 365 for the whole year)")
     parser.add_argument("--rows", type=int, help="replay only the first ROWS flights")
