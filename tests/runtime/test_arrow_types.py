@@ -4,9 +4,22 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from skypane.runtime.spark.sources.arrow_types import as_in_spark
+from skypane.runtime.spark.spark_schema import _SENT, arrow_schema, by_a_job
 from skypane.types import ConfigError
 
 VALUES = [
@@ -56,3 +69,23 @@ def test_a_type_that_spark_does_not_have_is_named_with_its_column(kind):
         ConfigError, match=r"column 'x' is .*, a type that Spark does not have; cast it, or leave it out"
     ):
         as_in_spark(pa.schema([("x", kind)]))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("large", ["false", "true"])
+def test_the_schema_that_is_known_is_the_one_in_which_spark_sends_rows(large: str, spark: SparkSession):
+    """Each type is in it, nullable and not, alone and beside one that is not in the table."""
+    known: list[DataType] = [*_SENT, DecimalType(3, 0), DecimalType(38, 10)]
+    others: list[DataType] = [
+        StringType("UNICODE_CI"), DayTimeIntervalType(), ArrayType(StringType()),
+        MapType(StringType(), TimestampType()), StructType([StructField("x", TimestampType())]),
+    ]  # fmt: skip
+    columns = [StructField(f"a. {index}", kind, nullable=bool(index % 2)) for index, kind in enumerate(known)]
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", large)
+    try:
+        for more in ([], *([StructField("other", kind)] for kind in others)):
+            schema = StructType([*columns, *more])
+            rows = spark.createDataFrame([], schema)
+            assert arrow_schema(rows).equals(by_a_job(spark, rows.schema), check_metadata=True)  # the session is in UTC
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
