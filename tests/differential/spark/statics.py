@@ -59,8 +59,7 @@ def differences(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | N
         frame = sp.ask(rows, plan.query, time=TIME, window=plan.windows, invalid="drop", output=output)
         how = difference(case, wanted, in_windows(files.in_schema(frame.toArrow(), schema)))
         yield _difference_text("ask() of windows" if output is None else "ask() of windows into a folder", how)
-    for way in get_args(StaticWay):
-        yield _difference_text(f"ask() of all rows, {way}", _whole_differs(spark, run, folder / way, way))
+    yield from _differences_of_all(spark, run, folder / "all")
     if isinstance(wanted, Values):
         yield _difference_text("Spark's window()", _window_differs(rows, case, wanted))
 
@@ -89,29 +88,42 @@ def _history(rows: DataFrame, case: Case) -> IntArray:
     return in_order(np.concatenate(updates).astype(np.int64))
 
 
-def _whole_differs(spark: SparkSession, run: Run, folder: Path, way: StaticWay) -> str | None:
-    """Return how the answer over all rows that are usable differs, if a query runs in a way."""
+def _differences_of_all(spark: SparkSession, run: Run, folder: Path) -> Iterator[str | None]:
+    """Yield how the answer over all rows that are usable differs, in each way that a query over them is run."""
     case = run.case
     rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
     if not rows.num_rows:
-        return None
-    query: Any = objects.query(case.spec, case.rows.schema)
+        return
+    wanted = _answer_of_all(case, rows)
     read = files.static(spark, folder, rows, run.files)
-    with _ASKING, mock.patch.object(batch, "static_way", return_value=way):  # rows are too few for all ways but one
-        frame = sp.ask(read, query, invalid="drop")
-    answer = frame.toArrow()
+    query: Any = objects.query(case.spec, case.rows.schema)
+    for way in get_args(StaticWay):
+        with _ASKING, mock.patch.object(batch, "static_way", return_value=way):  # rows are too few for all ways but one
+            frame = sp.ask(read, query, invalid="drop")
+        answer = frame.toArrow()
+        yield _difference_text(f"ask() of all rows, {way}", None if wanted is None else _differs(case, wanted, answer))
+
+
+def _answer_of_all(case: Case, rows: pa.Table) -> list[Any] | None:
+    """Return the definition's answer over rows: the rows of an aggregate, else ids; None for sums that are too large."""
     every = np.arange(rows.num_rows)
     if isinstance(case.spec, Aggregate):
         try:
-            return _rows_differ(case.spec, aggregate.answers(rows, case.spec, every), answer)
+            return aggregate.answers(rows, case.spec, every)
         except aggregate.TooLargeError:
             return None
     assert not isinstance(case.spec, Continuous)
-    ids = rows.column(ID).take(pa.array(list(chosen.choice_of(rows, case.spec)(every)), pa.int64())).to_pylist()
+    chosen_rows = pa.array(list(chosen.choice_of(rows, case.spec)(every)), pa.int64())
+    return list(rows.column(ID).take(chosen_rows).to_pylist())
+
+
+def _differs(case: Case, wanted: list[Any], answer: pa.Table) -> str | None:
+    if isinstance(case.spec, Aggregate):
+        return _rows_differ(case.spec, wanted, answer)
     found = answer.column(ID).to_pylist()
     if not isinstance(case.spec, TopK):
-        ids, found = sorted(ids), sorted(found)
-    return None if ids == found else f"ids {found}, wanted {ids}"
+        wanted, found = sorted(wanted), sorted(found)
+    return None if wanted == found else f"ids {found}, wanted {wanted}"
 
 
 def _rows_differ(spec: Aggregate, wanted: list[dict[str, Any]], answer: pa.Table) -> str | None:

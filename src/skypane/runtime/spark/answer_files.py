@@ -27,6 +27,7 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
+from skypane.runtime.spark.partials_ahead import partials_ahead
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.source_files import files_of
 from skypane.types import ConfigError
@@ -122,7 +123,7 @@ def _answered(stage: LastStage, folder: AnswerFolder) -> list[str]:
     """Let the workers write the answers; return the files, in the order of tasks."""
     write = WriteAnswers(stage.answer, stage.schema, folder.written)
     try:
-        reports = stage.partials.mapInArrow(write, "task long, file string").collect()
+        reports = partials_ahead(stage).mapInArrow(write, "task long, file string").collect()
     except (PySparkException, Py4JJavaError) as error:
         raise folder.lost(error) from error
     files = [report.file for report in sorted(reports, key=lambda report: int(report.task))]

@@ -22,6 +22,7 @@ ROOMS: Final = (4 << 10, 64 << 10)
 """Bytes per row that short texts may have, for batches of 16,000 rows and of 1,000; the latter are an eighth slower."""
 
 BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+RECORDS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 _MOST_BYTES: Final = 64 << 20
 """Bytes per batch: Spark's own default."""
@@ -50,7 +51,7 @@ class ArrowBatches:
 
         bound   the session's own bound on the bytes of measured batches; None: Spark's default
         """
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", self.rows)
+        spark.conf.set(RECORDS, self.rows)
         if not self.measured:
             spark.conf.set(BYTES, _UNMEASURED)
         elif bound is None:
@@ -72,6 +73,12 @@ class ArrowBatches:
         column = backticked(name)
         # An empty text, because a null could change the nullability of the column and so its Arrow schema.
         return f"if({long}, '', {column}) AS {column}" if name in self.texts else column
+
+
+def unmeasured(schema: pa.Schema) -> dict[str, str]:
+    """Return the settings with which Spark sends rows of `schema` without adding up bytes; none if their width is not fixed."""
+    way = ways(schema)[0]
+    return {} if way.measured or way.texts else {RECORDS: str(way.rows), BYTES: str(_UNMEASURED)}
 
 
 def ways(schema: pa.Schema) -> tuple[ArrowBatches, ...]:

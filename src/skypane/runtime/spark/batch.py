@@ -88,12 +88,14 @@ class LastStage:
 
     schema   the Arrow schema of the answers
     columns  their Spark schema
+    lifted   the Arrow schema of the rows that tasks lift, all of which are sent to Python; None: not all are, or none
     """
 
     partials: DataFrame
     answer: Answering
     schema: pa.Schema
     columns: StructType
+    lifted: pa.Schema | None = None
 
     @property
     def answers(self) -> DataFrame:
@@ -118,7 +120,7 @@ def whole(
         return LastStage(lifted.repartition(1), _CombineAll(query, names, rules), shown, columns)
     lifted = checked.mapInArrow(lift, "partial binary")
     # One task merges all partials: they are small, and a single merge is faster than a tree of merges.
-    return LastStage(lifted.repartition(1), _CombineAll(query, names), shown, columns)
+    return LastStage(lifted.repartition(1), _CombineAll(query, names), shown, columns, schema)
 
 
 def _proven(kept: DataFrame, query: Query, invalid: Invalid) -> DataFrame:
@@ -147,7 +149,8 @@ def windowed(rows: DataFrame, schema: pa.Schema, plan: Plan, invalid: Invalid, *
     placed = lifted.select("panes", "partial", slots)
     routed = partitioned(placed, workers, sf.pmod("run", sf.lit(workers)).cast("int"))
     answers = query.output_schema(schema)
-    return LastStage(routed, _AnswerRuns(query, run, parts), answers, answer_schema(answers, rows.schema, schema))
+    columns = answer_schema(answers, rows.schema, schema)
+    return LastStage(routed, _AnswerRuns(query, run, parts), answers, columns, schema)
 
 
 def without_gaps(rows: DataFrame, columns: Iterable[str]) -> DataFrame:

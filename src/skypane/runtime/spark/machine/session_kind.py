@@ -5,6 +5,7 @@ Everything else that the engine uses of a session (DataFrames, mapInArrow, setti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from pyspark.errors import PySparkException
@@ -44,6 +45,10 @@ class SessionKind(Protocol):
         """Return that plan with cached rows in the place of what they were computed from; None as there."""
         ...
 
+    def with_settings(self, rows: DataFrame, settings: Mapping[str, str]) -> DataFrame | None:
+        """Return the rows in a session of their own, with these settings beside those of theirs; None in a server."""
+        ...
+
     def may_be_gone(self, error: Exception) -> bool:
         """Return whether `error` may come from a process of Spark's that has ended."""
         ...
@@ -78,6 +83,15 @@ class ClassicSession:
         # A second DataFrame: each keeps the first plan that is requested of it, also if it is cached later.
         return rows.select("*")._jdf.queryExecution().withCachedData()  # noqa: SLF001 - as above
 
+    def with_settings(self, rows: DataFrame, settings: Mapping[str, str]) -> DataFrame | None:
+        java, jvm = self._spark._jsparkSession, self._spark._jvm  # noqa: SLF001 - as above
+        session = java.cloneSession()
+        for name, value in settings.items():
+            session.conf().set(name, value)
+        dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session, self.plan_of(rows))  # type: ignore[union-attr]
+        # Python's session of the clone would become the one of RDD.toDF(); that of the rows serves as well.
+        return DataFrame(dataset, self._spark)
+
     def may_be_gone(self, error: Exception) -> bool:
         # Java raises a Py4JJavaError, and is therefore running.
         return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
@@ -106,6 +120,10 @@ class ConnectSession:
 
     def plan_to_run(self, rows: DataFrame) -> Any:
         del rows
+        return None
+
+    def with_settings(self, rows: DataFrame, settings: Mapping[str, str]) -> DataFrame | None:
+        del rows, settings
         return None
 
     def may_be_gone(self, error: Exception) -> bool:
