@@ -7,6 +7,7 @@ runs/              the runs of `make bench`, a file each
 admission/         hundreds of inputs on few readers: the acceptance run, Spark's own source, rate steps
 elastic/           elastic workers on Spark: rate steps, other programs on the machine
 endurance/         thousands of small batches: memory, handles, files
+first_minute/      what a new process takes until its first answers, by parts; for bench/first_minute.py
 latency/           latency against dropped rows, by policy
 yardstick/         AqKSlack against K-slack and the best fixed delay
 versions/          the core tests with other versions of Python, Java and packages

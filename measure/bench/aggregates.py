@@ -29,6 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import skypane as sp
+from measure.bench.cached_rows import cached_rows
 from measure.bench.streaming import without_sums
 from measure.processes import cpu_seconds
 from measure.results.record import Found, Table
@@ -158,8 +159,7 @@ def measure(frame: DataFrame, case: Case, way: str) -> tuple[float, float]:
 
 def compare(spark: SparkSession, case: Case, rounds: int) -> list[str]:
     """Return a line of the table: all ways in turn, medians."""
-    frame = spark.createDataFrame(case.table()).repartition(PARTITIONS).cache()
-    assert frame.count() == case.rows
+    frame = cached_rows(spark, case.table(), PARTITIONS)
     taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for number in range(rounds + 1):
         for way, found in taken.items():

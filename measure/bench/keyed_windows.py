@@ -30,6 +30,7 @@ from pyspark.sql import functions as sf
 
 import skypane as sp
 from measure.bench.aggregates import PARTITIONS, QUERY, WARM, WINDOW, Case, identity, native, ours
+from measure.bench.cached_rows import cached_rows
 from measure.bench.many_keys import native_stream, stream
 from measure.processes import cpu_seconds
 from measure.results.record import Found, Table
@@ -92,8 +93,7 @@ DATAFRAME: Final[dict[str, Way]] = {
 
 def in_turn(spark: SparkSession, case: Case, ways: dict[str, Way], rounds: int, folder: Path) -> dict[str, Figures]:
     """Return the median seconds of each way; each begins with a small run, as workers end when they have nothing to do."""
-    frame = spark.createDataFrame(case.table()).repartition(PARTITIONS).cache()
-    assert frame.count() == case.rows
+    frame = cached_rows(spark, case.table(), PARTITIONS)
     taken: dict[str, list[Figures]] = {way: [] for way in ways}
     for number in range(rounds + 1):
         for way, found in taken.items():

@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from measure.bench.cached_rows import cached_rows
 from measure.processes import cpu_seconds
 from measure.results.record import Comparison, Found, Table, Times
 from skypane.types import FloatArray
@@ -47,8 +48,7 @@ class Points:
         """Return independent points, which Spark and DuckDB know as `points`."""
         array = np.random.default_rng(rows).random((rows, criteria))
         table = pa.table({name: array[:, index] for index, name in enumerate(_names(criteria))})
-        frame = spark.createDataFrame(table).repartition(2).cache()
-        frame.count()
+        frame = cached_rows(spark, table, 2)
         frame.createOrReplaceTempView("points")
         database = duckdb.connect(config={"threads": 2})
         database.register("given", table)

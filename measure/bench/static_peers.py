@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from measure.bench.cached_rows import cached_rows
 from measure.bench.sql import in_sql
 from measure.results.record import Found, Table
 from skypane.control.static_way import StaticWay
@@ -155,9 +156,7 @@ CONTESTANTS: Final = (
 def frame(spark: SparkSession, case: Case) -> DataFrame:
     """Return the rows of a case, in memory, in as many partitions as tasks."""
     table = pa.table(dict(zip(case.columns, case.points().T, strict=True)))
-    rows = spark.createDataFrame(table).repartition(2).cache()
-    rows.count()
-    return rows
+    return cached_rows(spark, table, 2)
 
 
 def measured(rows: DataFrame, case: Case, rounds: int) -> dict[str, list[float]]:

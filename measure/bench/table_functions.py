@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
+from measure.bench.cached_rows import cached_rows
 from measure.results.record import Found, Table
 
 CRITERIA: Final = "c0 MIN, c1 MIN, c2 MIN, c3 MIN"
@@ -60,8 +61,7 @@ def points(spark: SparkSession, rows: int) -> DataFrame:
     columns = {f"c{index}": rng.random(rows) for index in range(4)}
     times = pa.array(np.sort(rng.integers(0, 7_200_000_000, rows))).cast(pa.timestamp("us", "UTC"))
     table = pa.table({"ts": times, "key": rng.integers(0, 100, rows), **columns})
-    frame = spark.createDataFrame(table).repartition(4).cache()
-    frame.count()
+    frame = cached_rows(spark, table, 4)
     frame.createOrReplaceTempView("points")
     return frame
 

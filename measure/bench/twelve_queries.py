@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import skypane as sp
+from measure.bench.cached_rows import cached_rows
 from measure.processes import cpu_seconds
 from measure.results.record import Found, Table
 from skypane_papers.multiway import MQLF
@@ -133,7 +134,7 @@ def timed(frame: DataFrame, query: Query, way: str) -> tuple[float, float]:
 def compare(spark: SparkSession, name: str, tuples: int, rounds: int) -> list[str]:
     """Return a line of the table."""
     query = QUERIES[name]
-    frame = spark.createDataFrame(rows(query, tuples)).repartition(PARTITIONS).cache()
+    frame = cached_rows(spark, rows(query, tuples), PARTITIONS)
     count = check(frame, query, tuples)  # the first run of both ways, which warms up
     taken: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     for _ in range(rounds):

@@ -1,0 +1,1 @@
+"""From an empty environment to the first answer: the environment, the programs, and the steps of each."""
