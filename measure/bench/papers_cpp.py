@@ -5,7 +5,9 @@
 The stream, the query and the engine's rows per second are those of measure.bench.streaming. The program gets the same rows over a
 socket, has one worker for panes and one for windows, and its time is that from the first row to its end. The "Python stage"
 is a map stage that passes Arrow batches through, without Spark's sum of the bytes of a batch after each row, as in the engine. They
-run in turn. The program is run where it is built (`python -m measure.peers`).
+run in turn. From 8 criteria on the program gets only the first half million rows: it would take up to half an hour a round for all.
+Small batches are measured with 4 and 8 criteria only, because the more criteria, the less a batch's fixed costs matter. The program is
+run where it is built (`python -m measure.peers`).
 """
 
 from __future__ import annotations
@@ -35,6 +37,12 @@ PIPELINES: Final[Mapping[str, Pipeline]] = {ENGINE: engine, STAGE: unmeasured}
 CRITERIA: Final = (4, 6, 8, 10, 12)
 LENGTH, SLIDE = 1_000, PANE_MICROS // 1_000
 """Milliseconds of a window."""
+LARGE: Final = 500_000
+"""Rows of a batch up to which it is small."""
+SMALL: Final = (4, 8)
+"""Criteria of small batches, unless others are asked for."""
+SLOW_FROM, ROWS_OF_SLOW = 8, 500_000
+"""Criteria from which on the program gets no more than so many rows."""
 HEAD: Final = (
     "rows/batch",
     "criteria",
@@ -70,6 +78,7 @@ def compare(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
         folder, scratch = Path(temporary) / "stream", Path(temporary) / "scratch"
         case.write(folder)
         rows = rows_of(case, folder)
+        received = rows if case.criteria < SLOW_FROM else rows[:ROWS_OF_SLOW]
         for turn in range(rounds + 1):
             for name, run in PIPELINES.items():
                 cpu = cpu_seconds()
@@ -80,7 +89,7 @@ def compare(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
             if not turn:
                 continue  # the program has nothing to warm up
             try:
-                found = cpp.run(rows, case.criteria, LENGTH, SLIDE, scratch)
+                found = cpp.run(received, case.criteria, LENGTH, SLIDE, scratch)
             except MissingError as error:
                 missing[PROGRAM] = str(error)
                 continue
@@ -88,7 +97,8 @@ def compare(spark: SparkSession, listener: Progress, case: Case, rounds: int) ->
             dropped.append(found.dropped)
             shutil.rmtree(scratch, ignore_errors=True)
     named = f"{case.criteria} criteria, {case.rows:,} rows a batch"
-    return Comparison("skylines of a stream", named, len(rows), ENGINE, sides, missing), dropped
+    counts = {**dict.fromkeys(PIPELINES, len(rows)), PROGRAM: len(received)}
+    return Comparison("skylines of a stream", named, counts, ENGINE, sides, missing), dropped
 
 
 def line(case: Case, found: Comparison, dropped: Sequence[int]) -> list[str]:
@@ -99,26 +109,35 @@ def line(case: Case, found: Comparison, dropped: Sequence[int]) -> list[str]:
     return [f"{case.rows:,}", str(case.criteria), *(f"{rate:,.0f}" for rate in rates), f"{ratio:.2f}", f"{share:.2%}"]
 
 
+def cases(rows: Sequence[int], criteria: Sequence[int] | None) -> list[Case]:
+    """Return the cases of batches of so many rows, with these criteria; None: all that there are, and SMALL of small batches."""
+    built = cpp.built(CRITERIA) or [*SMALL]
+    found = []
+    for count in rows:
+        is_small = count <= LARGE
+        usual = [each for each in built if not is_small or each in SMALL]
+        found += [Case(count, each, WARM_UP + (12 if is_small else 4)) for each in criteria or usual]
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> Found:
     """Measure, print, return the comparisons, and the table where the program is built."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small batches, one round")
-    parser.add_argument("--criteria", type=int, nargs="+", default=cpp.built(CRITERIA) or [4, 8])
+    parser.add_argument("--criteria", type=int, nargs="+")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args(argv)
     if arguments.quick:
-        arguments.rows, arguments.criteria = [20_000], arguments.criteria[:1]
+        arguments.rows, arguments.criteria = [20_000], [SMALL[0]]
     spark, listener = listened()
     comparisons, lines = [], []
-    for rows in arguments.rows:
-        for criteria in arguments.criteria:
-            case = Case(rows, criteria, WARM_UP + (4 if rows > 500_000 else 12))
-            found, dropped = compare(spark, listener, case, 1 if arguments.quick else arguments.rounds)
-            comparisons.append(found)
-            if PROGRAM in found.sides:
-                lines.append(line(case, found, dropped))
-            print({side: f"{found.rate(side):,.0f}" for side in found.sides}, flush=True)
+    for case in cases(arguments.rows, arguments.criteria):
+        found, dropped = compare(spark, listener, case, 1 if arguments.quick else arguments.rounds)
+        comparisons.append(found)
+        if PROGRAM in found.sides:
+            lines.append(line(case, found, dropped))
+        print({side: f"{found.rate(side):,.0f}" for side in found.sides}, flush=True)
     if not lines:
         return [*comparisons]
     table = Table("bench-streaming.md", "papers", HEAD, lines)
