@@ -3,7 +3,7 @@
     python -m measure.bench.groups [--quick]
 
 The stream and the query are those of measure.bench.streaming. With groups the answers have 22 and 150 times as many
-rows; *counted* does not write them.
+rows; *counted* does not write them, *as stays* writes each once for all consecutive windows that hold it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,38 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
-from measure.bench.streaming import WARM_UP, Case, Pipeline, engine, listened, measure
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from measure.bench.streaming import WARM_UP, Case, Pipeline, answered, engine, listened, measure, stream
 from measure.results.record import Found, Table
+from skypane.operators.stay_columns import STAYS
 
 GROUPS = (100, 10_000)
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Return the query by each number of groups, its answers written and counted."""
+    """Return the query by each number of groups, its answers counted, written, and written as stays."""
     by: dict[str, tuple[str, ...]] = {"none": (), **{f"{count:,}": (f"g{count}",) for count in GROUPS}}
-    return {
+    found: dict[str, Pipeline] = {
         f"{name}{', counted' if counted else ''}": partial(engine, by=columns, counted=counted)
         for counted in (True, False)
         for name, columns in by.items()
     }
+    return found | {f"{name}, as stays": partial(as_stays, by=columns) for name, columns in by.items()}
+
+
+def as_stays(spark: SparkSession, case: Case, folder: Path, scratch: Path, *, by: Sequence[str]) -> str:
+    """Run the query with answers="stays"; return its id."""
+    return answered(stream(spark, folder), sp.Skyline(case.preference(), by), scratch, answers=STAYS)
+
+
+def without_groups(name: str) -> str:
+    """Return which pipeline has no groups, and the same form of answers."""
+    _, comma, form = name.partition(", ")
+    return f"none{comma}{form}"
 
 
 def main(argv: Sequence[str] | None = None) -> Found:
@@ -38,10 +55,7 @@ def main(argv: Sequence[str] | None = None) -> Found:
     case = Case(100_000 if arguments.quick else 1_000_000, 4, WARM_UP + 4, groups=GROUPS)
     rates = measure(spark, listener, case, 1 if arguments.quick else arguments.rounds, pipelines())
     head = ["groups", "rows/s", "cost of a row, of that without groups"]
-    lines = [
-        [name, f"{rate:,.0f}", f"{rates['none, counted' if 'counted' in name else 'none'] / rate:.2f}"]
-        for name, rate in rates.items()
-    ]
+    lines = [[name, f"{rate:,.0f}", f"{rates[without_groups(name)] / rate:.2f}"] for name, rate in rates.items()]
     table = Table("bench-streaming.md", "groups", head, lines)
     print(table.text)
     return [table]

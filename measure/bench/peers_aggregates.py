@@ -113,7 +113,7 @@ def of_table(spark: SparkSession, inputs: Inputs) -> dict[str, Way]:
 
     def ours(target: Path) -> None:
         rows = spark.read.parquet(str(inputs.rows))
-        sp.ask(rows, QUERY, time="at", window=WINDOW, slide=SLIDE).write.parquet(str(target))
+        sp.ask(rows, QUERY, time="at", window=WINDOW, slide=SLIDE, output=target)
 
     def spark_windows(target: Path) -> None:
         in_spark(spark.read.parquet(str(inputs.rows))).write.parquet(str(target))

@@ -28,7 +28,7 @@ class Subject(NamedTuple):
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "aggregates of a table": Subject(
         "Sliding windows of a table, by key",
-        "Count, average and maximum of each key, over windows of an hour every minute, of rows in parquet files; all answers are written as parquet. "
+        "Count, average and maximum of each key, over windows of an hour every minute, of rows in parquet files; all answers are written as parquet, by skypane with `output=`. "
         "DuckDB sums each minute first and slides over these sums, on a grid of all keys and minutes; polars uses `group_by_dynamic`.",
     ),
     "aggregates of a stream": Subject(
