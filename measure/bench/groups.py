@@ -3,7 +3,7 @@
     python -m measure.bench.groups [--quick]
 
 The stream and the query are those of measure.bench.streaming. With groups the answers have 22 and 150 times as many
-rows; *counted* does not write them, *as stays* writes each once for all consecutive windows that hold it.
+rows; *counted* does not write them, *as stays* writes each once for the consecutive windows that hold it.
 """
 
 from __future__ import annotations
