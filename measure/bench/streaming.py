@@ -37,14 +37,12 @@ import skypane as sp
 from measure.results.record import Found, Table
 from skypane.operators.query import Query
 from skypane.operators.stay_columns import WINDOWS, AnswerForm
-from skypane.runtime.spark.arrow_batches import ROWS, ArrowBatches
+from skypane.runtime.spark.arrow_batches import BYTES, RECORDS, ROWS, ArrowBatches
 
 PANE_ROWS = 10_000
 PANE_MICROS = 200_000
 DISORDER_MICROS = 200_000
 WARM_UP = 2
-BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 @dataclass(frozen=True)

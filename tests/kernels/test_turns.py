@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,36 +48,39 @@ def first_line(running: subprocess.Popen[str]) -> str:
     return running.stdout.readline().strip()
 
 
-def test_a_turn_ends_with_the_block(tmp_path: Path):
-    with process(HOLDER, str(tmp_path)) as holder:
-        assert first_line(holder) == "has it"
-        with process(TAKER, str(tmp_path), "scan", "60") as taker:
-            holder.communicate()
-            assert first_line(taker) == "has it"
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that has its turn with the kernel `scan`, until its standard input ends."""
+    with process(HOLDER, str(tmp_path)) as running:
+        assert first_line(running) == "has it"
+        yield running
 
 
-def test_a_turn_ends_with_a_process_that_is_killed(tmp_path: Path):
-    with process(HOLDER, str(tmp_path)) as holder:
-        assert first_line(holder) == "has it"
-        with process(TAKER, str(tmp_path), "scan", "60") as taker:
-            holder.kill()
-            assert first_line(taker) == "has it"
-
-
-def test_a_process_that_has_waited_long_enough_continues(tmp_path: Path):
-    with process(HOLDER, str(tmp_path)) as holder:
-        assert first_line(holder) == "has it"
-        with process(TAKER, str(tmp_path), "scan", "0.1") as taker:
-            assert first_line(taker) == "has it"
+def test_a_turn_ends_with_the_block(holder: subprocess.Popen[str], tmp_path: Path):
+    with process(TAKER, str(tmp_path), "scan", "60") as taker:
         holder.communicate()
+        assert first_line(taker) == "has it"
 
 
-def test_another_kernel_does_not_wait(tmp_path: Path):
-    with process(HOLDER, str(tmp_path)) as holder:
-        assert first_line(holder) == "has it"
-        with process(TAKER, str(tmp_path), "merge", "3600") as taker:
-            assert first_line(taker) == "has it"
-        holder.communicate()
+def test_a_turn_ends_with_a_process_that_is_killed(holder: subprocess.Popen[str], tmp_path: Path):
+    with process(TAKER, str(tmp_path), "scan", "60") as taker:
+        holder.kill()
+        assert first_line(taker) == "has it"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "patience"),
+    [
+        pytest.param("scan", "0.1", id="that has waited long enough"),
+        pytest.param("merge", "3600", id="with another kernel"),
+    ],
+)
+def test_a_process_continues_beside_the_holder(
+    kernel: str, patience: str, holder: subprocess.Popen[str], tmp_path: Path
+):
+    with process(TAKER, str(tmp_path), kernel, patience) as taker:
+        assert first_line(taker) == "has it"
+    assert holder.poll() is None
 
 
 def test_a_turn_within_a_turn_keeps_the_outer_one(tmp_path: Path):

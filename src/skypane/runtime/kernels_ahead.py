@@ -21,6 +21,7 @@ from typing import Final
 
 from skypane.kernels.families import EVERY
 from skypane.runtime.interrupts import interrupted_afterwards
+from skypane.runtime.resources import import_path
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ def _begin(families: frozenset[str]) -> None:
         atexit.register(_end_all)
     process = subprocess.Popen(  # noqa: S603 - this module
         [sys.executable, "-P", "-m", __name__, *(family for family in EVERY if family in families)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=os.environ | {"PYTHONPATH": import_path()},
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

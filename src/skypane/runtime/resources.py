@@ -1,9 +1,10 @@
-"""Resources of this process: cores, memory (with the limits of containers), and a cache folder."""
+"""Resources of this process: cores, memory (with the limits of containers), a cache folder, and where it imports from."""
 
 from __future__ import annotations
 
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -61,6 +62,11 @@ def room_bytes() -> int | None:
     """
     rooms = [*_machine_room(), *_container_room(), *_own_room()]
     return min(rooms, default=None)
+
+
+def import_path() -> str:
+    """Return the folders from which this process imports, as the variable PYTHONPATH of one that it starts."""
+    return os.pathsep.join(path for path in sys.path if path)
 
 
 def cache_directory() -> Path:

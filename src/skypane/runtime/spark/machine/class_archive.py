@@ -18,7 +18,7 @@ from typing import Final
 
 import pyspark
 
-from skypane.runtime.resources import cache_directory
+from skypane.runtime.resources import cache_directory, import_path
 from skypane.runtime.spark.machine.java import Java
 from skypane.runtime.spark.machine.server_address import REMOTE
 
@@ -95,7 +95,7 @@ def _start_once(draft: Path) -> None:
     """Run a session that writes an archive at its end, in a process of its own, and wait for it."""
     left_out = {REMOTE, *(name for name in _VARIABLES if _decides(os.environ.get(name, "")))}
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    environment["PYTHONPATH"] = import_path()
     command = [sys.executable, "-P", "-m", _PROGRAM, str(draft)]
     subprocess.run(  # noqa: S603 - a module of this package
         command, env=environment, cwd=draft.parent, timeout=_SECONDS, check=True, capture_output=True
