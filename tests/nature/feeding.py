@@ -13,7 +13,7 @@ from tests.nature.receiving import NAME, Client, Receiver
 from tests.nature.rows import Steps
 from tests.nature.scenarios import topic_of
 from tests.runtime.streams import write_batches
-from tests.servers.kafka import Broker
+from tests.servers.kafka import IN_ORDER, Broker
 from tests.servers.ports import free_ports
 
 AHEAD: Final = 30
@@ -47,7 +47,7 @@ class Inputs:
         self._folder.mkdir(parents=True)
         self._topic = topic_of(folder, "in")
         broker.create(self._topic, 2)
-        self._producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 2, "log_level": 0})
+        self._producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 2, "log_level": 0, **IN_ORDER})
         self._under_way = 0
         (port,) = free_ports(1)
         received = folder / "received"

@@ -57,6 +57,8 @@ org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="{p
 _KEYSTORE = """listener.name.guarded.ssl.keystore.type=PEM
 listener.name.guarded.ssl.keystore.location={keystore}
 """
+IN_ORDER = {"enable.idempotence": True}
+"""Options of a producer: without them a batch that is sent again may come after later ones of its partition."""
 PASSWORD = "unheard-of"  # noqa: S105 - for a broker that runs during a test only
 
 
@@ -168,7 +170,7 @@ class Broker:
             future.result(30)
 
     def send(self, topic: str, values: list[bytes | None], partition: int = 0, keys: list[bytes] | None = None) -> None:
-        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, "log_level": 2})
+        producer = Producer({"bootstrap.servers": self.address, "linger.ms": 5, "log_level": 2, **IN_ORDER})
         for at, value in enumerate(values):
             producer.produce(topic, value, key=keys[at] if keys else None, partition=partition)
         assert producer.flush(30) == 0
