@@ -94,7 +94,7 @@ brief: kernels
 quick: kernels
 	@$(PYTEST) $(QUICK) $(ARGS)
 
-# By night, and before a release.
+# Before a release, and by night with TIMES=4: four times as many kills and random cases.
 slow: kernels classes
 	@$(PYTEST) -m slow --table=test $(ARGS)
 

@@ -1,7 +1,8 @@
-"""Parameters of tests: some in every run, the others among the slow ones."""
+"""Parameters of tests: some in every run, the others among the slow ones; and how long those draw that draw at random."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -16,6 +17,11 @@ def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
         pytest.param(*_each(value), id=_name(value), marks=() if value in always else pytest.mark.slow)
         for value in values
     ]
+
+
+def times(count: int) -> int:
+    """Return how many kills or cases a slow test draws: `count`, or as many times that as TIMES says."""
+    return count * max(1, int(os.environ.get("TIMES") or 1))
 
 
 def _each(value: Any) -> tuple[Any, ...]:

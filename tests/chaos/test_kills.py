@@ -10,7 +10,7 @@ import sys
 import pytest
 from tests.chaos.driver import SCENARIOS
 from tests.checkout import PYTHONPATH, ROOT
-from tests.parameters import slow_but
+from tests.parameters import slow_but, times
 
 
 def survived(scenario: str, kills: int, seed: int) -> dict[str, int]:
@@ -41,6 +41,6 @@ def test_a_stream_survives_kills(scenario: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_stream_survives_many_kills(scenario: str):
-    counts = survived(scenario, 667, 2)
-    assert counts["kills"] >= 667
+    counts = survived(scenario, times(170), 2)
+    assert counts["kills"] >= times(170)
     assert counts["taken over"] > 0

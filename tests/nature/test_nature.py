@@ -13,6 +13,7 @@ import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import Tally
+from tests.parameters import times
 
 
 def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
@@ -87,7 +88,7 @@ def test_a_hung_driver_is_named_with_the_stacks_of_its_threads(tmp_path: Path):
 def test_each_kind_of_stream_survives_kills(name: str, tmp_path: Path, request: pytest.FixtureRequest):
     if SCENARIOS[name].broker:
         request.getfixturevalue("kafka")  # left out where Maven lacks it
-    tallies = survived([name], 40, 2, tmp_path)[name]
-    assert tallies.kills >= 40
+    tallies = survived([name], times(10), 2, tmp_path)[name]
+    assert tallies.kills >= times(10)
     assert tallies.streams >= 1, "a stream ends with its schedule, which may hold more kills than it was to have"
     assert tallies.batches > 0

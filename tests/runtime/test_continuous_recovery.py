@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.parameters import times
 from tests.runtime import continuous_streams as streams
 from tests.runtime.continuous_driver import CRASHES, MODULE, job_of
 from tests.runtime.driver import SLEEPS, Task
@@ -77,9 +78,9 @@ def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: 
 
 
 @pytest.mark.slow
-def test_thirty_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    stream, task = Stream(tmp_path, late_rows(12, batches=75)), Task(str(tmp_path))
-    kill_each(drivers, task, 30, random.Random(12), lambda: assert_is_a_start(tmp_path, stream))
+def test_many_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    stream, task = Stream(tmp_path, late_rows(12, batches=times(25))), Task(str(tmp_path))
+    kill_each(drivers, task, times(10), random.Random(12), lambda: assert_is_a_start(tmp_path, stream))
     stream.note(finish(job_of(spark, task)))
     assert_is_complete(tmp_path, [*stream.batches()])
 

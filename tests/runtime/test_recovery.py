@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from tests.parameters import times
 from tests.rows import flipped
 from tests.runtime.driver import CRASHES, ENDS, SKYLINE, WINDOWS, Task, job_of
 from tests.runtime.forked import Parent
@@ -204,8 +205,8 @@ def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivors]:
 
 
 @pytest.mark.slow
-def test_a_hundred_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    kill_at_random(drivers, spark, tmp_path, kills=100, seed=100)
+def test_many_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
+    kill_at_random(drivers, spark, tmp_path, kills=times(25), seed=100)
 
 
 @pytest.mark.slow
@@ -213,7 +214,7 @@ def test_kills_at_random_moments_of_a_cluster(spark: SparkSession, tmp_path: Pat
     """Executors are processes of their own, which may outlive their driver for a while."""
     drivers = Drivers(tmp_path, master="local-cluster[2,1,512]")
     try:
-        kill_at_random(drivers, spark, tmp_path, kills=20, seed=21)
+        kill_at_random(drivers, spark, tmp_path, kills=times(8), seed=21)
     finally:
         drivers.close()
 
