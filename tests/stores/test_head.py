@@ -76,6 +76,26 @@ def test_a_driver_that_is_fenced_between_its_check_and_its_commit_commits_nothin
     assert Ledger(store).latest() == manifest(1)
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_start_that_stands_still_while_it_looks_goes_by_a_batch_that_is_no_older_than_those_it_lists(
+    store: DocumentStore, at: int
+):
+    """Another driver commits meanwhile: its last batch is in the head only, and those before are files by then."""
+    other = claimed(store)
+    other.commit(manifest(0))
+    requests: list[str] = []
+
+    def commit(operation: str) -> None:
+        requests.append(operation)
+        if len(requests) == at:
+            for batch_id in (1, 2, 3):
+                other.commit(manifest(batch_id))
+
+    with before_each(commit):
+        looking = Ledger(store)
+    assert looking.latest() == manifest(3)
+
+
 @pytest.mark.parametrize("at", range(8))
 def test_two_first_starts_in_any_order_leave_one_driver_in_charge(store: DocumentStore, at: int):
     requests: list[str] = []

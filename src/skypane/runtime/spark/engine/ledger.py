@@ -207,8 +207,9 @@ class Ledger:
 
     def _listed(self) -> list[int]:
         """Return the batches that have a manifest; other files, such as an editor's backup, are ignored."""
-        newest = (path.removeprefix(f"{_FOLDER}/") for path in paths_in_head(self._root))
-        names = {*self._store.names(), *newest}
+        # The files first: what another driver commits meanwhile is in the head then, and a start goes by the newest batch.
+        names = {*self._store.names()}
+        names |= {path.removeprefix(f"{_FOLDER}/") for path in paths_in_head(self._root)}
         return sorted(int(match[1]) for name in names if (match := _MANIFEST.fullmatch(name)))
 
     def _read(self, batch_id: int) -> Manifest:
