@@ -128,10 +128,13 @@ def test_kills_at_requests_lose_and_double_nothing(
 
 @pytest.mark.parametrize(("pairs", "seed"), slow_but([(3, 0)], [(3, 0), *((25, seed) for seed in (1, 2, 3, 4))]))
 def test_of_two_drivers_one_continues(proxy: FaultProxy, parent: Parent, tmp_path: Path, pairs: int, seed: int):
-    """The first is suspended at a request, the second runs to its end, and the first goes on: a hundred times, if slow."""
+    """The first is suspended at a request, the second runs to its end, and the first goes on: a hundred times, if slow.
+
+    Each stream has its late sink from the first batch on: a driver that decided before that it has none might be refused.
+    """
     chance, ends = random.Random(seed), Counter[int | None]()
     for number in range(pairs):
-        nursery = born(tmp_path, 1_000 * seed + number, proxy, parent, chance)
+        nursery = born(tmp_path, 3 * (1_000 * seed + number), proxy, parent, chance)
         at, when = place(chance)
         first, is_suspended = nursery.signalled(seed, at, signal.SIGSTOP, when)
         nursery.done(seed + 1)
