@@ -28,4 +28,4 @@ def _waiting(store: DocumentStore, batch_id: int) -> pa.Table | None:
     latest = Ledger(store).latest()
     waiting = () if latest is None else restored(latest.outbox).get(_OUTPUT, ())
     parts = tuple(ref for ref in waiting if ref.file.startswith(f"{batch_id:012d}-"))
-    return pa.concat_tables(WaitingTables(store.child(PARTIALS), parts)) if parts else None
+    return pa.concat_tables(WaitingTables.of(store.child(PARTIALS), parts)) if parts else None

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, TypeAlias, overload
+from dataclasses import dataclass, replace
+from typing import Final, Self, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -79,7 +78,7 @@ class Outbox:
 
     def rows(self, refs: Sequence[PartialReference]) -> BatchRows:
         """Return rows that wait, for their sink; one part of them is in memory at a time."""
-        parts = WaitingTables(self._store, tuple(refs))
+        parts = WaitingTables.of(self._store, tuple(refs))
         return BatchRows(parts.schema, sum(ref.rows for ref in refs), tables=parts)
 
 
@@ -92,10 +91,12 @@ class WaitingTables(Sequence[pa.Table]):
 
     store: DocumentStore
     refs: tuple[PartialReference, ...]
+    schema: pa.Schema
 
-    @cached_property
-    def schema(self) -> pa.Schema:
-        return pq.read_schema(self._input(self.refs[0]))
+    @classmethod
+    def of(cls, store: DocumentStore, refs: tuple[PartialReference, ...]) -> Self:
+        """Return the tables of rows that wait, whose schema the first file has."""
+        return cls(store, refs, pq.read_schema(_input(store, refs[0])))
 
     def __len__(self) -> int:
         return len(self.refs)
@@ -106,11 +107,12 @@ class WaitingTables(Sequence[pa.Table]):
     def __getitem__(self, index: slice) -> Sequence[pa.Table]: ...
     def __getitem__(self, index: int | slice) -> pa.Table | Sequence[pa.Table]:
         if isinstance(index, slice):
-            return WaitingTables(self.store, self.refs[index])
-        return pq.read_table(self._input(self.refs[index]), schema=self.schema)
+            return replace(self, refs=self.refs[index])
+        return pq.read_table(_input(self.store, self.refs[index]), schema=self.schema)
 
-    def _input(self, ref: PartialReference) -> pa.BufferReader:
-        return pa.BufferReader(PartialReader(self.store).read(ref))
+
+def _input(store: DocumentStore, ref: PartialReference) -> pa.BufferReader:
+    return pa.BufferReader(PartialReader(store).read(ref))
 
 
 def files_of(waiting: Waiting) -> frozenset[str]:
