@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import numpy as np
 from confluent_kafka import Producer
-from tests.servers.kafka import Broker, broker, known_classpath
+from tests.servers.kafka import IN_ORDER, Broker, broker, known_classpath
 from tests.servers.ports import free_ports
 
 from measure.admission import load
@@ -106,7 +106,7 @@ def run(folder: Path, kafka: Broker, scale: Scale) -> tuple[Verdict, float]:
     for name in ("in", "out", "received"):
         (folder / name).mkdir()
     (folder / "inputs.json").write_text(load.listing(folder, kafka.address, received=bool(scale.tcp or scale.mqtt)))
-    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 20, "log_level": 2})
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 20, "log_level": 2, **IN_ORDER})
     share = scale.rate / scale.inputs
     feeds = load.topics(producer, scale.topics, scale.partitions, share * scale.topics * scale.partitions)
     joining = {feed.name.partition("[")[0] for feed in feeds if feed.active[0][0] > 0}

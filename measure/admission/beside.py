@@ -21,7 +21,7 @@ import pyarrow as pa
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.servers.kafka import Broker, broker, classpath, known_classpath
+from tests.servers.kafka import IN_ORDER, Broker, broker, classpath, known_classpath
 
 import skypane as sp
 from measure.admission.load import zipf
@@ -65,7 +65,7 @@ class Batch:
 def fill(kafka: Broker, waiting: Waiting) -> dict[str, int]:
     """Send the rows; return how many each input has."""
     most = {"queue.buffering.max.messages": 2_000_000}
-    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2, **most})
+    producer = Producer({"bootstrap.servers": kafka.address, "linger.ms": 50, "log_level": 2, **most, **IN_ORDER})
     for at in range(TOPICS):
         kafka.create(f"{waiting.prefix}-{at:02}", PARTITIONS)
     counts = {}
