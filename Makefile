@@ -94,7 +94,7 @@ brief: kernels
 quick: kernels
 	@$(PYTEST) $(QUICK) $(ARGS)
 
-# Before a release, and by night with TIMES=4: four times as many kills and random cases.
+# Before a larger change is shared. By night, and before a release, with TIMES=4: four times as many kills and random cases.
 slow: kernels classes
 	@$(PYTEST) -m slow --table=test $(ARGS)
 

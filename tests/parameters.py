@@ -1,4 +1,4 @@
-"""Parameters of tests: some in every run, the others among the slow ones; and how long those draw that draw at random."""
+"""Parameters of tests: some in every run, the others among the slow ones; and how many kills or cases are drawn at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
 
 def times(count: int) -> int:
     """Return how many kills or cases a slow test draws: `count`, or as many times that as TIMES says."""
-    return count * max(1, int(os.environ.get("TIMES") or 1))
+    return count * int(os.environ.get("TIMES", "1"))
 
 
 def _each(value: Any) -> tuple[Any, ...]:

@@ -51,7 +51,7 @@ class Campaign:
                 self._stream(victim)
 
     def _stream(self, victim: str) -> None:
-        """Run one stream to its end; which query it has goes on from campaign to campaign, since a short one has few streams."""
+        """Run one stream to its end. The queries alternate; the seed says which is first, since a short campaign has few streams."""
         self._streams += 1
         query, folder = QUERIES[self._streams % len(QUERIES)], self._folder / str(self._streams)
         batches = late_rows(self._chance.randrange(1 << 30), batches=6, rows=40)

@@ -601,7 +601,7 @@ def test_one_sink_of_two_streams_at_once_has_the_answers_of_both(spark: SparkSes
 def test_kills_at_any_line_leave_each_batch_once(place: Place):
     """Each driver is killed at a later line of the sink, with a table of its own; the next one finishes."""
     lines = int(driven(place, place.table).stdout)
-    step = lines // 25  # a driver that waits for less runs some lines fewer, so the last step is left out
+    step = lines // 25  # a driver may run a few lines fewer than the first one did, so the last step is left out
     for line in range(0, lines - step, step):
         table = f"{place.table}_{line}"
         assert driven(place, table, line).returncode == -signal.SIGKILL
