@@ -22,12 +22,12 @@ from skypane.monitoring.measures import EACH
 from skypane.opentelemetry.names import described
 from skypane.operators.query import Query
 from skypane.plugins import Registered
-from skypane.runtime.spark.sinks import iceberg_writer
+from skypane.runtime.spark.sinks import open_table
 
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 IN_OTHER_SYSTEMS = {
-    iceberg_writer.PREFIX.rstrip("."),
-    *iceberg_writer.SUMMARY,
+    open_table.PREFIX.rstrip("."),
+    *open_table.SUMMARY,
     *(described(measure).name for measure, _ in EACH),
 }
 """Names that begin as the package's do: properties of Iceberg's tables and snapshots, and instruments of OpenTelemetry."""

@@ -16,12 +16,11 @@ from pyiceberg.table.update import snapshot
 from pyspark.sql import SparkSession
 from tests.runtime.killed_lines import SCHEMA, Lines, batch
 
-from skypane.runtime.spark.sinks import iceberg, iceberg_rows, iceberg_table, iceberg_writer
+from skypane.runtime.spark.sinks import iceberg, iceberg_rows, iceberg_table, open_table_sink, open_table_writer
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 
-FILES = {
-    str(module.__file__) for module in (iceberg, iceberg_rows, iceberg_table, iceberg_writer, snapshot, sql, table)
-}
+OURS = (iceberg, iceberg_rows, iceberg_table, open_table_sink, open_table_writer)
+FILES = {str(module.__file__) for module in (*OURS, snapshot, sql, table)}
 
 
 def main(folder: str, last: int) -> None:

@@ -6,14 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -29,21 +26,20 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
-from pyspark.sql import SparkSession
 from sqlalchemy import NullPool, QueuePool, create_engine
 from tests.checkout import ROOT
+from tests.runtime.table_histories import NO_SPARK, History, Interposed, Killed, dies_after, dies_before, steps_of
 from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
 from tests.servers.postgresql import PASSWORD, USER
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.sinks import iceberg_writer
+from skypane.runtime.spark.sinks import open_table_writer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError, ConfigError
 
-NO_SPARK = cast("SparkSession", None)
 NAME = "shop.answers"
 
 
@@ -78,6 +74,24 @@ class Place:
         found = self.table().scan(selected_fields=columns or ("n",)).to_arrow()
         lists = [found[name].to_pylist() for name in columns or ("n",)]
         return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
+
+    def foreign(self, number: int) -> None:
+        """Let another writer, which knows nothing of skypane, add a row."""
+        self.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
+
+    @property
+    def maintenance(self) -> Mapping[str, Callable[[], None]]:
+        return {"expire": self.expire, "compact": self.compact}
+
+    def expire(self) -> None:
+        """Remove all snapshots but the last, as maintenance does."""
+        self.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
+
+    def compact(self) -> None:
+        """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
+        rows = self.table().scan().to_arrow()
+        if rows.num_rows:
+            self.table().overwrite(rows)
 
 
 def without_pool(catalog: Catalog) -> Catalog:
@@ -125,48 +139,15 @@ def test_each_snapshot_names_its_query_and_its_batch(place: Place):
     }
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
-Step = Callable[[Callable[[], Any]], Any]
-"""What becomes of a commit: it is called with the commit."""
-
-
-def dies_before(_commit: Callable[[], Any]) -> Any:
-    raise Killed
-
-
-def dies_after(commit: Callable[[], Any]) -> Any:
-    commit()
-    raise Killed
-
-
-def loses_the_reply(commit: Callable[[], Any]) -> Any:
-    commit()
-    raise CommitStateUnknownException("502: Bad Gateway")
-
-
-def is_lost(_commit: Callable[[], Any]) -> Any:
-    raise CommitStateUnknownException("502: Bad Gateway")
-
-
-@dataclass
-class Interposed:
-    """Stands between the sinks and the catalog: the next commit of a sink goes by the step that is set here."""
-
-    step: Step | None = None
-    commit: Callable[..., Any] = SqlCatalog.commit_table
-
-    def __call__(self, catalog: SqlCatalog, table: Table, *what: Any) -> Any:
-        step, self.step = self.step, None
-        return self.commit(catalog, table, *what) if step is None else step(lambda: self.commit(catalog, table, *what))
-
-
 @pytest.fixture
 def interposed(monkeypatch: pytest.MonkeyPatch) -> Interposed:
-    found = Interposed()
-    monkeypatch.setattr(SqlCatalog, "commit_table", lambda *what: found(*what))  # noqa: PLW0108 - a method, which is called with its catalog
+    return interpose(monkeypatch)
+
+
+def interpose(patched: pytest.MonkeyPatch) -> Interposed:
+    found = Interposed(CommitStateUnknownException("502: Bad Gateway"))
+    commit = SqlCatalog.commit_table
+    patched.setattr(SqlCatalog, "commit_table", lambda *what: found.commit(commit, *what))
     return found
 
 
@@ -180,10 +161,10 @@ def test_a_driver_that_dies_before_or_after_a_commit_leaves_the_batch_once(place
     assert place.rows() == [0, 1, 10, 11]
 
 
-@pytest.mark.parametrize("step", [loses_the_reply, is_lost])
-def test_a_commit_whose_reply_is_lost_is_there_once(place: Place, interposed: Interposed, step: Step):
+@pytest.mark.parametrize("outcome", ["loses the reply", "is lost"])
+def test_a_commit_whose_reply_is_lost_is_there_once(place: Place, interposed: Interposed, outcome: str):
     sink = place.started()
-    interposed.step = step
+    interposed.step = interposed.outcomes[outcome]
     sink.write(NO_SPARK, numbers(1), 0)
     sink.write(NO_SPARK, numbers(2), 1)
     assert place.rows() == [1, 2]
@@ -273,7 +254,7 @@ def test_a_batch_is_tried_again_after_the_commit_of_another_writer_with_the_same
     sink = place.started()
 
     def others_write(commit: Callable[[], Any]) -> Any:
-        foreign(place, -1)
+        place.foreign(-1)
         return commit()
 
     interposed.step = others_write
@@ -283,14 +264,14 @@ def test_a_batch_is_tried_again_after_the_commit_of_another_writer_with_the_same
 
 
 def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, interposed: Interposed, monkeypatch: pytest.MonkeyPatch
 ):
     sink = place.sink(timeout="100 milliseconds")
     sink.check(SCHEMA)
     sink.open(QueryStart("q"))
     commit = SqlCatalog.commit_table
     with monkeypatch.context() as patched:
-        patched.setattr(SqlCatalog, "commit_table", lambda *_: is_lost(lambda: None))
+        patched.setattr(SqlCatalog, "commit_table", lambda *_: interposed.is_lost(lambda: None))
         with pytest.raises(
             OSError,
             match=r"^table \S+ of \S+ default at \S+ did not take batch 0 \(other writers committed first, or replies were lost, for 0.1 s, .*502",
@@ -322,11 +303,11 @@ def test_a_batch_whose_files_take_longer_than_the_timeout_is_tried_again_all_the
     place: Place, interposed: Interposed, monkeypatch: pytest.MonkeyPatch
 ):
     sink, clock = place.started(), Clock()
-    monkeypatch.setattr(iceberg_writer, "time", clock)
+    monkeypatch.setattr(open_table_writer, "time", clock)
 
     def others_write(commit: Callable[[], Any]) -> Any:
         clock.now += 3600
-        foreign(place, -1)
+        place.foreign(-1)
         return commit()
 
     interposed.step = others_write
@@ -362,125 +343,23 @@ def test_queries_that_write_into_one_table_at_once_lose_and_double_nothing(share
     assert sorted(found) == sorted(10 * batch + at for batch in range(5) for at in range(3))
 
 
-def foreign(place: Place, number: int) -> None:
-    """Let another writer, which knows nothing of skypane, add a row."""
-    place.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
-
-
-def expire(place: Place) -> None:
-    """Remove all snapshots but the last, as maintenance does."""
-    place.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
-
-
-def compact(place: Place) -> None:
-    """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
-    rows = place.table().scan().to_arrow()
-    if rows.num_rows:
-        place.table().overwrite(rows)
-
-
-@dataclass
-class History:
-    """Drivers of one query in turn, with the ledger of its checkpoint, and what else happens to the table."""
-
-    place: Place
-    interposed: Interposed
-    steps: Iterator[str]
-    starts: int = 0
-    committed: int = 0
-    alien: int = 0
-    driver: Iceberg | None = None
-
-    def play(self) -> None:
-        for step in self.steps:
-            self.take(step)
-        self.start()
-        self.deliver()
-
-    def take(self, step: str) -> None:
-        if step in OUTSIDE:
-            if self.starts:
-                self.outside(step)
-            return
-        kind, _, outcome = step.partition(": ")
-        if kind == "deliver" and self.driver is None:
-            self.start()
-        self.interposed.step = self.frozen if outcome == "frozen" else OUTCOMES.get(outcome)
-        self.start() if kind == "start" else self.deliver()
-        self.interposed.step = None
-
-    def outside(self, step: str) -> None:
-        if step == "foreign":
-            self.alien += 1
-            foreign(self.place, -self.alien)
-        else:
-            OUTSIDE[step](self.place)
-
-    def start(self) -> None:
-        self.starts += 1
-        self.driver = None
-        with suppress(Killed):
-            self.driver = self.place.started(self.committed, driver=f"driver-{self.starts:06d}")
-
-    def deliver(self) -> None:
-        """Deliver the next batch, in half of the cases twice, and record it in the ledger if this driver may."""
-        number, driver, starts = self.committed, self.driver, self.starts
-        if driver is None:
-            return
-        try:
-            driver.write(NO_SPARK, numbers(2 * number, 2 * number + 1), number)
-            if number % 2:
-                driver.write(NO_SPARK, numbers(2 * number + 1, 2 * number), number)
-        except Killed:
-            self.driver = None if self.starts == starts else self.driver
-        except CheckpointError as fenced:
-            if self.starts == starts:
-                raise AssertionError(f"{driver} is told that it is fenced, and no other has started") from fenced
-        else:
-            self.committed += self.starts == starts
-
-    def frozen(self, commit: Callable[[], Any]) -> Any:
-        """Before this driver's commit its successor starts, and some of what follows happens."""
-        self.start()
-        for step in islice(self.steps, 3):
-            self.take(step)
-        return commit()
-
-
-OUTCOMES: dict[str, Step] = {
-    "dies before": dies_before,
-    "dies after": dies_after,
-    "loses the reply": loses_the_reply,
-    "is lost": is_lost,
-}
-OUTSIDE: dict[str, Callable[[Place], None]] = {"foreign": lambda _: None, "expire": expire, "compact": compact}
-
-
-STEPS = ["deliver", "start", "deliver: frozen", *OUTSIDE, *(f"deliver: {one}" for one in OUTCOMES),
-         *(f"start: {one}" for one in OUTCOMES)]  # fmt: skip
-
-
 @pytest.mark.long
-@given(steps=st.lists(st.sampled_from(STEPS), max_size=10))
+@given(steps=st.lists(st.sampled_from(steps_of(("expire", "compact"))), max_size=10))
 def test_any_sequence_of_deliveries_kills_and_starts_leaves_each_batch_once(steps: list[str]):
-    interposed = Interposed()
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(SqlCatalog, "commit_table", lambda *what: interposed(*what))  # noqa: PLW0108 - as above
-        history = History(Place(Path(folder)), interposed, iter(steps))
+        history = History(Place(Path(folder)), interpose(patched), iter(steps))
         history.play()
-        batches = history.committed
-        expected = Counter([*range(2 * batches), *(-number for number in range(1, history.alien + 1))])
-        assert Counter(history.place.rows()) == expected
+        history.check()
 
 
-@pytest.mark.parametrize("maintained", [expire, compact])
-def test_maintenance_between_two_starts_hides_no_batch(place: Place, maintained: Callable[[Place], None]):
+@pytest.mark.parametrize("maintained", ["expire", "compact"])
+def test_maintenance_between_two_starts_hides_no_batch(place: Place, maintained: str):
     sink = place.started()
     for batch in range(3):
         sink.write(NO_SPARK, numbers(batch), batch)
-    foreign(place, -1)
-    maintained(place)
-    expire(place)
+    place.foreign(-1)
+    place.maintenance[maintained]()
+    place.expire()
     assert len(place.table().snapshots()) == 1
     second = place.started(2, driver="driver-2")
     for batch in (2, 3):
@@ -574,7 +453,7 @@ def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, inter
     sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
 
     def compacted(commit: Callable[[], Any]) -> Any:
-        compact(place)
+        place.compact()
         return commit()
 
     interposed.step = compacted
@@ -661,9 +540,7 @@ def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(
     table = place.table()
     of_batch_0 = table.snapshots()[1].snapshot_id
     table.manage_snapshots().rollback_to_snapshot(of_batch_0).commit()
-    with pytest.raises(
-        CheckpointError, match=r"older snapshot, too, remove its property 'skypane\.batches\.q\.output'"
-    ):
+    with pytest.raises(CheckpointError, match=r"rolled back, too, remove its property 'skypane\.batches\.q\.output'"):
         place.started(1)
     with place.table().transaction() as changes:
         changes.remove_properties("skypane.batches.q.output")

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
-import pyarrow as pa
-from pyspark.sql import SparkSession
-
-from skypane.runtime.spark.sinks.batch_rows import BatchRows
-from skypane.runtime.spark.sinks.folder_owner import QueryStart
-from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace, option_texts
-from skypane.runtime.spark.sinks.iceberg_rows import check_types
-from skypane.runtime.spark.sinks.iceberg_table import IcebergTable, OvertakenError
-from skypane.runtime.spark.sinks.iceberg_writer import IcebergWriter
-from skypane.runtime.spark.sinks.sink import Sink, check_role, copied
-from skypane.types import CheckpointError, ConfigError, Duration, Length, micros
+from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace
+from skypane.runtime.spark.sinks.iceberg_table import IcebergTable
+from skypane.runtime.spark.sinks.open_table_sink import OpenTableSink
+from skypane.types import ConfigError
 
 
 @dataclass(frozen=True)
-class Iceberg(Sink):
+class Iceberg(OpenTableSink):
     """Writes each micro-batch to a table of Apache Iceberg, exactly once, in one commit with its number.
 
     A table that does not exist is created. With amended or early answers, a version of a window replaces its rows. The
@@ -37,10 +30,9 @@ class Iceberg(Sink):
     table: str
     _: KW_ONLY
     catalog: str = "default"
-    options: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
-    timeout: Duration = "1 minute"
-    _schemas: list[pa.Schema] = field(default_factory=list, init=False, repr=False, compare=False)
-    _opened: list[IcebergWriter] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    kind: ClassVar[str] = "Iceberg"
+    remedy: ClassVar[str] = "check the options of the catalog, and what it allows this user"
 
     def __post_init__(self) -> None:
         parts = str(self.table).split(".")
@@ -48,10 +40,7 @@ class Iceberg(Sink):
             raise ConfigError(
                 f"table must be the name of a table with its namespace, as in shop.prices, got {self.table!r}"
             )
-        object.__setattr__(self, "options", option_texts(self.options, f"table {self.table}"))
-        object.__setattr__(self, "timeout", Length(micros(self.timeout, "timeout")))
-        if micros(self.timeout, "timeout") <= 0:
-            raise ConfigError(f"table {self.table}: timeout must be longer than 0, got {self.timeout!r}")
+        super().__post_init__()
         object.__setattr__(self, "options", self.catalog_place.options)  # it also checks them
 
     @cached_property
@@ -59,47 +48,22 @@ class Iceberg(Sink):
         """The catalog; paths of files are absolute, even if the working folder changes later."""
         return CatalogPlace(str(self.catalog), self.options)
 
-    def check(self, schema: pa.Schema) -> None:
-        check_types(schema, self.table)
-        self._schemas[:] = [schema]
+    @property
+    def name(self) -> str:
+        return self.table
 
-    def for_job(self) -> Iceberg:
-        return copied(self, "_schemas", "_opened")
-
-    def open(self, claim: QueryStart) -> None:
-        check_role((writer.claim for writer in self._opened), claim, f"table {self.table}")
-        (schema,) = self._schemas
-        with self._explained(), closing(self.catalog_place.opened()) as catalog:
-            table = IcebergTable(self.catalog_place, self.table, catalog)
-            self._opened[:] = [IcebergWriter.started(table, claim, schema, micros(self.timeout, "timeout") / 1e6)]
-
-    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
-        del spark  # the driver writes the files: one commit has one writer
-        if not self._opened:
-            raise CheckpointError(f"table {self.table}: the sink has not been opened; start the query")
-        writer = self._opened[0]
-        if answers.row_count or batch_id < writer.next_batch or writer.claim.role == "front":
-            # A catalog that was closed opens connections again; none stays open until the next batch, or after the last.
-            with self._explained(f"batch {batch_id}"), closing(writer.table.catalog):
-                writer.write(batch_id, answers)
+    @property
+    def whereabouts(self) -> str:
+        return f"{self.table} of {self.catalog_place}"
 
     @contextmanager
-    def _explained(self, what: str = "") -> Iterator[None]:
-        """Replace errors of the client by ones that name the table and the remedy, and that show no secret."""
-        try:
-            yield
-        except (CheckpointError, ConfigError):
-            raise
-        except Exception as error:  # noqa: BLE001 - each catalog and each store has errors of its own
-            place = self.catalog_place
-            if not what:
-                remedy = "check the options of the catalog, and what it allows this user"
-                if isinstance(error, OvertakenError):
-                    remedy = "start the query again"
-                raise ConfigError(
-                    f"table {self.table} of {place} cannot be used ({place.reason(error)}); {remedy}"
-                ) from None
-            raise OSError(
-                f"table {self.table} of {place} did not take {what} ({place.reason(error)}); it has none of its rows, or "
-                f"all, and takes the batch when the query is started again"
-            ) from None
+    def connected(self) -> Iterator[IcebergTable]:
+        with closing(self.catalog_place.opened()) as catalog:
+            yield IcebergTable(self.catalog_place, self.table, catalog)
+
+    def resumed(self, table: IcebergTable) -> AbstractContextManager[object]:
+        # A catalog that was closed opens connections again; none stays open until the next batch, or after the last.
+        return closing(table.catalog)
+
+    def reason(self, error: BaseException) -> str:
+        return self.catalog_place.reason(error)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, unquote
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs
 
-from skypane.addresses import HIDDEN, without_secrets
+from skypane.addresses import HIDDEN
 from skypane.runtime.environment import check_named, held, is_named
+from skypane.runtime.spark.sinks.client_options import LOGIN, without_named
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ _IN_URI: Final = frozenset("application_name connect_timeout host port sslmode s
 
 _CODE: Final = re.compile(r".*-impl|auth(\..*)?")
 """Properties that name Python to import, which a job file must not; PyIceberg's configuration may have them."""
-
-_LOGIN: Final = re.compile(r"[^:/]+://[^:/]*:([^@]*)@")
-"""A URI with a password, which may have "/", "?" and "#" in it: SQLAlchemy reads them so."""
 
 _RELATIVE: Final = re.compile(r"sqlite:///([^/:?][^?]*)")
 
@@ -84,7 +81,7 @@ class CatalogPlace:
             check_named(value, where)
         scheme, is_uri, rest = value.partition("://")
         parameters = parse_qs(rest.partition("?")[2], keep_blank_values=True).keys()
-        if is_uri and (_LOGIN.match(value) or parameters - _IN_URI):
+        if is_uri and (LOGIN.match(value) or parameters - _IN_URI):
             raise ConfigError(
                 f"{where} is {scheme}://{HIDDEN} with a password, or with a parameter that may be one, which errors "
                 f'would show: give it as "$NAME", an environment variable that holds the whole text'
@@ -100,33 +97,7 @@ class CatalogPlace:
 
     def reason(self, error: BaseException) -> str:
         """Return the text of an error in one line, without secrets: clients may show what they were given."""
-        text = " ".join(str(error).split()) or type(error).__name__
-        for secret in self._secrets():
-            text = text.replace(secret, HIDDEN)
-        return without_secrets(text)
-
-    def _secrets(self) -> Iterator[str]:
-        """Yield the values of environment variables, and the passwords in those that are URIs, encoded and plain."""
-        for value in filter(is_named, self.options.values()):
-            with suppress(ConfigError):  # it is not set
-                secret = held(value, "option", os.environ)
-                login = _LOGIN.match(secret)
-                password = login[1] if login else ""
-                yield from filter(None, (secret, password, unquote(password)))
-
-
-def option_texts(options: Any, where: str) -> dict[str, str]:
-    """Return options as texts; raise ConfigError, which shows no value, if they are not names with plain values."""
-    if not isinstance(options, Mapping):
-        raise ConfigError(f"{where}: options must be a mapping of properties of the catalog")
-    for name, value in options.items():
-        if not isinstance(value, str | int | float):
-            raise ConfigError(f"{where}: option {name} must be a text, a number, True or False")
-    return {str(name): _text(value) for name, value in sorted(options.items())}
-
-
-def _text(value: str | float) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return without_named(" ".join(str(error).split()) or type(error).__name__, self.options)
 
 
 def _absolute(options: Mapping[str, str]) -> dict[str, str]:

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 
+from skypane.operators.window_query import WINDOW_START
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace
-from skypane.runtime.spark.sinks.iceberg_rows import fitted, stored_rows, stored_schema
+from skypane.runtime.spark.sinks.iceberg_rows import fitted
+from skypane.runtime.spark.sinks.open_table import BatchNote, OvertakenError
+from skypane.runtime.spark.sinks.open_table_rows import replaced_windows, stored_rows, stored_schema
+from skypane.runtime.spark.sinks.rows_digest import rows_digest
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -24,10 +28,6 @@ _OF_NEW_TABLES: Final = {
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
 }
-
-
-class OvertakenError(Exception):
-    """The commit of another writer came first, or it is not known whether this one happened: look again."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,30 @@ class IcebergTable:
     def now(self) -> Table:
         """Return the table as it is now, with new credentials if the catalog lends them."""
         return self.catalog.load_table(self.name)
+
+    def properties(self, state: Table) -> Mapping[str, str]:
+        return state.properties
+
+    def note(self, state: Table, query: str, role: str) -> BatchNote:
+        """Return the note, which is a property as a whole: it outlives the snapshots, which maintenance removes."""
+        none = BatchNote(query, role)
+        text = state.properties.get(none.property)
+        return none if text is None else BatchNote.read(self.name, none.property, text)
+
+    def check_fits(self, state: Table, schema: pa.Schema) -> None:
+        fitted(schema, state, self.name)
+
+    def digest(self, answers: BatchRows) -> str:
+        return rows_digest(answers.parts())
+
+    def prepared(self, answers: BatchRows) -> BatchFiles:
+        return BatchFiles(answers, self.name)
+
+    def commit(self, state: Table, note: BatchNote, batch: BatchFiles | None = None, *, whole: bool = False) -> None:
+        """Set the property, remove what the batch replaces and add its files, in one commit."""
+        batch_id, files = (None, []) if batch is None else (note.next_batch - 1, batch.of(state))
+        replaced = None if batch is None else _replaced(batch.answers, whole=whole)
+        _commit(state, files, replaced, {note.property: note.text()}, note.summary(batch_id))
 
 
 @dataclass
@@ -89,7 +113,18 @@ class BatchFiles:
             ) from None
 
 
-def commit(
+def _replaced(answers: BatchRows, *, whole: bool) -> BooleanExpression | None:
+    """Return which rows of the table a batch replaces, if any."""
+    from pyiceberg.expressions import AlwaysTrue, In  # noqa: PLC0415 - an extra
+
+    if whole:
+        return AlwaysTrue()
+    starts = replaced_windows(answers)
+    # A type checker derives other arguments from the fields of the class.
+    return cast("BooleanExpression", cast("Any", In)(WINDOW_START, set(starts))) if starts else None
+
+
+def _commit(
     table: Table,
     files: Sequence[DataFile],
     replaced: BooleanExpression | None,
