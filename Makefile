@@ -22,7 +22,7 @@
 # leave compiled what tests would compile each for itself.
 
 VENV := .venv
-EXTRAS := cli,cloud,connect,demo,dev,docs,iceberg,java,kafka,mqtt,opentelemetry,postgresql,prometheus,schema-registry,zstd
+EXTRAS := cli,cloud,connect,delta,demo,dev,docs,iceberg,java,kafka,mqtt,opentelemetry,postgresql,prometheus,schema-registry,zstd
 # The papers' figures, a package of its own; core tests need none of it.
 PAPERS := papers
 # The versions of all that is installed: `make lock` writes them, `LOCK=` installs the newest that there are.

@@ -128,7 +128,7 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         "batches must be at least 1, got 0",
         "there are AqKSlack, KSlack, Readiness, Watermark, Lately",
         "Fuzzy() or Model() or Threshold() or Steps()",
-        "Console, Directory, Iceberg, Jdbc, Kafka, Memory, Sqlite",
+        "Console, Delta, Directory, Foreach, Iceberg, Jdbc, Kafka, Memory, Table, Sqlite",
         "did you mean 'again'",
     ):
         assert found in printed, f"{found}\n{printed}"

@@ -1,4 +1,4 @@
-"""The guide from Kafka to Kafka, from its own text, with a real broker."""
+"""The guides from Kafka, to Kafka and to a table of Delta, from their own texts, with a real broker."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ _MESSAGE = re.compile(r"^    (\{.*\})$", re.MULTILINE)
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_answers_and_rejected_rows_of_a_topic_are_messages_of_two_others(kafka: Broker, tmp_path: Path):
-    page = guide("how-to-kafka").replace("broker-1:9092", kafka.address)
-    for topic, partitions in _CREATED.findall(page):
-        kafka.create(topic, int(partitions))
-    kafka.send("sales", [message.encode() for message in _MESSAGE.findall(page)])
+@pytest.mark.parametrize(("name", "topic"), [("how-to-kafka", "sales"), ("how-to-delta", "orders")])
+def test_answers_and_rejected_rows_of_a_topic_are_where_the_page_shows_them(
+    kafka: Broker, tmp_path: Path, name: str, topic: str
+):
+    page = guide(name).replace("broker-1:9092", kafka.address)
+    for created, partitions in _CREATED.findall(page):
+        kafka.create(created, int(partitions))
+    kafka.send(topic, [message.encode() for message in _MESSAGE.findall(page)])
     assert not differences(page, tmp_path)

@@ -22,7 +22,7 @@ ON_SPARK = (
     "how-to-slow-stream",
     "how-to-elastic",
 )
-WITH_SERVERS = ("how-to-receive", "how-to-kafka", "how-to-object-store")
+WITH_SERVERS = ("how-to-receive", "how-to-kafka", "how-to-delta", "how-to-postgresql", "how-to-object-store")
 """Those whose tests are in files of their own: tests/test_guide_to_*.py."""
 
 

@@ -88,4 +88,14 @@ def test_what_a_package_declares_is_found_by_job_files_texts_sql_and_the_command
 
 
 def test_without_plugins_a_registry_has_its_own_names_in_order():
-    assert list(Registered(registry)) == ["Console", "Directory", "Iceberg", "Jdbc", "Kafka", "Memory"]
+    assert list(Registered(registry)) == [
+        "Console",
+        "Delta",
+        "Directory",
+        "Foreach",
+        "Iceberg",
+        "Jdbc",
+        "Kafka",
+        "Memory",
+        "Table",
+    ]

@@ -22,7 +22,7 @@ OTHERS = frozenset({
     "index.md", "tutorials.md", "notebooks.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
     "commands.md",
     "how-to-files.md", "how-to-progress-policy.md", "how-to-spark-windows.md", "how-to-rejected-rows.md", "how-to-test-a-job.md", "how-to-wrong-clocks.md",
-    "how-to-receive.md", "how-to-kafka.md", "how-to-object-store.md", "how-to-size-a-cluster.md", "how-to-checkpoint.md", "how-to-slow-stream.md", "how-to-elastic.md",
+    "how-to-receive.md", "how-to-kafka.md", "how-to-delta.md", "how-to-postgresql.md", "how-to-object-store.md", "how-to-size-a-cluster.md", "how-to-checkpoint.md", "how-to-slow-stream.md", "how-to-elastic.md",
 })  # fmt: skip
 """Pages of figures, names and commands, tutorials, how-to guides, the site's own, and lists of promises and their tests themselves."""
 
@@ -112,6 +112,7 @@ def test_the_page_names_the_reviewed_versions_of_each_dependency():
             for name in (
                 "cli",
                 "cloud",
+                "delta",
                 "iceberg",
                 "java",
                 "kafka",

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,32 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"error": error, "batches": batches}
 
 
-SCENARIOS = {"answered": answered, "delta": delta}
+@dataclass(frozen=True)
+class Dying(sp.Table):
+    """A table whose process dies after the append of batch 2, the first time."""
+
+    killed: Path | None = None
+
+    def write(self, spark: SparkSession, answers: Any, batch_id: int) -> None:
+        super().write(spark, answers, batch_id)
+        if batch_id == 2 and self.killed is not None and not self.killed.exists():
+            self.killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def table(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Append answers to a Delta table of the catalog by sp.Table, with a kill as above."""
+    write_batches(folder / "in", BATCHES)
+    output = Dying("best", using="delta", killed=folder / "killed")
+    handle = job(spark, folder, output=output).start(trigger="available now")
+    error = error_of(lambda: handle.await_termination(600))
+    batches = finish(job(spark, folder, output=output))
+    (folder / "out").mkdir()
+    pq.write_table(spark.table("best").toArrow(), folder / "out" / "all.parquet")
+    return {"error": error, "batches": batches}
+
+
+SCENARIOS = {"answered": answered, "delta": delta, "table": table}
 
 if __name__ == "__main__":
     address, scenario, folder = sys.argv[1:]

@@ -196,7 +196,7 @@ def replace_method(owner: type | ModuleType, name: str, instead: Callable[..., A
     """Put `instead`, called with the original first, in the place of a method, or of a function of a module."""
     original = getattr(owner, name)
     _REPLACED.append((owner, name, original))
-    setattr(owner, name, lambda *args: instead(original, *args))
+    setattr(owner, name, lambda *args, **named: instead(original, *args, **named))
 
 
 def _tell_commits() -> None:

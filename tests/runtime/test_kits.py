@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.sql import DataFrame, SparkSession
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.datasource import DataSource
 from tests.parameters import slow_but
 from tests.rows import table
@@ -34,14 +35,17 @@ from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.console import Console
 from skypane.runtime.spark.sinks.current_front import FILE, Current
+from skypane.runtime.spark.sinks.delta import Delta
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.foreach import Foreach
 from skypane.runtime.spark.sinks.function import Call
 from skypane.runtime.spark.sinks.iceberg import Iceberg
 from skypane.runtime.spark.sinks.jdbc import Jdbc
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.sink import Sink
+from skypane.runtime.spark.sinks.spark_table import Table
 from skypane.runtime.spark.sources.many.discovery import KINDS
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.runtime.spark.sources.recordings import write_recording
@@ -147,6 +151,47 @@ def of_catalog(sink: Iceberg) -> pa.Table:
     return found
 
 
+def in_delta(place: str) -> Delta:
+    return Delta(place)
+
+
+def of_delta(sink: Delta) -> pa.Table:
+    found: pa.Table = DeltaTable(sink.path).to_pyarrow_table()
+    return found.select(some_rows().schema.names)
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """A writer of PySpark's foreach that writes a file for each batch, and refuses the batches that it has."""
+
+    folder: Path
+    rows: list[Row] = field(default_factory=list)
+
+    def open(self, partition_id: int, epoch_id: int) -> bool:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.rows[:] = []
+        self.rows.append(Row(partition=partition_id, epoch=epoch_id))
+        return not (self.folder / f"{epoch_id}.parquet").exists()
+
+    def process(self, row: Row) -> None:
+        self.rows.append(row)
+
+    def close(self, error: Exception | None) -> None:
+        first, *rows = self.rows
+        if rows and error is None:
+            draft = self.folder / f".{first.epoch}"
+            pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], NUMBERS.schema), draft)
+            draft.rename(self.folder / f"{first.epoch}.parquet")
+
+
+def row_by_row(place: str) -> Foreach:
+    return Foreach(Epochs(Path(place)))
+
+
+def of_epochs(sink: Foreach) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in sink.writer.folder.glob("*.parquet"))
+
+
 def printed(place: str) -> Console:
     del place
     return Console()
@@ -165,6 +210,8 @@ SINKS: dict[str, tuple[type[Sink], Callable[[SparkSession, Path], None]]] = {
         spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
     "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=1)),
     "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
+    "delta": (Delta, lambda spark, folder: check_sink(spark, in_delta, of_delta, folder, kills=1)),
+    "foreach": (Foreach, lambda spark, folder: check_sink(spark, row_by_row, of_epochs, folder, rows=NUMBERS, kills=1)),
     "iceberg": (Iceberg, lambda spark, folder: check_sink(spark, in_catalog, of_catalog, folder, kills=1)),
     "jdbc": (Jdbc, lambda spark, folder: check_sink(spark, in_file, of_table, folder, kills=1)),
     "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
@@ -209,7 +256,8 @@ def test_a_table_of_a_server_keeps_the_laws_of_sinks(
 
 
 def test_no_sink_is_left_out():
-    assert concrete(Sink, skypane.runtime.spark.sinks) == {Kafka, *(sink for sink, _ in SINKS.values())}  # type: ignore[type-abstract]
+    """Table adds a batch again that comes again, except in Delta: test_spark_table.py."""
+    assert concrete(Sink, skypane.runtime.spark.sinks) == {Kafka, Table, *(sink for sink, _ in SINKS.values())}  # type: ignore[type-abstract]
 
 
 @dataclass(frozen=True)

@@ -490,7 +490,8 @@ def test_whatever_a_user_means_becomes_a_sink(tmp_path: Path):
 @pytest.mark.parametrize("output", [None, 7, Memory, Console, ["out"]])
 def test_an_invalid_output_is_refused(output: Any):
     with pytest.raises(
-        ConfigError, match=r"^output must be a path, Console, Directory, Iceberg, Jdbc, Kafka, Memory, or a function"
+        ConfigError,
+        match=r"^output must be a path, Console, Delta, Directory, Foreach, Iceberg, Jdbc, Kafka, Memory, Table, or a function",
     ):
         sink(output)
 

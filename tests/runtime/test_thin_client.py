@@ -84,14 +84,21 @@ def test_a_client_with_pyspark_client_alone_runs_a_stream_and_a_static_query(pai
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 
-def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pair: Pair, tmp_path: Path):
+@pytest.mark.parametrize("scenario", ["delta", "table"])
+def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pair: Pair, tmp_path: Path, scenario: str):
+    """Written by a function, and by sp.Table."""
     if pair.minor not in DELTA:
         pytest.skip(f"no jar of Delta is known to work with Spark {pair.minor}")
     try:
         jars = classpath(DELTA[pair.minor])
     except NoArtefactsError as error:
         pytest.skip(str(error))
-    answer = pair.run("delta", tmp_path, {"spark.jars": jars.replace(os.pathsep, ","), **OF_DELTA})
+    conf = {
+        "spark.jars": jars.replace(os.pathsep, ","),
+        "spark.sql.warehouse.dir": str(tmp_path / "tables"),
+        **OF_DELTA,
+    }
+    answer = pair.run(scenario, tmp_path, conf)
     assert answer["error"].startswith("SkypaneError: the query has failed in Spark's part")
     assert answer["batches"] == [2, 3, 4, 5]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)

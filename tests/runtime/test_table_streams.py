@@ -1,4 +1,4 @@
-"""Streams into a table of Iceberg, against runtime/local.py, which defines their answers."""
+"""Streams into tables of open formats, Delta and Iceberg, against runtime/local.py, which defines their answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 from tests.runtime.driver import assert_killed
-from tests.runtime.iceberg_stream_driver import NAME, PLACES, PLAN, job, properties
 from tests.runtime.streams import NaiveKSlack, answers, finish, late_rows, read_batches, write_batches
+from tests.runtime.table_stream_driver import FORMATS, NAME, PLACES, PLAN, Format, job
 
 import skypane as sp
 from skypane.runtime import local
 
 
-def rows_in(folder: Path, name: str = NAME) -> pa.Table:
-    with load_catalog("default", **properties(folder)) as catalog:
-        return catalog.load_table(name).scan().to_arrow()
+@pytest.fixture(params=FORMATS)
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a format."""
+    return str(request.param)
+
+
+@pytest.fixture
+def form(name: str) -> Format:
+    return FORMATS[name]
 
 
 def multiset(rows: pa.Table) -> Counter[tuple[Any, ...]]:
@@ -29,37 +34,39 @@ def multiset(rows: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_table_has_the_answers_of_a_stream(spark: SparkSession, tmp_path: Path, cut: bool):
+def test_a_table_has_the_answers_of_a_stream(spark: SparkSession, tmp_path: Path, form: Format, cut: bool):
     """Also where several workers answer the windows of a batch."""
     tables = late_rows(1, batches=5)
     write_batches(tmp_path / "in", tables[:3])
-    finish(job(spark, tmp_path, cut=cut))
+    finish(job(spark, tmp_path, form, cut=cut))
     write_batches(tmp_path / "in", tables[3:], first=3)
-    finish(job(spark, tmp_path, cut=cut))
-    job(spark, tmp_path).start(trigger="available now").drain()
-    assert multiset(rows_in(tmp_path)) == multiset(answers(PLAN, [*tables, local.Drain()]))
+    finish(job(spark, tmp_path, form, cut=cut))
+    job(spark, tmp_path, form).start(trigger="available now").drain()
+    assert multiset(form.rows(tmp_path, NAME)) == multiset(answers(PLAN, [*tables, local.Drain()]))
 
 
 @pytest.mark.slow
-def test_a_stream_that_is_killed_around_its_commits_has_each_answer_once(spark: SparkSession, tmp_path: Path):
+def test_a_stream_that_is_killed_around_its_commits_has_each_answer_once(
+    spark: SparkSession, tmp_path: Path, form: Format, name: str
+):
     tables = late_rows(2, batches=3 + 2 * len(PLACES))
     write_batches(tmp_path / "in", tables[:3])
-    finish(job(spark, tmp_path))
+    finish(job(spark, tmp_path, form))
     crashes = [(place, cut) for place in PLACES for cut in (False, True)]
     grows = (True, False, False, False, True, True)  # the second repeats the batch of the first, which is there
     for number, (place, cut) in enumerate(crashes, 3):
         write_batches(tmp_path / "in", [tables[number]], first=number)
-        (tmp_path / "crash.json").write_text(json.dumps({"place": place, "cut": cut}))
-        before = rows_in(tmp_path).num_rows
-        assert_killed("tests.runtime.iceberg_stream_driver", tmp_path)
-        assert (rows_in(tmp_path).num_rows > before) == grows[number - 3], (place, cut)
-    handle = job(spark, tmp_path).start(trigger="available now")
+        (tmp_path / "crash.json").write_text(json.dumps({"format": name, "place": place, "cut": cut}))
+        before = form.rows(tmp_path, NAME).num_rows
+        assert_killed("tests.runtime.table_stream_driver", tmp_path)
+        assert (form.rows(tmp_path, NAME).num_rows > before) == grows[number - 3], (place, cut)
+    handle = job(spark, tmp_path, form).start(trigger="available now")
     assert handle.await_termination(300), handle.status
     handle.drain()
-    assert multiset(rows_in(tmp_path)) == multiset(answers(PLAN, [*tables, local.Drain()]))
+    assert multiset(form.rows(tmp_path, NAME)) == multiset(answers(PLAN, [*tables, local.Drain()]))
 
 
-def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkSession, tmp_path: Path):
+def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkSession, tmp_path: Path, form: Format):
     """The second batch amends a window, in which a key disappears by `having`."""
     times = pa.array([0, 1_000_000, 20_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC"))
     sent = pa.table({"ts": times, "city": ["Oslo", "Rome", "Oslo", "Rome", "Bern"]})
@@ -71,12 +78,12 @@ def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkS
         window="10 seconds",
         progress=sp.Watermark("1 second"),
         late=sp.Amend("1 minute"),
-        output=sp.Iceberg("shop.counts", options=properties(tmp_path)),
+        output=form.sink(tmp_path, "shop.counts"),
         checkpoint=tmp_path / "checkpoint",
     ).start(trigger="available now")
     assert handle.await_termination(300), handle.status
     handle.drain()
-    found = rows_in(tmp_path, "shop.counts").sort_by([("window_start", "ascending"), ("city", "ascending")])
+    found = form.rows(tmp_path, "shop.counts").sort_by([("window_start", "ascending"), ("city", "ascending")])
     assert found.select(["city", "n", "version"]).to_pylist() == [
         {"city": "Bern", "n": 1, "version": 1},
         {"city": "Oslo", "n": 1, "version": 1},
@@ -84,7 +91,7 @@ def test_the_table_of_a_stream_that_amends_has_the_current_answers(spark: SparkS
     ]
 
 
-def test_rejected_rows_are_in_a_separate_table(spark: SparkSession, tmp_path: Path):
+def test_rejected_rows_are_in_a_separate_table(spark: SparkSession, tmp_path: Path, form: Format):
     tables = late_rows(4, batches=5)
     write_batches(tmp_path / "in", tables)
     naive = NaiveKSlack(PLAN.windows.longest_pane)
@@ -98,17 +105,17 @@ def test_rejected_rows_are_in_a_separate_table(spark: SparkSession, tmp_path: Pa
             window=PLAN.windows,
             progress=PLAN.progress,
             output=tmp_path / "out",
-            late=sp.Iceberg("stream.late", options=properties(tmp_path)),
+            late=form.sink(tmp_path, "stream.late"),
             checkpoint=tmp_path / "checkpoint",
         )
     )
-    late = rows_in(tmp_path, "stream.late")
+    late = form.rows(tmp_path, "stream.late")
     assert naive.late
     assert sorted(late["id"].to_pylist()) == sorted(naive.late)
     assert set(late["reason"].to_pylist()) == {"late"}
 
 
-def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tmp_path: Path):
+def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tmp_path: Path, form: Format):
     tables = late_rows(3, batches=3)
     write_batches(tmp_path / "in", tables)
     handle = sp.continuous_skyline(
@@ -116,12 +123,12 @@ def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tm
         "price MIN, rating MAX",
         time="ts",
         window="40 seconds",
-        output=sp.Iceberg("shop.updates", options=properties(tmp_path)),
-        front=sp.Iceberg("shop.front", options=properties(tmp_path)),
+        output=form.sink(tmp_path, "shop.updates"),
+        front=form.sink(tmp_path, "shop.front"),
         checkpoint=tmp_path / "checkpoint",
     ).start(trigger="available now")
     assert handle.await_termination(300), handle.status
-    updates, front = rows_in(tmp_path, "shop.updates"), rows_in(tmp_path, "shop.front")
+    updates, front = form.rows(tmp_path, "shop.updates"), form.rows(tmp_path, "shop.front")
     added: Counter[int] = Counter()
     for row in updates.to_pylist():
         added[row["id"]] += 1 if row["action"] == "ADD" else -1
