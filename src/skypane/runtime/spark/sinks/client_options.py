@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 from skypane.addresses import HIDDEN, without_secrets
-from skypane.runtime.environment import held, is_named
+from skypane.runtime.environment import check_named, held, is_named
 from skypane.types import ConfigError
 
-LOGIN: Final = re.compile(r"[^:/]+://[^:/]*:([^@]*)@")
+_LOGIN: Final = re.compile(r"[^:/]+://[^:/]*:([^@]*)@")
 """A URI with a password, which may have "/", "?" and "#" in it: SQLAlchemy reads them so."""
 
 
@@ -31,6 +31,25 @@ def _text(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def check_option(where: str, value: str, *, is_plain: bool, parameters: frozenset[str] | None = None) -> None:
+    """Raise ConfigError, which begins with `where` and shows no value, if an option is, or has in it, a secret as it stands.
+
+    is_plain    whether the option holds no secret by its name
+    parameters  those that an address may have, if others may be secrets
+    """
+    if is_named(value):
+        return
+    if not is_plain:
+        check_named(value, where)
+    scheme, is_address, rest = value.partition("://")
+    given = parse_qs(rest.partition("?")[2], keep_blank_values=True).keys()
+    if is_address and (_LOGIN.match(value) or (parameters is not None and given - parameters)):
+        raise ConfigError(
+            f"{where} is {scheme}://{HIDDEN} with a password, or with a parameter that may be one, which errors would "
+            f'show: give it as "$NAME", an environment variable that holds the whole text'
+        )
+
+
 def without_named(text: str, options: Mapping[str, str]) -> str:
     """Return the text of a client's error without the secrets that `options` name, and without those of addresses."""
     for secret in _secrets(options):
@@ -43,6 +62,6 @@ def _secrets(options: Mapping[str, str]) -> Iterator[str]:
     for value in filter(is_named, options.values()):
         with suppress(ConfigError):  # it is not set
             secret = held(value, "option", os.environ)
-            login = LOGIN.match(secret)
+            login = _LOGIN.match(secret)
             password = login[1] if login else ""
             yield from filter(None, (secret, password, unquote(password)))

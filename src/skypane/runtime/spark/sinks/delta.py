@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -12,10 +10,8 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from skypane.addresses import HIDDEN
 from skypane.locations import Location
-from skypane.runtime.environment import check_named, is_named
-from skypane.runtime.spark.sinks.client_options import LOGIN, without_named
+from skypane.runtime.spark.sinks.client_options import check_option, without_named
 from skypane.runtime.spark.sinks.delta_rows import check_names
 from skypane.runtime.spark.sinks.delta_table import DeltaTable
 from skypane.runtime.spark.sinks.open_table_sink import OpenTableSink
@@ -73,21 +69,10 @@ class Delta(OpenTableSink):
         object.__setattr__(self, "path", str(self.place_of_table))
         super().__post_init__()
         for name, value in self.options.items():
-            self._check_option(f"table {self.name}: option {name}", name, value)
+            check_option(f"table {self.name}: option {name}", value, is_plain=_PLAIN.fullmatch(name) is not None)
         if find_spec("deltalake") is None:
             raise ConfigError(
                 "a table of Delta Lake needs the package deltalake, which is not installed: pip install 'skypane[delta]'"
-            )
-
-    def _check_option(self, where: str, name: str, value: str) -> None:
-        if is_named(value):
-            return
-        if not _PLAIN.fullmatch(name):
-            check_named(value, where)
-        if LOGIN.match(value):
-            raise ConfigError(
-                f"{where} is {value.partition('://')[0]}://{HIDDEN} with a password, which errors would show: give it as "
-                f'"$NAME", an environment variable that holds the whole text'
             )
 
     @cached_property
@@ -103,12 +88,8 @@ class Delta(OpenTableSink):
         super().check(schema)
         check_names(schema, self.name)
 
-    @contextmanager
-    def connected(self) -> Iterator[DeltaTable]:
-        yield DeltaTable(self.name, self.place_of_table, self.options)
-
-    def resumed(self, table: DeltaTable) -> AbstractContextManager[object]:
-        return nullcontext(table)  # it has no connections to close
+    def opened_table(self) -> DeltaTable:
+        return DeltaTable(self.name, self.place_of_table, self.options)
 
     def reason(self, error: BaseException) -> str:
         text = " ".join(_BACKTRACE.sub("", str(error)).split()) or type(error).__name__

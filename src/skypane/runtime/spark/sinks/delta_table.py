@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.locations import Location
-from skypane.operators.window_query import WINDOW_START
+from skypane.operators.window_query import VERSION, WINDOW_START
 from skypane.runtime.environment import held
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.delta_rows import fitted
 from skypane.runtime.spark.sinks.open_table import BatchNote, OvertakenError
-from skypane.runtime.spark.sinks.open_table_rows import replaced_windows, stored_rows, stored_schema
+from skypane.runtime.spark.sinks.open_table_rows import stored_rows, stored_schema
+from skypane.runtime.spark.sinks.row_changes import is_versioned
 from skypane.runtime.spark.sinks.rows_digest import rows_digest
 from skypane.types import ConfigError
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 _DIGEST: Final = ".digest"
 """End of the name of the transaction that holds the digest of a batch."""
-
 
 _LOG: Final = "_delta_log"
 
@@ -66,12 +66,17 @@ class DeltaTable:
 
     def _check_free(self) -> None:
         """Raise ConfigError if the folder has other files: Delta's VACUUM would delete them."""
-        others = (one for one in Path(self.place.path or "/").glob("*") if one.name != _LOG)
-        if self.place.is_local and (there := next(others, None)):
+        if not self.place.is_local:
+            return
+        others = (one for one in Path(str(self.place)).glob("*") if one.name != _LOG)
+        if there := next(others, None):
             raise ConfigError(
                 f"table {self.name} does not exist, and its folder has other files, such as {there.name}: name an empty "
                 f"folder, or one that does not exist"
             )
+
+    def close(self) -> None:
+        """Do nothing: delta-rs keeps no connections of a table's own."""
 
     def now(self) -> Table:
         """Return the table as it is now, with its whole log: one that was made again in the same folder has other commits."""
@@ -120,7 +125,7 @@ class DeltaTable:
         from deltalake import write_deltalake  # noqa: PLC0415
 
         schema = fitted(batch.schema, state, self.name)
-        predicate = _replaced(batch) if replaced_windows(batch) and not whole else None
+        predicate = None if whole else _replaced(batch)
         with _own_errors(stored_rows(batch, schema, self.name)) as batches:
             rows = pa.RecordBatchReader.from_batches(schema, batches)
             if whole or predicate:
@@ -169,9 +174,17 @@ def _described(note: BatchNote, batch_id: int | None) -> CommitProperties:
     return CommitProperties(custom_metadata=note.summary(batch_id), app_transactions=transactions)
 
 
-def _replaced(batch: BatchRows) -> str:
-    """Return the predicate for the rows of all windows of a batch: Delta adds no other rows than it may replace."""
+def _replaced(batch: BatchRows) -> str | None:
+    """Return the predicate for the rows of all windows of a batch, if it has a later version of one.
+
+    Delta adds no other rows than it may replace, so the windows that are answered for the first time are among them.
+    """
+    if not is_versioned(batch.schema):
+        return None
+    starts, latest = set[int](), 0
+    for part in batch.parts():
+        starts.update(pc.unique(part[WINDOW_START].cast(pa.int64())).to_pylist())
+        latest = max(latest, pc.max(part[VERSION]).as_py() or 0)
     zone = "None" if batch.schema.field(WINDOW_START).type.tz is None else 'Some("UTC")'
-    starts = {start for part in batch.parts() for start in pc.unique(part[WINDOW_START].cast(pa.int64())).to_pylist()}
     values = ", ".join(f"arrow_cast({start}, 'Timestamp(Microsecond, {zone})')" for start in sorted(starts))
-    return f"{WINDOW_START} IN ({values})"
+    return f"{WINDOW_START} IN ({values})" if latest else None

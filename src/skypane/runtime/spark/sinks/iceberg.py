@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -56,14 +54,8 @@ class Iceberg(OpenTableSink):
     def whereabouts(self) -> str:
         return f"{self.table} of {self.catalog_place}"
 
-    @contextmanager
-    def connected(self) -> Iterator[IcebergTable]:
-        with closing(self.catalog_place.opened()) as catalog:
-            yield IcebergTable(self.catalog_place, self.table, catalog)
-
-    def resumed(self, table: IcebergTable) -> AbstractContextManager[object]:
-        # A catalog that was closed opens connections again; none stays open until the next batch, or after the last.
-        return closing(table.catalog)
+    def opened_table(self) -> IcebergTable:
+        return IcebergTable(self.catalog_place, self.table, self.catalog_place.opened())
 
     def reason(self, error: BaseException) -> str:
         return self.catalog_place.reason(error)

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs
 
-from skypane.addresses import HIDDEN
-from skypane.runtime.environment import check_named, held, is_named
-from skypane.runtime.spark.sinks.client_options import LOGIN, without_named
+from skypane.runtime.environment import held, is_named
+from skypane.runtime.spark.sinks.client_options import check_option, without_named
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -75,17 +73,7 @@ class CatalogPlace:
                 f"{where} names code, and options are texts and numbers: PyIceberg reads py-io-impl and auth from the "
                 f"file .pyiceberg.yaml, under catalog, {self.name}"
             )
-        if is_named(value):
-            return
-        if not _PLAIN.fullmatch(name):
-            check_named(value, where)
-        scheme, is_uri, rest = value.partition("://")
-        parameters = parse_qs(rest.partition("?")[2], keep_blank_values=True).keys()
-        if is_uri and (LOGIN.match(value) or parameters - _IN_URI):
-            raise ConfigError(
-                f"{where} is {scheme}://{HIDDEN} with a password, or with a parameter that may be one, which errors "
-                f'would show: give it as "$NAME", an environment variable that holds the whole text'
-            )
+        check_option(where, value, is_plain=_PLAIN.fullmatch(name) is not None, parameters=_IN_URI)
 
     def opened(self) -> Catalog:
         """Return the catalog; raise ConfigError if an environment variable is not set."""

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from skypane.operators.window_query import WINDOW_START
+from skypane.operators.window_query import VERSION, WINDOW_START
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.iceberg_catalog import CatalogPlace
 from skypane.runtime.spark.sinks.iceberg_rows import fitted
 from skypane.runtime.spark.sinks.open_table import BatchNote, OvertakenError
-from skypane.runtime.spark.sinks.open_table_rows import replaced_windows, stored_rows, stored_schema
+from skypane.runtime.spark.sinks.open_table_rows import stored_rows, stored_schema
+from skypane.runtime.spark.sinks.row_changes import is_versioned
 from skypane.runtime.spark.sinks.rows_digest import rows_digest
 from skypane.types import ConfigError
 
@@ -46,6 +48,9 @@ class IcebergTable:
         if not self.catalog.namespace_exists(namespace):  # a user who may create tables may lack the right to this
             self.catalog.create_namespace_if_not_exists(namespace)
         self.catalog.create_table_if_not_exists(self.name, stored_schema(schema), properties=_OF_NEW_TABLES)
+
+    def close(self) -> None:
+        self.catalog.close()
 
     def now(self) -> Table:
         """Return the table as it is now, with new credentials if the catalog lends them."""
@@ -119,9 +124,14 @@ def _replaced(answers: BatchRows, *, whole: bool) -> BooleanExpression | None:
 
     if whole:
         return AlwaysTrue()
-    starts = replaced_windows(answers)
+    if not is_versioned(answers.schema):
+        return None
+    starts = set[int]()
+    for part in answers.parts():
+        later = part.filter(pc.greater(part[VERSION], 0))
+        starts.update(later[WINDOW_START].cast(pa.int64()).to_pylist())
     # A type checker derives other arguments from the fields of the class.
-    return cast("BooleanExpression", cast("Any", In)(WINDOW_START, set(starts))) if starts else None
+    return cast("BooleanExpression", cast("Any", In)(WINDOW_START, starts)) if starts else None
 
 
 def _commit(

@@ -83,6 +83,9 @@ class OpenTable(Protocol[State]):
     def create(self, schema: pa.Schema) -> None:
         """Create the table for rows of a schema if it does not exist."""
 
+    def close(self) -> None:
+        """Close the connections of the client, if there are any; the next use of the table opens them again."""
+
     def now(self) -> State:
         """Return the newest state of the table."""
         ...

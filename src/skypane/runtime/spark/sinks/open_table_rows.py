@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skypane.operators.window_query import EMPTY, VERSION, WINDOW_START
+from skypane.operators.window_query import EMPTY
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.row_changes import is_versioned
 from skypane.runtime.spark.spark_schema import spark_schema
@@ -84,17 +84,6 @@ def check_columns(stored: pa.Schema, columns: Mapping[str, bool], table: str) ->
                 f"table {table} has the column {name!r}, which must have a value in each row, and which the rows "
                 f"do not have: ALTER TABLE {table} ALTER COLUMN {name} DROP NOT NULL, or name another table"
             )
-
-
-def replaced_windows(answers: BatchRows) -> list[int]:
-    """Return the starts (microseconds) of the windows of which a batch has a later version than the first."""
-    if not is_versioned(answers.schema):
-        return []
-    starts = set[int]()
-    for part in answers.parts():
-        later = part.filter(pc.greater(part[VERSION], 0))
-        starts.update(later[WINDOW_START].cast(pa.int64()).to_pylist())
-    return sorted(starts)
 
 
 def _is_held(kind: pa.DataType) -> bool:

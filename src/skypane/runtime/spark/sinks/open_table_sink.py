@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -57,12 +57,8 @@ class OpenTableSink(Sink):
         return self.name
 
     @abstractmethod
-    def connected(self) -> AbstractContextManager[OpenTable[Any]]:
-        """Return the table of a start, which is in use until the end of the block."""
-
-    @abstractmethod
-    def resumed(self, table: Any) -> AbstractContextManager[object]:
-        """Return a block in which the table of connected() is used again."""
+    def opened_table(self) -> OpenTable[Any]:
+        """Return the table, for one driver start."""
 
     @abstractmethod
     def reason(self, error: BaseException) -> str:
@@ -78,7 +74,7 @@ class OpenTableSink(Sink):
     def open(self, claim: QueryStart) -> None:
         check_role((writer.claim for writer in self._opened), claim, f"table {self.name}")
         (schema,) = self._schemas
-        with self._explained(), self.connected() as table:
+        with self._explained(), closing(self.opened_table()) as table:
             self._opened[:] = [OpenTableWriter.started(table, claim, schema, micros(self.timeout, "timeout") / 1e6)]
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
@@ -87,7 +83,7 @@ class OpenTableSink(Sink):
             raise CheckpointError(f"table {self.name}: the sink has not been opened; start the query")
         writer = self._opened[0]
         if answers.row_count or batch_id < writer.next_batch or writer.claim.role == "front":
-            with self._explained(f"batch {batch_id}"), self.resumed(writer.table):
+            with self._explained(f"batch {batch_id}"), closing(writer.table):
                 writer.write(batch_id, answers)
 
     @contextmanager
