@@ -30,7 +30,7 @@ IN_OTHER_SYSTEMS = {
     *open_table.SUMMARY,
     *(described(measure).name for measure, _ in EACH),
 }
-"""Names that begin as the package's do: properties of Iceberg's tables and snapshots, and instruments of OpenTelemetry."""
+"""Names that begin as the package's do: properties and commits of tables of Delta and Iceberg, and instruments of OpenTelemetry."""
 _CODE = re.compile(r"`([^`\n]+)`")
 
 

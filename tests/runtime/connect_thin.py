@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.runtime.connect_driver import BATCHES, error_of, finish, job, restart
 from tests.runtime.streams import write_batches
 
@@ -44,12 +45,7 @@ def delta(spark: SparkSession, folder: Path) -> dict[str, Any]:
             killed.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    handle = job(spark, folder, output=deliver).start(trigger="available now")
-    error = error_of(lambda: handle.await_termination(600))
-    batches = finish(job(spark, folder, output=deliver))
-    (folder / "out").mkdir()
-    pq.write_table(spark.read.format("delta").load(table).toArrow(), folder / "out" / "all.parquet")
-    return {"error": error, "batches": batches}
+    return killed_once(spark, folder, deliver, lambda: spark.read.format("delta").load(table))
 
 
 @dataclass(frozen=True)
@@ -69,11 +65,16 @@ def table(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Append answers to a Delta table of the catalog by sp.Table, with a kill as above."""
     write_batches(folder / "in", BATCHES)
     output = Dying("best", using="delta", killed=folder / "killed")
+    return killed_once(spark, folder, output, lambda: spark.table("best"))
+
+
+def killed_once(spark: SparkSession, folder: Path, output: Any, written: Callable[[], DataFrame]) -> dict[str, Any]:
+    """Run the job until its process is killed, then to its end; store the rows that it has written."""
     handle = job(spark, folder, output=output).start(trigger="available now")
     error = error_of(lambda: handle.await_termination(600))
     batches = finish(job(spark, folder, output=output))
     (folder / "out").mkdir()
-    pq.write_table(spark.table("best").toArrow(), folder / "out" / "all.parquet")
+    pq.write_table(written().toArrow(), folder / "out" / "all.parquet")
     return {"error": error, "batches": batches}
 
 

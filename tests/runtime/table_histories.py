@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Protocol, cast
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
-from tests.runtime.test_jdbc_sink import numbers
+from tests.runtime.test_jdbc_sink import NO_SPARK, numbers
 
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError
-
-NO_SPARK: Final = cast("SparkSession", None)
 
 
 class Killed(BaseException):
@@ -67,26 +64,16 @@ class Interposed:
 
 
 class TablePlace(Protocol):
-    """A table of one format, and what others do to it."""
+    """What a History needs of a table (table_places.py)."""
 
-    def started(self, next_batch: int = 0, *, driver: str) -> Sink:
-        """Return the sink as one more driver start of a query opens it."""
-        ...
-
-    def rows(self) -> list[Any]:
-        """Return the sorted column n."""
-        ...
-
-    def foreign(self, number: int) -> None:
-        """Let another writer, which knows nothing of skypane, add a row."""
-
+    def started(self, next_batch: int = 0, *, driver: str) -> Sink: ...
+    def rows(self) -> list[Any]: ...
+    def foreign(self, number: int) -> None: ...
     @property
-    def maintenance(self) -> Mapping[str, Callable[[], None]]:
-        """Ways to maintain the table, by name."""
-        ...
+    def maintenance(self) -> Mapping[str, Callable[[], None]]: ...
 
 
-def steps_of(outside: tuple[str, ...]) -> list[str]:
+def steps_of(outside: Iterable[str]) -> list[str]:
     """Return the steps of a History, with these ways to maintain the table."""
     outcomes = Interposed(Exception()).outcomes
     return [

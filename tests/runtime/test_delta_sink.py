@@ -8,123 +8,41 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import deltalake
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
-from deltalake.table import TableAlterer
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.checkout import ROOT
-from tests.runtime.table_histories import NO_SPARK, History, Interposed, Killed, dies_after, dies_before, steps_of
-from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
+from tests.runtime.table_histories import Interposed
+from tests.runtime.table_places import DeltaPlace as Place
+from tests.runtime.table_places import write_delta as write
+from tests.runtime.test_jdbc_sink import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.servers import s3
 
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.delta import Delta
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
-from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError, ConfigError
 
 PROPERTY = "skypane.batches.q.output"
 
 
-@dataclass(frozen=True)
-class Place:
-    """A table, and how it is read: as any other client reads it."""
-
-    path: str
-
-    def started(self, next_batch: int = 0, schema: pa.Schema = SCHEMA, **claim: Any) -> Delta:
-        """Return the sink as one more driver start of a query opens it."""
-        sink = Delta(self.path)
-        sink.check(schema)
-        sink.open(QueryStart(**{"query": "q", "next_batch": next_batch, **claim}))
-        return sink
-
-    def table(self) -> DeltaTable:
-        return DeltaTable(self.path)
-
-    def read(self) -> pa.Table:
-        return self.table().to_pyarrow_table()
-
-    def rows(self, *columns: str) -> list[Any]:
-        found = self.read()
-        lists = [found[name].to_pylist() for name in columns or ("n",)]
-        return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
-
-    def create(self, *fields: pa.Field, **options: Any) -> None:
-        """Create the table as another client does."""
-        DeltaTable.create(self.path, pa.schema(fields), **options)
-
-    def foreign(self, number: int) -> None:
-        """Let another writer, which knows nothing of skypane, add a row."""
-        write(self.path, of(SCHEMA, (0, "elsewhere", number)).table(), mode="append")
-
-    @property
-    def maintenance(self) -> Mapping[str, Callable[[], None]]:
-        return {"compact": self.compact, "checkpoint": self.checkpoint}
-
-    def compact(self) -> None:
-        """Join the files of the table, and delete those that no version needs."""
-        self.table().optimize.compact()
-        self.table().vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
-
-    def checkpoint(self) -> None:
-        """Write a checkpoint of the table's log, and delete the commits before it."""
-        self.table().create_checkpoint()
-        self.table().cleanup_metadata()
-
-
-write = deltalake.write_deltalake
-"""The client's own function, also where a test has interposed another."""
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(str(tmp_path / "answers"))
+    return Place(tmp_path)
 
 
 @pytest.fixture
-def interposed(monkeypatch: pytest.MonkeyPatch) -> Interposed:
-    return interpose(monkeypatch)
-
-
-def interpose(patched: pytest.MonkeyPatch) -> Interposed:
-    """Stand between the sink and the client: commits of batches and of starts."""
-    found, alter = Interposed(CommitFailedError("502: Bad Gateway")), TableAlterer.set_table_properties
-    patched.setattr(deltalake, "write_deltalake", lambda *what, **more: found.commit(write, *what, **more))
-    patched.setattr(TableAlterer, "set_table_properties", lambda *what, **more: found.commit(alter, *what, **more))
-    return found
-
-
-def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: Place, tmp_path: Path):
-    """The last time in another order, from files of workers; batches without rows leave nothing."""
-    first = place.started()
-    for batch in (0, 0, 1, 1):
-        first.write(NO_SPARK, numbers(batch, 10 + batch), batch)
-    first.write(NO_SPARK, numbers(), 2)
-    first.write(NO_SPARK, numbers(3, 13), 3)
-    second = place.started(3, driver="driver-2")
-    version = place.table().version()
-    store = DocumentStore.at(str(tmp_path))
-    for name, number in (("a", 13), ("b", 3)):
-        store.write_parquet(name, SCHEMA, numbers(number).tables)
-    second.write(NO_SPARK, replace(numbers(3, 13), tables=(), store=store, files=("a", "b")), 3)
-    assert place.table().version() == version
-    second.write(NO_SPARK, numbers(4), 4)
-    assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
+def interposed(place: Place, monkeypatch: pytest.MonkeyPatch) -> Interposed:
+    return place.interposed(monkeypatch)
 
 
 def test_each_commit_names_its_query_and_its_batch(place: Place):
@@ -135,25 +53,6 @@ def test_each_commit_names_its_query_and_its_batch(place: Place):
     whose = {"skypane.query": "q", "skypane.role": "output", "skypane.driver": "driver-1"}
     assert named == [whose, whose | {"skypane.batch": "0"}]
     assert place.table().transaction_version(PROPERTY) == 0
-
-
-def test_a_driver_that_dies_before_or_after_a_commit_leaves_the_batch_once(place: Place, interposed: Interposed):
-    for batch, step in enumerate((dies_before, dies_after)):
-        sink = place.started(batch, driver=f"driver-{batch}")
-        interposed.step = step
-        with pytest.raises(Killed):
-            sink.write(NO_SPARK, numbers(batch, 10 + batch), batch)
-        place.started(batch, driver=f"driver-{batch}b").write(NO_SPARK, numbers(batch, 10 + batch), batch)
-    assert place.rows() == [0, 1, 10, 11]
-
-
-@pytest.mark.parametrize("outcome", ["loses the reply", "is lost"])
-def test_a_commit_whose_reply_is_lost_is_there_once(place: Place, interposed: Interposed, outcome: str):
-    sink = place.started()
-    interposed.step = interposed.outcomes[outcome]
-    sink.write(NO_SPARK, numbers(1), 0)
-    sink.write(NO_SPARK, numbers(2), 1)
-    assert place.rows() == [1, 2]
 
 
 def test_a_commit_that_is_sent_twice_is_there_once(place: Place, interposed: Interposed):
@@ -172,58 +71,6 @@ def test_a_commit_that_is_sent_twice_is_there_once(place: Place, interposed: Int
     interposed.step = sent_twice
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
-
-
-def test_a_driver_that_was_frozen_before_its_commit_adds_nothing_after_its_successor(
-    place: Place, interposed: Interposed
-):
-    """Its successor has written that batch, and two more; the commit is refused, and it finds another name in the note."""
-    frozen = place.started(driver="driver-1")
-    frozen.write(NO_SPARK, numbers(0), 0)
-
-    def others_write(commit: Callable[[], Any]) -> Any:
-        successor = place.started(1, driver="driver-2")
-        for batch in (1, 2, 3):
-            successor.write(NO_SPARK, numbers(batch), batch)
-        return commit()
-
-    interposed.step = others_write
-    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
-        frozen.write(NO_SPARK, numbers(1), 1)
-    assert place.rows() == [0, 1, 2, 3]
-
-
-def test_a_driver_that_was_frozen_while_its_successor_only_started_adds_nothing(place: Place, interposed: Interposed):
-    frozen = place.started(driver="driver-1")
-
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        place.started(driver="driver-2")
-        return commit()
-
-    interposed.step = another_starts
-    with pytest.raises(CheckpointError, match="taken over"):
-        frozen.write(NO_SPARK, numbers(1), 0)
-    assert place.rows() == []
-
-
-def test_a_driver_that_is_fenced_while_it_opens_the_sink_takes_nothing(place: Place, interposed: Interposed):
-    """It was frozen between the look at its claim and its commit, which Delta refuses; it looks again."""
-    place.started().write(NO_SPARK, numbers(0), 0)
-    successor: list[Delta] = []
-
-    def fenced() -> None:
-        if successor:
-            raise CheckpointError("another driver has taken over")
-
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        successor.append(place.started(1, driver="driver-2"))
-        return commit()
-
-    interposed.step = another_starts
-    with pytest.raises(CheckpointError, match="another driver has taken over"):
-        place.started(1, driver="driver-1", check=fenced)
-    successor[0].write(NO_SPARK, numbers(1), 1)
-    assert place.rows() == [0, 1]
 
 
 def test_a_batch_follows_the_rows_that_another_writer_adds_meanwhile(place: Place, interposed: Interposed):
@@ -275,15 +122,6 @@ def test_queries_that_write_into_one_table_at_once_lose_and_double_nothing(place
 
 
 @pytest.mark.long
-@given(steps=st.lists(st.sampled_from(steps_of(("compact", "checkpoint"))), max_size=10))
-def test_any_sequence_of_deliveries_kills_and_starts_leaves_each_batch_once(steps: list[str]):
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        history = History(Place(f"{folder}/answers"), interpose(patched), iter(steps))
-        history.play()
-        history.check()
-
-
-@pytest.mark.long
 def test_hundreds_of_batches_survive_the_checkpoints_of_the_log(place: Place):
     """The log is cut at checkpoints of a hundred commits; transactions and the property are in them."""
     place.create(*SCHEMA, configuration={"delta.logRetentionDuration": "interval 0 seconds"})
@@ -331,22 +169,6 @@ def test_a_version_of_a_window_replaces_its_rows_and_an_empty_one_leaves_none(pl
     assert place.rows("city", "n", "version") == [("Bern", 5, 2)]
 
 
-def test_readers_see_a_version_at_once(place: Place, interposed: Interposed):
-    """The rows that go and those that come are one commit: what is read before it has the version before."""
-    sink = place.started(schema=VERSIONS)
-    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
-    seen: list[Any] = []
-
-    def read(commit: Callable[[], Any]) -> Any:
-        seen.append(place.rows())
-        commit()
-        seen.append(place.rows())
-
-    interposed.step = read
-    sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 7)), 1)
-    assert seen == [[1, 2], [2, 7]]
-
-
 def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, interposed: Interposed):
     sink = place.started(schema=VERSIONS)
     for batch in range(3):
@@ -361,61 +183,10 @@ def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, inter
     assert place.rows() == [1, 2, 7]
 
 
-def test_changes_are_kept_as_they_are(place: Place):
-    sink = place.started(schema=CHANGES)
-    sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
-    assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]
-
-
-def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: Place):
-    sink = place.started(role="front")
-    sink.write(NO_SPARK, numbers(1, 2), 0)
-    sink.write(NO_SPARK, numbers(2, 3), 1)
-    assert place.rows() == [2, 3]
-    sink.write(NO_SPARK, numbers(), 2)
-    assert place.rows() == []
-
-
 def test_queries_and_roles_have_separate_batches(place: Place):
     for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
         place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
     assert place.rows() == [1, 1, 1]
-
-
-@pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}])
-def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: Place, alone: dict[str, Any]):
-    place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
-    for claim in (alone, {}):
-        with pytest.raises(
-            CheckpointError, match=r"has the output of query q, .* remove its property 'skypane\.batches"
-        ):
-            place.started(**{"query": "another", "schema": VERSIONS, **claim})
-    assert place.rows() == [1]
-
-
-def test_one_sink_of_two_jobs_has_the_batches_of_both(place: Place):
-    given = Delta(place.path)
-    first, second = (Sinks.of(given).output for _ in range(2))
-    for sink, query in ((first, "q"), (second, "r")):
-        sink.check(SCHEMA)
-        sink.open(QueryStart(query, f"driver-{query}"))
-    for batch in range(2):
-        first.write(NO_SPARK, numbers(batch), batch)
-        second.write(NO_SPARK, numbers(10 + batch), batch)
-    assert place.rows() == [0, 1, 10, 11]
-
-
-def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
-    first = place.started()
-    for batch in range(3):
-        first.write(NO_SPARK, numbers(batch), batch)
-    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
-        place.started(1)
-    repeated = place.started(2)
-    for other in (numbers(5), numbers()):
-        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
-            repeated.write(NO_SPARK, other, 2)
-    assert place.rows() == [0, 1, 2]
 
 
 def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(
@@ -638,15 +409,15 @@ def test_the_folder_does_not_depend_on_the_working_folder(tmp_path: Path, monkey
     sink.open(QueryStart("q"))
     sink.write(NO_SPARK, numbers(1), 0)
     assert (tmp_path / "best of 100% # ü" / "_delta_log").is_dir()
-    assert Place(str(tmp_path / "best of 100% # ü")).rows() == [1]
+    assert DeltaTable(tmp_path / "best of 100% # ü").to_pyarrow_table()["n"].to_pylist() == [1]
 
 
 def test_a_folder_that_cannot_be_used_is_named_with_the_remedy(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(
-        ConfigError, match=r"table delta\.`\S+/file/table` cannot be used \(.*\); check the path"
+        ConfigError, match=r"table delta\.`\S+/file/answers` cannot be used \(.*\); check the path"
     ) as raised:
-        Place(str(tmp_path / "file" / "table")).started()
+        Place(tmp_path / "file").started()
     assert "<unknown>" not in str(raised.value)
 
 
@@ -701,7 +472,7 @@ def test_kills_at_any_line_leave_each_batch_once(tmp_path: Path):
         folder = tmp_path / str(line)
         assert driven(folder, line).returncode == -signal.SIGKILL
         assert driven(folder).returncode == 0
-        assert Place(str(folder / "answers")).rows() == list(range(30)), line
+        assert Place(folder).rows() == list(range(30)), line
 
 
 def driven(folder: Path, line: int = 10**9) -> subprocess.CompletedProcess[str]:

@@ -6,100 +6,34 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import CommitStateUnknownException
-from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
-from sqlalchemy import NullPool, QueuePool, create_engine
+from sqlalchemy import QueuePool
 from tests.checkout import ROOT
-from tests.runtime.table_histories import NO_SPARK, History, Interposed, Killed, dies_after, dies_before, steps_of
-from tests.runtime.test_jdbc_sink import CHANGES, SCHEMA, VERSIONS, numbers, of
+from tests.runtime.table_histories import Interposed
+from tests.runtime.table_places import NAME, without_pool
+from tests.runtime.table_places import IcebergPlace as Place
+from tests.runtime.test_jdbc_sink import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.servers.postgresql import PASSWORD, USER
 
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks import open_table_writer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
-from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError, ConfigError
-
-NAME = "shop.answers"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A catalog in a folder, and how its table is read: as any other client reads it."""
-
-    folder: Path
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def properties(self) -> dict[str, str]:
-        return {"uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": f"file://{self.folder}/tables"}
-
-    def sink(self, table: str = NAME, **more: Any) -> Iceberg:
-        return Iceberg(table, **{"options": {**self.properties, **self.options}, **more})
-
-    def started(self, next_batch: int = 0, schema: pa.Schema = SCHEMA, table: str = NAME, **claim: Any) -> Iceberg:
-        """Return the sink as one more driver start of a query opens it."""
-        sink = self.sink(table)
-        sink.check(schema)
-        sink.open(QueryStart(**{"query": "q", "next_batch": next_batch, **claim}))
-        return sink
-
-    def catalog(self) -> Catalog:
-        return without_pool(load_catalog("default", **self.properties))
-
-    def table(self, name: str = NAME) -> Table:
-        return self.catalog().load_table(name)
-
-    def rows(self, *columns: str) -> list[Any]:
-        found = self.table().scan(selected_fields=columns or ("n",)).to_arrow()
-        lists = [found[name].to_pylist() for name in columns or ("n",)]
-        return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
-
-    def foreign(self, number: int) -> None:
-        """Let another writer, which knows nothing of skypane, add a row."""
-        self.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
-
-    @property
-    def maintenance(self) -> Mapping[str, Callable[[], None]]:
-        return {"expire": self.expire, "compact": self.compact}
-
-    def expire(self) -> None:
-        """Remove all snapshots but the last, as maintenance does."""
-        self.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
-
-    def compact(self) -> None:
-        """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
-        rows = self.table().scan().to_arrow()
-        if rows.num_rows:
-            self.table().overwrite(rows)
-
-
-def without_pool(catalog: Catalog) -> Catalog:
-    """Return a catalog of SQL that keeps no connection open between two calls: Python 3.13 warns of one that is left."""
-    sql = cast("SqlCatalog", catalog)
-    sql.close()
-    sql.engine = create_engine(sql.engine.url, poolclass=NullPool)
-    return sql
 
 
 @pytest.fixture
@@ -107,22 +41,9 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: Place, tmp_path: Path):
-    """The last time in another order, from files of workers; batches without rows leave nothing."""
-    first = place.started()
-    for batch in (0, 0, 1, 1):
-        first.write(NO_SPARK, numbers(batch, 10 + batch), batch)
-    first.write(NO_SPARK, numbers(), 2)
-    first.write(NO_SPARK, numbers(3, 13), 3)
-    second = place.started(3, driver="driver-2")
-    snapshots = len(place.table().snapshots())
-    store = DocumentStore.at(str(tmp_path))
-    for name, number in (("a", 13), ("b", 3)):
-        store.write_parquet(name, SCHEMA, numbers(number).tables)
-    second.write(NO_SPARK, replace(numbers(3, 13), tables=(), store=store, files=("a", "b")), 3)
-    assert len(place.table().snapshots()) == snapshots
-    second.write(NO_SPARK, numbers(4), 4)
-    assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
+@pytest.fixture
+def interposed(place: Place, monkeypatch: pytest.MonkeyPatch) -> Interposed:
+    return place.interposed(monkeypatch)
 
 
 def test_each_snapshot_names_its_query_and_its_batch(place: Place):
@@ -139,37 +60,6 @@ def test_each_snapshot_names_its_query_and_its_batch(place: Place):
     }
 
 
-@pytest.fixture
-def interposed(monkeypatch: pytest.MonkeyPatch) -> Interposed:
-    return interpose(monkeypatch)
-
-
-def interpose(patched: pytest.MonkeyPatch) -> Interposed:
-    found = Interposed(CommitStateUnknownException("502: Bad Gateway"))
-    commit = SqlCatalog.commit_table
-    patched.setattr(SqlCatalog, "commit_table", lambda *what: found.commit(commit, *what))
-    return found
-
-
-def test_a_driver_that_dies_before_or_after_a_commit_leaves_the_batch_once(place: Place, interposed: Interposed):
-    for batch, step in enumerate((dies_before, dies_after)):
-        sink = place.started(batch, driver=f"driver-{batch}")
-        interposed.step = step
-        with pytest.raises(Killed):
-            sink.write(NO_SPARK, numbers(batch, 10 + batch), batch)
-        place.started(batch, driver=f"driver-{batch}b").write(NO_SPARK, numbers(batch, 10 + batch), batch)
-    assert place.rows() == [0, 1, 10, 11]
-
-
-@pytest.mark.parametrize("outcome", ["loses the reply", "is lost"])
-def test_a_commit_whose_reply_is_lost_is_there_once(place: Place, interposed: Interposed, outcome: str):
-    sink = place.started()
-    interposed.step = interposed.outcomes[outcome]
-    sink.write(NO_SPARK, numbers(1), 0)
-    sink.write(NO_SPARK, numbers(2), 1)
-    assert place.rows() == [1, 2]
-
-
 def test_a_commit_that_a_server_reports_as_a_conflict_though_it_happened_is_there_once_and_whole(
     place: Place, interposed: Interposed
 ):
@@ -183,69 +73,6 @@ def test_a_commit_that_a_server_reports_as_a_conflict_though_it_happened_is_ther
     interposed.step = sent_twice
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
-
-
-def test_a_driver_that_was_frozen_before_its_commit_adds_nothing_after_its_successor(
-    place: Place, interposed: Interposed
-):
-    """Its successor has written that batch, and two more; it finds another snapshot, and its name gone from the note."""
-    frozen = place.started(driver="driver-1")
-    frozen.write(NO_SPARK, numbers(0), 0)
-
-    def others_write(commit: Callable[[], Any]) -> Any:
-        successor = place.started(1, driver="driver-2")
-        for batch in (1, 2, 3):
-            successor.write(NO_SPARK, numbers(batch), batch)
-        return commit()
-
-    interposed.step = others_write
-    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
-        frozen.write(NO_SPARK, numbers(1), 1)
-    assert place.rows() == [0, 1, 2, 3]
-
-
-def test_a_driver_that_was_frozen_while_its_successor_only_started_adds_nothing(place: Place, interposed: Interposed):
-    frozen = place.started(driver="driver-1")
-
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        place.started(driver="driver-2")
-        return commit()
-
-    interposed.step = another_starts
-    with pytest.raises(CheckpointError, match="taken over"):
-        frozen.write(NO_SPARK, numbers(1), 0)
-    assert place.rows() == []
-
-
-def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(place: Place):
-    def fenced() -> None:
-        raise CheckpointError("another driver has taken over")
-
-    running = place.started(driver="driver-2")
-    with pytest.raises(CheckpointError, match="another driver has taken over"):
-        place.started(driver="driver-1", check=fenced)
-    running.write(NO_SPARK, numbers(1), 0)
-    assert place.rows() == [1]
-
-
-def test_a_driver_that_is_fenced_while_it_opens_the_sink_takes_nothing(place: Place, interposed: Interposed):
-    """It was frozen between the look at its claim and its commit, which the catalog refuses; it looks again."""
-    place.started().write(NO_SPARK, numbers(0), 0)
-    successor: list[Iceberg] = []
-
-    def fenced() -> None:
-        if successor:
-            raise CheckpointError("another driver has taken over")
-
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        successor.append(place.started(1, driver="driver-2"))
-        return commit()
-
-    interposed.step = another_starts
-    with pytest.raises(CheckpointError, match="another driver has taken over"):
-        place.started(1, driver="driver-1", check=fenced)
-    successor[0].write(NO_SPARK, numbers(1), 1)
-    assert place.rows() == [0, 1]
 
 
 def test_a_batch_is_tried_again_after_the_commit_of_another_writer_with_the_same_files(
@@ -343,15 +170,6 @@ def test_queries_that_write_into_one_table_at_once_lose_and_double_nothing(share
     assert sorted(found) == sorted(10 * batch + at for batch in range(5) for at in range(3))
 
 
-@pytest.mark.long
-@given(steps=st.lists(st.sampled_from(steps_of(("expire", "compact"))), max_size=10))
-def test_any_sequence_of_deliveries_kills_and_starts_leaves_each_batch_once(steps: list[str]):
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        history = History(Place(Path(folder)), interpose(patched), iter(steps))
-        history.play()
-        history.check()
-
-
 @pytest.mark.parametrize("maintained", ["expire", "compact"])
 def test_maintenance_between_two_starts_hides_no_batch(place: Place, maintained: str):
     sink = place.started()
@@ -431,23 +249,6 @@ def test_a_batch_that_only_empties_windows_leaves_none_of_their_rows(place: Plac
     assert place.rows() == [2]
 
 
-def test_readers_see_a_version_at_once(place: Place, interposed: Interposed):
-    """The rows that go and those that come are one commit: what is read before it has the version before."""
-    sink = place.started(schema=VERSIONS)
-    sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
-    seen: list[Any] = []
-
-    def read(commit: Callable[[], Any]) -> Any:
-        seen.append(place.rows())
-        committed = commit()
-        seen.append(place.rows())
-        return committed
-
-    interposed.step = read
-    sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 7)), 1)
-    assert seen == [[1, 2], [2, 7]]
-
-
 def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, interposed: Interposed):
     sink = place.started(schema=VERSIONS)
     sink.write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1), (1, 0, False, "Oslo", 2)), 0)
@@ -461,21 +262,6 @@ def test_a_version_that_meets_a_compaction_replaces_its_rows(place: Place, inter
     assert place.rows() == [2, 7]
 
 
-def test_changes_are_kept_as_they_are(place: Place):
-    sink = place.started(schema=CHANGES)
-    sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
-    assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]
-
-
-def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: Place):
-    sink = place.started(role="front")
-    sink.write(NO_SPARK, numbers(1, 2), 0)
-    sink.write(NO_SPARK, numbers(2, 3), 1)
-    assert place.rows() == [2, 3]
-    sink.write(NO_SPARK, numbers(), 2)
-    assert place.rows() == []
-
-
 def test_queries_roles_and_tables_have_separate_batches(place: Place):
     for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
         place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
@@ -484,50 +270,10 @@ def test_queries_roles_and_tables_have_separate_batches(place: Place):
     assert place.table("shop.others").scan().to_arrow()["n"].to_pylist() == [7]
 
 
-@pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}])
-def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: Place, alone: dict[str, Any]):
-    place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
-    for claim in (alone, {}):
-        with pytest.raises(
-            CheckpointError, match=r"has the output of query q, .* remove its property 'skypane\.batches"
-        ):
-            place.started(**{"query": "another", "schema": VERSIONS, **claim})
-    assert place.rows() == [1]
-
-
 def test_one_sink_is_for_one_role(place: Place):
     sink = place.started()
     with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
         sink.open(QueryStart("q", role="late"))
-
-
-def test_one_sink_of_two_jobs_has_the_batches_of_both(place: Place):
-    """Their batches have the same numbers. Each job checks its rows when it is made, before either starts."""
-    given = place.sink()
-    first, second = (Sinks.of(given).output for _ in range(2))
-    first.check(SCHEMA)
-    second.check(pa.schema([("unlike", pa.int64())]))
-    first.open(QueryStart("q", "driver-1"))
-    second.check(SCHEMA)
-    second.open(QueryStart("r", "driver-2"))
-    for batch in range(2):
-        first.write(NO_SPARK, numbers(batch), batch)
-    for batch in range(2):
-        second.write(NO_SPARK, numbers(10 + batch), batch)
-    assert place.rows() == [0, 1, 10, 11]
-
-
-def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: Place):
-    first = place.started()
-    for batch in range(3):
-        first.write(NO_SPARK, numbers(batch), batch)
-    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
-        place.started(1)
-    repeated = place.started(2)
-    for other in (numbers(5), numbers()):
-        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
-            repeated.write(NO_SPARK, other, 2)
-    assert place.rows() == [0, 1, 2]
 
 
 def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(

@@ -32,7 +32,7 @@ def _text(value: str | float) -> str:
 
 
 def check_option(where: str, value: str, *, is_plain: bool, parameters: frozenset[str] | None = None) -> None:
-    """Raise ConfigError, which begins with `where` and shows no value, if an option is, or has in it, a secret as it stands.
+    """Raise ConfigError, which begins with `where` and shows no value, if an option may show a secret.
 
     is_plain    whether the option holds no secret by its name
     parameters  those that an address may have, if others may be secrets

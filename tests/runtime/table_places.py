@@ -1,0 +1,188 @@
+"""Tables of open formats, each where one test has it: its sink, how other clients read it, and what else happens to it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from deltalake.table import TableAlterer
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitStateUnknownException
+from pyiceberg.table import Table
+from sqlalchemy import NullPool, create_engine
+from tests.runtime.table_histories import Interposed
+from tests.runtime.test_jdbc_sink import SCHEMA, of
+
+from skypane.runtime.spark.sinks.delta import Delta
+from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.iceberg import Iceberg
+from skypane.runtime.spark.sinks.open_table_sink import OpenTableSink
+
+NAME: Final = "shop.answers"
+"""The table of Iceberg of a test that does not name another one."""
+
+write_delta: Final = deltalake.write_deltalake
+"""The client's own function, also where a test has interposed another."""
+
+
+@dataclass(frozen=True)
+class OpenPlace(ABC):
+    """A folder with a table."""
+
+    folder: Path
+
+    @abstractmethod
+    def sink(self, **more: Any) -> OpenTableSink:
+        """Return the sink of the table."""
+
+    def started(self, next_batch: int = 0, schema: pa.Schema = SCHEMA, **claim: Any) -> Any:
+        """Return the sink as one more driver start of a query opens it; `table` is that of the sink."""
+        sink = self.sink(**({"table": claim.pop("table")} if "table" in claim else {}))
+        sink.check(schema)
+        sink.open(QueryStart(**{"query": "q", "next_batch": next_batch, **claim}))
+        return sink
+
+    @abstractmethod
+    def read(self) -> pa.Table:
+        """Return the rows, as any other client reads them."""
+
+    def rows(self, *columns: str) -> list[Any]:
+        """Return the sorted values of a column, by default n, or the sorted rows of several."""
+        found = self.read().select(columns or ("n",))
+        lists = [column.to_pylist() for column in found.columns]
+        return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
+
+    @abstractmethod
+    def version(self) -> int:
+        """Return a number that each commit to the table changes."""
+
+    @abstractmethod
+    def foreign(self, number: int) -> None:
+        """Let another writer, which knows nothing of skypane, add a row."""
+
+    @property
+    @abstractmethod
+    def maintenance(self) -> Mapping[str, Callable[[], None]]:
+        """Ways to maintain the table, by name."""
+
+    @abstractmethod
+    def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
+        """Stand between the sink and the client: commits of batches and of starts."""
+
+
+@dataclass(frozen=True)
+class IcebergPlace(OpenPlace):
+    """A table in a catalog beside it."""
+
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return {"uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": f"file://{self.folder}/tables"}
+
+    def sink(self, table: str = NAME, **more: Any) -> Iceberg:
+        return Iceberg(table, **{"options": {**self.properties, **self.options}, **more})
+
+    def catalog(self) -> Catalog:
+        return without_pool(load_catalog("default", **self.properties))
+
+    def table(self, name: str = NAME) -> Table:
+        return self.catalog().load_table(name)
+
+    def read(self) -> pa.Table:
+        return self.table().scan().to_arrow()
+
+    def version(self) -> int:
+        return len(self.table().snapshots())
+
+    def foreign(self, number: int) -> None:
+        self.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
+
+    @property
+    def maintenance(self) -> Mapping[str, Callable[[], None]]:
+        return {"expire": self.expire, "compact": self.compact}
+
+    def expire(self) -> None:
+        """Remove all snapshots but the last, as maintenance does."""
+        self.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
+
+    def compact(self) -> None:
+        """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
+        rows = self.read()
+        if rows.num_rows:
+            self.table().overwrite(rows)
+
+    def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
+        found = Interposed(CommitStateUnknownException("502: Bad Gateway"))
+        commit = SqlCatalog.commit_table
+        patched.setattr(SqlCatalog, "commit_table", lambda *what: found.commit(commit, *what))
+        return found
+
+
+def without_pool(catalog: Catalog) -> Catalog:
+    """Return a catalog of SQL that keeps no connection open between two calls: Python 3.13 warns of one that is left."""
+    sql = cast("SqlCatalog", catalog)
+    sql.close()
+    sql.engine = create_engine(sql.engine.url, poolclass=NullPool)
+    return sql
+
+
+@dataclass(frozen=True)
+class DeltaPlace(OpenPlace):
+    """A table in a folder of its own."""
+
+    @property
+    def path(self) -> str:
+        return str(self.folder / "answers")
+
+    def sink(self, **more: Any) -> Delta:
+        return Delta(self.path, **more)
+
+    def table(self) -> DeltaTable:
+        return DeltaTable(self.path)
+
+    def read(self) -> pa.Table:
+        return self.table().to_pyarrow_table()
+
+    def version(self) -> int:
+        return self.table().version()
+
+    def create(self, *fields: pa.Field, **options: Any) -> None:
+        """Create the table as another client does."""
+        DeltaTable.create(self.path, pa.schema(fields), **options)
+
+    def foreign(self, number: int) -> None:
+        write_delta(self.path, of(SCHEMA, (0, "elsewhere", number)).table(), mode="append")
+
+    @property
+    def maintenance(self) -> Mapping[str, Callable[[], None]]:
+        return {"compact": self.compact, "checkpoint": self.checkpoint}
+
+    def compact(self) -> None:
+        """Join the files of the table, and delete those that no version needs."""
+        self.table().optimize.compact()
+        self.table().vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+    def checkpoint(self) -> None:
+        """Write a checkpoint of the table's log, and delete the commits before it."""
+        self.table().create_checkpoint()
+        self.table().cleanup_metadata()
+
+    def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
+        found, alter = Interposed(CommitFailedError("502: Bad Gateway")), TableAlterer.set_table_properties
+        patched.setattr(deltalake, "write_deltalake", lambda *what, **more: found.commit(write_delta, *what, **more))
+        patched.setattr(TableAlterer, "set_table_properties", lambda *what, **more: found.commit(alter, *what, **more))
+        return found
+
+
+PLACES: Final[Mapping[str, Callable[[Path], OpenPlace]]] = {"delta": DeltaPlace, "iceberg": IcebergPlace}
