@@ -46,10 +46,15 @@ def peaks() -> dict[str, int]:
 
 
 class Watch:
-    """Looks every 50 ms at what memory all processes have for themselves; `most` has the most bytes by kind, and of all at once."""
+    """Looks every 50 ms at what memory all processes have for themselves.
+
+    most       the most bytes by kind of process, and of all at once
+    together   the bytes of each kind when all together had most
+    """
 
     def __init__(self) -> None:
         self.most = {"driver": 0, "java": 0, "workers": 0, "all": 0}
+        self.together = dict(self.most)
         self._over = Event()
         self._thread = Thread(target=self._look, daemon=True)
 
@@ -76,6 +81,8 @@ class Watch:
                     continue
             held["all"] = sum(held.values())
             self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
+            if held["all"] > self.together["all"]:
+                self.together = held
 
 
 def resident_bytes(process: int | None = None) -> int:
