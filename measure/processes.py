@@ -35,13 +35,9 @@ def forget_peaks() -> None:
 def peaks() -> dict[str, int]:
     """Return the most bytes held since forget_peaks(): by this process ("driver"), Java, and the largest Python worker."""
     most = {"driver": 0, "java": 0, "worker": 0}
-    for process, _ in _family():
-        try:
-            lines = dict(line.split(":", 1) for line in (_PROC / str(process) / "status").read_text().splitlines())
-            kind = "driver" if process == _own() else "java" if "java" in lines["Name"] else "worker"
-            most[kind] = max(most[kind], int(lines["VmHWM"].split()[0]) * 1024)
-        except (OSError, KeyError):
-            continue
+    for kind, status in _statuses():
+        if "VmHWM" in status:
+            most[kind] = max(most[kind], _bytes(status["VmHWM"]))
     return most
 
 
@@ -71,14 +67,9 @@ class Watch:
     def _look(self) -> None:
         while not self._over.wait(0.05):
             held = {"driver": 0, "java": 0, "workers": 0}
-            for process, _ in _family():
-                try:
-                    text = (_PROC / str(process) / "status").read_text()
-                    lines = dict(line.split(":", 1) for line in text.splitlines())
-                    kind = "driver" if process == _own() else "java" if "java" in lines["Name"] else "workers"
-                    held[kind] += int(lines["RssAnon"].split()[0]) * 1024
-                except (OSError, KeyError):  # the process has ended meanwhile
-                    continue
+            for kind, status in _statuses():
+                if "RssAnon" in status:
+                    held[_KINDS[kind]] += _bytes(status["RssAnon"])
             held["all"] = sum(held.values())
             self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
             if held["all"] > self.together["all"]:
@@ -102,6 +93,35 @@ def parents() -> dict[int, int]:
 
 
 _PROC = Path("/proc")
+_KINDS = {"driver": "driver", "java": "java", "worker": "workers"}
+
+
+def _statuses() -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield of each process what it is, "driver", "java" or "worker", and what /proc says of its memory, if it has any left.
+
+    What the driver or Java starts has the memory and the command line of its parent until it becomes another program, and
+    would count twice: it is left out until then. Python workers stay what their daemon is, and count.
+    """
+    kinds: dict[int, str] = {}
+    commands: dict[int, bytes] = {}
+    for process, fields in _family():
+        parent = int(fields[1])
+        try:
+            command = (_PROC / str(process) / "cmdline").read_bytes()
+            lines = (_PROC / str(process) / "status").read_text().splitlines()
+        except OSError:  # the process has ended meanwhile
+            continue
+        if kinds.get(parent, "worker") != "worker" and command == commands[parent]:
+            continue
+        status = dict(line.split(":", 1) for line in lines)
+        kinds[process] = "driver" if process == _own() else "java" if "java" in status["Name"] else "worker"
+        commands[process] = command
+        yield kinds[process], status
+
+
+def _bytes(kibibytes: str) -> int:
+    """Return the bytes that a line of /proc/PID/status says, such as " 412 kB"."""
+    return int(kibibytes.removesuffix("kB")) * 1024
 
 
 def _own() -> int:
