@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from skypane.runtime.resources import GIB, cores, memory_bytes
 from skypane.runtime.spark.machine.class_archive import with_archive
+from skypane.runtime.spark.machine.collector import with_collector
 from skypane.runtime.spark.machine.interpreter import use_this_interpreter
 from skypane.runtime.spark.machine.java import ensure_java
 from skypane.runtime.spark.machine.server_address import REMOTE, check_client, check_reachable
@@ -57,7 +58,8 @@ def session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {**defaults(master), **(conf or {})}
     if master.startswith("local"):
-        settings[JAVA_OPTIONS] = with_archive(settings[JAVA_OPTIONS], java)
+        options = with_collector(settings[JAVA_OPTIONS], threads(master), settings)
+        settings[JAVA_OPTIONS] = with_archive(options, java)
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
