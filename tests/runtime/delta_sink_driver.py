@@ -12,7 +12,7 @@ import sys
 from deltalake import table
 from deltalake.writer import writer
 from tests.runtime.killed_lines import SCHEMA, Lines, batch
-from tests.runtime.test_jdbc_sink import NO_SPARK
+from tests.runtime.rows_of_batches import NO_SPARK
 
 from skypane.runtime.spark.sinks import delta, delta_rows, delta_table, open_table_sink, open_table_writer
 from skypane.runtime.spark.sinks.folder_owner import QueryStart

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
-from tests.runtime.test_jdbc_sink import NO_SPARK, numbers
+from tests.runtime.rows_of_batches import NO_SPARK, numbers
 
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.types import CheckpointError

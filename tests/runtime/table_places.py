@@ -20,8 +20,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import Table
 from sqlalchemy import NullPool, create_engine
+from tests.runtime.rows_of_batches import SCHEMA, of
 from tests.runtime.table_histories import Interposed
-from tests.runtime.test_jdbc_sink import SCHEMA, of
 
 from skypane.runtime.spark.sinks.delta import Delta
 from skypane.runtime.spark.sinks.folder_owner import QueryStart

@@ -21,10 +21,10 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
 from tests.checkout import ROOT
+from tests.runtime.rows_of_batches import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.runtime.table_histories import Interposed
 from tests.runtime.table_places import DeltaPlace as Place
 from tests.runtime.table_places import write_delta as write
-from tests.runtime.test_jdbc_sink import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.servers import s3
 
 from skypane.runtime.spark.sinks.batch_rows import BatchRows

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
-from tests.runtime.test_jdbc_sink import numbers
+from tests.runtime.rows_of_batches import numbers
 
 import skypane as sp
 from skypane.types import ConfigError

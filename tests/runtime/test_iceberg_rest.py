@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from flask import Response
 from pyspark.sql import SparkSession
-from tests.runtime.test_jdbc_sink import SCHEMA, VERSIONS, numbers, of
+from tests.runtime.rows_of_batches import SCHEMA, VERSIONS, numbers, of
 from tests.servers.iceberg_rest import TOKEN, Commit, Server, failure, running
 
 from skypane.runtime.spark.sinks.folder_owner import QueryStart

@@ -23,10 +23,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
 from sqlalchemy import QueuePool
 from tests.checkout import ROOT
+from tests.runtime.rows_of_batches import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.runtime.table_histories import Interposed
 from tests.runtime.table_places import NAME, without_pool
 from tests.runtime.table_places import IcebergPlace as Place
-from tests.runtime.test_jdbc_sink import NO_SPARK, SCHEMA, VERSIONS, numbers, of
 from tests.servers.postgresql import PASSWORD, USER
 
 from skypane.runtime.spark.sinks import open_table_writer

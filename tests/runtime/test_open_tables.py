@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.rows_of_batches import NO_SPARK, VERSIONS, numbers, of
 from tests.runtime.table_histories import History, Interposed, Killed, dies_after, dies_before, steps_of
 from tests.runtime.table_places import PLACES, OpenPlace
-from tests.runtime.test_jdbc_sink import CHANGES, NO_SPARK, SCHEMA, VERSIONS, numbers, of
 
-from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink import Sink
-from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError
 
 
@@ -33,22 +28,12 @@ def interposed(place: OpenPlace, monkeypatch: pytest.MonkeyPatch) -> Interposed:
     return place.interposed(monkeypatch)
 
 
-def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: OpenPlace, tmp_path: Path):
-    """The last time in another order, from files of workers; batches without rows leave nothing."""
-    first = place.started()
-    for batch in (0, 0, 1, 1):
-        first.write(NO_SPARK, numbers(batch, 10 + batch), batch)
-    first.write(NO_SPARK, numbers(), 2)
-    first.write(NO_SPARK, numbers(3, 13), 3)
-    second = place.started(3, driver="driver-2")
+def test_a_batch_that_comes_again_makes_no_version_of_the_table(place: OpenPlace):
+    place.started().write(NO_SPARK, numbers(3, 13), 0)
+    second = place.started(0, driver="driver-2")
     version = place.version()
-    store = DocumentStore.at(str(tmp_path))
-    for name, number in (("a", 13), ("b", 3)):
-        store.write_parquet(name, SCHEMA, numbers(number).tables)
-    second.write(NO_SPARK, replace(numbers(3, 13), tables=(), store=store, files=("a", "b")), 3)
+    second.write(NO_SPARK, numbers(13, 3), 0)
     assert place.version() == version
-    second.write(NO_SPARK, numbers(4), 4)
-    assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
 
 
 def test_a_driver_that_dies_before_or_after_a_commit_leaves_the_batch_once(place: OpenPlace, interposed: Interposed):
@@ -104,17 +89,6 @@ def test_a_driver_that_was_frozen_while_its_successor_only_started_adds_nothing(
     assert place.rows() == []
 
 
-def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(place: OpenPlace):
-    def fenced() -> None:
-        raise CheckpointError("another driver has taken over")
-
-    running = place.started(driver="driver-2")
-    with pytest.raises(CheckpointError, match="another driver has taken over"):
-        place.started(driver="driver-1", check=fenced)
-    running.write(NO_SPARK, numbers(1), 0)
-    assert place.rows() == [1]
-
-
 def test_a_driver_that_is_fenced_while_it_opens_the_sink_takes_nothing(place: OpenPlace, interposed: Interposed):
     """It was frozen between the look at its claim and its commit, which is refused; it looks again."""
     place.started().write(NO_SPARK, numbers(0), 0)
@@ -164,21 +138,6 @@ def test_readers_see_a_version_at_once(place: OpenPlace, interposed: Interposed)
     assert seen == [[1, 2], [2, 7]]
 
 
-def test_changes_are_kept_as_they_are(place: OpenPlace):
-    sink = place.started(schema=CHANGES)
-    sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
-    assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]
-
-
-def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: OpenPlace):
-    sink = place.started(role="front")
-    sink.write(NO_SPARK, numbers(1, 2), 0)
-    sink.write(NO_SPARK, numbers(2, 3), 1)
-    assert place.rows() == [2, 3]
-    sink.write(NO_SPARK, numbers(), 2)
-    assert place.rows() == []
-
-
 @pytest.mark.parametrize("alone", [{"role": "front"}, {"schema": VERSIONS}])
 def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: OpenPlace, alone: dict[str, Any]):
     place.started(schema=VERSIONS).write(NO_SPARK, of(VERSIONS, (0, 0, False, "Oslo", 1)), 0)
@@ -188,32 +147,3 @@ def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: OpenPlace,
         ):
             place.started(**{"query": "another", "schema": VERSIONS, **claim})
     assert place.rows() == [1]
-
-
-def test_one_sink_of_two_jobs_has_the_batches_of_both(place: OpenPlace):
-    """Their batches have the same numbers. Each job checks its rows when it is made, before either starts."""
-    given = place.sink()
-    first, second = (Sinks.of(given).output for _ in range(2))
-    first.check(SCHEMA)
-    second.check(pa.schema([("unlike", pa.int64())]))
-    first.open(QueryStart("q", "driver-1"))
-    second.check(SCHEMA)
-    second.open(QueryStart("r", "driver-2"))
-    for batch in range(2):
-        first.write(NO_SPARK, numbers(batch), batch)
-    for batch in range(2):
-        second.write(NO_SPARK, numbers(10 + batch), batch)
-    assert place.rows() == [0, 1, 10, 11]
-
-
-def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(place: OpenPlace):
-    first = place.started()
-    for batch in range(3):
-        first.write(NO_SPARK, numbers(batch), batch)
-    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
-        place.started(1)
-    repeated = place.started(2)
-    for other in (numbers(5), numbers()):
-        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
-            repeated.write(NO_SPARK, other, 2)
-    assert place.rows() == [0, 1, 2]

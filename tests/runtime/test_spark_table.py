@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.rows_of_batches import SCHEMA, numbers, of
 from tests.runtime.streams import answers, finish, late_rows, read_batches, write_batches
 from tests.runtime.table_stream_driver import PLAN
-from tests.runtime.test_jdbc_sink import SCHEMA, numbers, of
 from tests.runtime.test_table_streams import multiset
 
 import skypane as sp
