@@ -46,12 +46,13 @@ def _of_cpp(results: Mapping[str, Sequence[Result]]) -> str:
     for rows in ("1,000,000", "100,000"):
         lines = {d: {"rows/batch": rows, "criteria": str(d)} for d in (4, 8)}
         ratios = {d: _cells(results["papers_cpp"], "papers", line, "engine : C++") for d, line in lines.items()}
-        cases = " and ".join(f"{_range(of, 2)} times ({d} criteria)" for d, of in ratios.items() if len(of) >= TURNS)
+        cases = " and ".join(f"{_ratios(of)} times with {d} criteria" for d, of in ratios.items() if len(of) >= TURNS)
         if cases:
-            found.append(
-                f"In batches of {rows} rows skypane has {cases} the throughput of paper 1's C++ (two threads).\n"
-            )
-    return "".join(found)
+            found.append(f"{cases} in batches of {rows} rows")
+    if not found:
+        return ""
+    joined = ",\n".join(found)
+    return f"Compared with the throughput of paper 1's C++ (two threads), skypane's is\n{joined}.\n"
 
 
 def _rates(results: Sequence[Result], criteria: int, column: str) -> list[float]:
@@ -80,7 +81,22 @@ def _seconds(millis: Sequence[float]) -> str:
     return f"{_range([each / 1e3 for each in millis], 2)} s"
 
 
+def _ratios(values: Sequence[float]) -> str:
+    return _span(*map(_ratio, (min(values), max(values))))
+
+
+def _ratio(value: float) -> str:
+    """Return a ratio with two digits, from 10 on without decimals: 0.46, 1.5, 10, 172."""
+    for digits, end in ((2, 0.995), (1, 9.95)):
+        if value < end:
+            return f"{value:.{digits}f}"
+    return f"{value:.0f}"
+
+
 def _range(values: Sequence[float], digits: int) -> str:
+    return _span(*(f"{value:.{digits}f}" for value in (min(values), max(values))))
+
+
+def _span(low: str, high: str) -> str:
     """Return the least and the greatest value; one of them if they are written alike."""
-    low, high = (f"{value:.{digits}f}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"

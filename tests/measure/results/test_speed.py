@@ -41,11 +41,11 @@ def latency(turn: int) -> Result:
     return result("latency", turn, found=[Table("bench-streaming.md", "latency", OF_LATENCY, lines)])
 
 
-def papers(turn: int) -> Result:
+def papers(turn: int, ratio: str = "20.00") -> Result:
     lines = lines_with(
         OF_PAPERS,
         {"rows/batch": "1,000,000", "criteria": "4", "engine : C++": f"{0.8 + turn / 10:.2f}"},
-        {"rows/batch": "1,000,000", "criteria": "8", "engine : C++": "20.00"},
+        {"rows/batch": "1,000,000", "criteria": "8", "engine : C++": ratio},
     )
     return result("papers_cpp", turn, found=[Table("bench-streaming.md", "papers", OF_PAPERS, lines)])
 
@@ -73,8 +73,17 @@ def test_figures_are_ranges_over_the_turns():
 
 def test_the_cpp_is_quoted_where_it_was_run():
     said = " ".join(quoted(run(*complete(), *map(papers, (1, 2, 3)))).split())
-    ratios = "In batches of 1,000,000 rows skypane has 0.90 to 1.10 times (4 criteria) and 20.00 times (8 criteria)"
-    assert f"{ratios} the throughput of paper 1's C++ (two threads). Figures" in said
+    ratios = "0.90 to 1.1 times with 4 criteria and 20 times with 8 criteria in batches of 1,000,000 rows"
+    assert f"Compared with the throughput of paper 1's C++ (two threads), skypane's is {ratios}. Figures" in said
+
+
+@pytest.mark.parametrize(
+    ("ratio", "quoted_as"),
+    [("0.46", "0.46"), ("0.99", "0.99"), ("1.46", "1.5"), ("9.94", "9.9"), ("9.96", "10"), ("171.94", "172")],
+)
+def test_a_ratio_has_two_digits_and_from_ten_on_no_decimals(ratio: str, quoted_as: str):
+    said = quoted(run(*complete(), *(papers(turn, ratio) for turn in (1, 2, 3))))
+    assert f" and {quoted_as} times with 8 criteria in" in said
 
 
 def test_two_turns_of_the_cpp_are_not_quoted_as_three():
