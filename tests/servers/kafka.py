@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -30,10 +31,10 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 _NEED = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
 _NOTHING = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-_PROPERTIES = """process.roles=broker,controller
-node.id=1
+_PROPERTIES = """process.roles={roles}
+node.id={node}
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{listeners}
+listeners=PLAINTEXT://127.0.0.1:{port}{listeners}{controlling}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}{listeners}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
@@ -95,23 +96,30 @@ def known_classpath(note: Path) -> str:
 
 
 class Broker:
-    """A broker that runs, with its data in `folder`; with a keystore (PEM), its guarded port is encrypted."""
+    """A broker that runs, with its data in `folder`; with a keystore (PEM), its guarded port is encrypted.
 
-    def __init__(self, jars: str, folder: Path, keystore: Path | None = None) -> None:
+    beside   the broker whose cluster it joins, as node 2; by default it is node 1 of a cluster of its own
+    """
+
+    def __init__(self, jars: str, folder: Path, keystore: Path | None = None, beside: Broker | None = None) -> None:
         self.jars, self.folder = jars, folder
-        self.port, controller, self.guarded_port = free_ports(3)
+        self.port, own_controller, self.guarded_port = free_ports(3)
+        self.controller: int = own_controller if beside is None else beside.controller
+        node = 1 if beside is None else 2
         self.address = f"127.0.0.1:{self.port}"
         #: address of the same broker for clients that log in
         self.guarded = f"127.0.0.1:{self.guarded_port}"
         text = _PROPERTIES.format(
-            port=self.port, controller=controller, folder=folder, listeners=f",GUARDED://{self.guarded}",
-            password=PASSWORD, protocol="SASL_SSL" if keystore else "SASL_PLAINTEXT",
+            port=self.port, controller=self.controller, folder=folder, listeners=f",GUARDED://{self.guarded}",
+            password=PASSWORD, protocol="SASL_SSL" if keystore else "SASL_PLAINTEXT", node=node,
+            roles="broker,controller" if beside is None else "broker",
+            controlling=f",CONTROLLER://127.0.0.1:{self.controller}" if beside is None else "",
         )  # fmt: skip
         text += _KEYSTORE.format(keystore=keystore) if keystore else ""
         (folder / "server.properties").write_text(text)
         (folder / "data").mkdir()
         # Write what Kafka's own command would, without starting a JVM.
-        names = {"version": 1, "cluster.id": "skypane-tests-00000000", "node.id": 1,
+        names = {"version": 1, "cluster.id": "skypane-tests-00000000", "node.id": node,
                  "directory.id": uuid.uuid4().hex[:22]}  # fmt: skip
         (folder / "data" / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
         self.process: subprocess.Popen[bytes] | None = None
@@ -140,6 +148,12 @@ class Broker:
             self.process.kill()
             self.process.wait()
 
+    def leave(self) -> None:
+        """Stop it in an orderly way: the controller knows at once that its partitions have no leader."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait()
+
     @contextmanager
     def silent(self) -> Iterator[None]:
         """Let it answer nothing while the block lasts."""
@@ -154,8 +168,14 @@ class Broker:
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.address, "log_level": 2})
 
-    def create(self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
+    def create(
+        self, topic: str, partitions: int = 1, config: Mapping[str, str] | None = None, nodes: Sequence[int] = ()
+    ) -> None:
+        """Create a topic; with `nodes`, its partitions are on these, one for each."""
+        where: dict[str, Any] = (
+            {"replica_assignment": [[node] for node in nodes]} if nodes else {"replication_factor": 1}
+        )
+        new = NewTopic(topic, num_partitions=len(nodes) or partitions, config=dict(config or {}), **where)
         for future in self.admin.create_topics([new]).values():
             future.result(30)
         limit = time.monotonic() + 30
@@ -201,10 +221,10 @@ class Broker:
 
 
 @contextmanager
-def broker(jars: str, keystore: Path | None = None) -> Iterator[Broker]:
+def broker(jars: str, keystore: Path | None = None, beside: Broker | None = None) -> Iterator[Broker]:
     """A broker for as long as the block lasts."""
     with tempfile.TemporaryDirectory(prefix="skypane-kafka-") as folder:
-        one = Broker(jars, Path(folder), keystore)
+        one = Broker(jars, Path(folder), keystore, beside)
         try:
             one.start()
             yield one

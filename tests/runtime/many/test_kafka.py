@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -314,6 +316,36 @@ def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, nam
     assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
 
 
+def test_a_partition_without_a_leader_is_named_and_waits_while_the_others_continue(
+    kafka: Broker, name: str, caplog: pytest.LogCaptureFixture
+):
+    """Its broker leaves a cluster of two, and comes back."""
+    with broker(kafka.jars) as first, broker(kafka.jars, beside=first) as second:
+        first.create(name, nodes=[1, 2])
+        for partition in range(2):
+            first.send(name, numbers(partition), partition)
+        plan = planner(topic(first, name))
+        until(lambda: len(plan.latest(NOTHING, None).at) == 2)
+        both = plan.latest(NOTHING, None)
+        first.send(name, numbers(3), 1)
+        caplog.clear()
+        second.leave()
+        first.send(name, numbers(2), 0)
+        one = plan.latest(both, None)
+        assert one.at == {f"{name}[0]": 2, f"{name}[1]": 1}
+        assert plan.latest(one, None) == one
+        assert rows(plan, both, one) == [(f"{name}[0]", 2)]
+        (told,) = [text for text in caplog.messages if f"{name}[1]" in text]
+        assert re.search(rf"has no offsets of {name}\[1\] \(.*[Ll]eader.*\): it is paused", told)
+        bounded = planner(topic(first, name))  # as of a run with the trigger "available now"
+        bounded.stop_here(both)
+        second.start()
+        until(lambda: plan.latest(one, None) != one)
+        assert bounded.latest(both, None) == one
+        assert rows(plan, one, plan.latest(one, None)) == [(f"{name}[1]", 3)]
+        assert f"has offsets of {name}[1] again" in caplog.messages[-1]
+
+
 def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatch):
     """The topics come, the offsets do not: each request has its own patience."""
     kafka.create(name)
@@ -324,10 +356,10 @@ def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatc
     offsets = ClusterClient._offsets
     lost = [TimeoutError(), TimeoutError()]
 
-    def first_lost(self: ClusterClient, request: list[object], which: object) -> dict[KafkaPartition, int]:
+    def first_lost(self: ClusterClient, *request: Any) -> dict[KafkaPartition, int]:
         if lost:
             raise lost.pop()
-        return offsets(self, request, which)
+        return offsets(self, *request)
 
     monkeypatch.setattr(ClusterClient, "_offsets", first_lost)
     assert plan.latest(first, None) == first

@@ -187,9 +187,11 @@ def _any_of(entries: Sequence[TopicSpec]) -> Callable[[str], bool]:
 def _there(
     entries: Sequence[TopicSpec], cluster: Cluster, answer: TopicOffsets | None, at: Mapping[str, int], *, silent: bool
 ) -> Iterator[InputExtent]:
-    """Yield the partitions in a cluster's answer; partitions of a silent cluster have no backlog."""
+    """Yield the partitions in a cluster's answer; those of a silent cluster, or without offsets now, have no backlog."""
+    if answer is None:
+        return
     for entry in entries:
-        for place, (first, last) in (answer.ends if answer else {}).items():
+        for place, (first, last) in answer.ends.items():
             if not entry.wants(place.topic):
                 continue
             one = entry.input(cluster, place)
@@ -198,6 +200,10 @@ def _there(
                 yield InputExtent(one, first, first if read is None else read)
             else:
                 yield InputExtent(one, first, last, "" if read is None else _loss(one, first, last, read))
+        for place in answer.unanswered:
+            one = entry.input(cluster, place)
+            if entry.wants(place.topic) and one.name in at:
+                yield InputExtent(one, at[one.name], at[one.name])
 
 
 def _loss(one: TopicInput, first: int, last: int, read: int) -> str:

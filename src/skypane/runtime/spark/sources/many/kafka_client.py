@@ -100,10 +100,11 @@ class ClientErrors:
 
 
 class TopicOffsets(NamedTuple):
-    """A cluster's answer: its topics, and the first and last offset of each requested partition."""
+    """A cluster's answer: its topics, and of each requested partition the first and last offset, or why there are none now."""
 
     topics: frozenset[str]
     ends: Mapping[KafkaPartition, tuple[int, int]]
+    unanswered: Mapping[KafkaPartition, str]
 
 
 class ClusterClient:
@@ -144,8 +145,16 @@ class ClusterClient:
             return None
         if self.silent:
             _log.warning("Kafka %s answers again", self.cluster.servers)
+        self._report(answer.unanswered, {} if self.last is None else self.last.unanswered)
         self.pending, self.last, self.silent = None, answer, False
         return answer
+
+    def _report(self, now: Mapping[KafkaPartition, str], before: Mapping[KafkaPartition, str]) -> None:
+        """Name the partitions whose offsets are not known since this answer, and those whose offsets are known again."""
+        for place in sorted(now.keys() - before.keys()):
+            _log.warning("Kafka %s has no offsets of %s (%s): it is paused", self.cluster.servers, place, now[place])
+        for place in sorted(before.keys() - now.keys()):
+            _log.warning("Kafka %s has offsets of %s again", self.cluster.servers, place)
 
     def _silence(self, why: str) -> None:
         self.admin.poll(0)
@@ -171,13 +180,16 @@ class ClusterClient:
         topics = self.admin.list_topics(timeout=self.cluster.timeout).topics
         wanted_parts = [TopicPartition(name, number)
                         for name, topic in topics.items() if wanted(name) for number in topic.partitions]  # fmt: skip
-        firsts = self._offsets(wanted_parts, OffsetSpec.earliest())
-        lasts = self._offsets(wanted_parts, OffsetSpec.latest())
+        unanswered: dict[KafkaPartition, str] = {}
+        firsts = self._offsets(wanted_parts, OffsetSpec.earliest(), unanswered)
+        lasts = self._offsets(wanted_parts, OffsetSpec.latest(), unanswered)
         ends = {place: (firsts[place], lasts[place]) for place in firsts.keys() & lasts.keys()}
-        return TopicOffsets(frozenset(topics), dict(sorted(ends.items())))
+        return TopicOffsets(frozenset(topics), dict(sorted(ends.items())), unanswered)
 
-    def _offsets(self, wanted_parts: list[Any], which: Any) -> dict[KafkaPartition, int]:
-        """Return one end of the committed messages of each partition, without partitions that have no leader now."""
+    def _offsets(
+        self, wanted_parts: list[Any], which: Any, unanswered: dict[KafkaPartition, str]
+    ) -> dict[KafkaPartition, int]:
+        """Return one end of the committed messages of each partition; note why one has none, such as the lack of a leader."""
         from confluent_kafka import IsolationLevel, KafkaException  # noqa: PLC0415
 
         if not wanted_parts:
@@ -190,10 +202,12 @@ class ClusterClient:
         found: dict[KafkaPartition, int] = {}
         failed: Exception | None = None
         for part, future in futures.items():
+            place = KafkaPartition(part.topic, part.partition)
             try:
-                found[KafkaPartition(part.topic, part.partition)] = future.result(self.cluster.timeout).offset
+                found[place] = future.result(self.cluster.timeout).offset
             except KafkaException as error:
                 failed = error
+                unanswered[place] = _reason(error)
         if failed is not None and not found:
             raise failed
         return found
