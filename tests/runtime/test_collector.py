@@ -41,6 +41,10 @@ def test_a_choice_in_a_setting_is_left_alone(own: str):
     assert with_collector("-Da=b", 2, {DEFAULT_OPTIONS: own}) == "-Da=b"
 
 
+def test_a_setting_for_executors_does_not_choose():
+    assert with_collector("-Da=b", 2, {"spark.executor.extraJavaOptions": CHOICES[0]}) == f"-Da=b {SERIAL}"
+
+
 @pytest.mark.parametrize("own", [*CHOICES, "--properties-file mine.conf pyspark-shell"])
 @pytest.mark.parametrize("name", VARIABLES)
 def test_a_choice_in_a_variable_is_left_alone(name: str, own: str, monkeypatch: pytest.MonkeyPatch):

@@ -19,6 +19,8 @@ SERIAL: Final = "-XX:+UseSerialGC"
 
 _MOST_THREADS: Final = 2
 """A session of more threads keeps Java's default: all of them would wait for one thread that collects."""
+_DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
+"""The setting whose options of Java precede those of the session."""
 _VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
 """Variables of the environment with options of Java."""
 _CHOICE: Final = re.compile(
@@ -32,14 +34,15 @@ def with_collector(options: str, threads: int, settings: Mapping[str, str]) -> s
 
     options    those of the session
     threads    how many tasks the session runs at once
-    settings   the session's, which may have more options of Java
+    settings   the session's, which may have other options for its Java
 
     Never raises: what cannot be read leaves Java its own default.
     """
     if threads > _MOST_THREADS:
         return options
     try:
-        given = [options, *settings.values(), *(os.environ.get(name, "") for name in _VARIABLES), _defaults_file()]
+        variables = [os.environ.get(name, "") for name in _VARIABLES]
+        given = [options, settings.get(_DEFAULT_OPTIONS, ""), *variables, _defaults_file()]
     except (OSError, ValueError):  # no permission to read; not a text
         return options
     if any(map(_CHOICE.search, given)):
