@@ -1,8 +1,8 @@
 """The garbage collector of Java in a local session.
 
 Java's default on most machines, G1, collects in several threads beside the program. A session of one or two threads does as well
-with the serial collector, which needs less memory and less CPU time (docs/limits.md has figures). Java does not start with
-two collectors, so a user's choice is looked for wherever Spark and Java take options from.
+with the serial collector, which needs less memory and, in most runs, less CPU time (docs/limits.md has figures). Java does not
+start with two collectors, so a user's choice is looked for wherever Spark and Java take options from.
 """
 
 from __future__ import annotations
