@@ -19,14 +19,12 @@ from typing import Final
 import pyspark
 
 from skypane.runtime.resources import cache_directory, import_path
-from skypane.runtime.spark.machine.java import Java
+from skypane.runtime.spark.machine.java import OPTION_VARIABLES, Java
 from skypane.runtime.spark.machine.server_address import REMOTE
 
 QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
 """If Java cannot use the archive, it starts as it does without one, and prints nothing about it."""
 
-_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
-"""Variables of the environment with options of Java."""
 _OF_ARCHIVES: Final = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "SharedClassListFile")
 """Parts of options by which a user decides about archives."""
 _SECONDS: Final = 300
@@ -64,7 +62,7 @@ def with_archive(options: str, java: Java) -> str:
         there = is_whole(archive)
     except (OSError, RuntimeError):  # no permission to look; a user without a home
         return options
-    given = [options, *(os.environ.get(name, "") for name in _VARIABLES)]
+    given = [options, *(os.environ.get(name, "") for name in OPTION_VARIABLES)]
     if not there or any(map(_decides, given)):
         return options
     return f'{options} "-XX:SharedArchiveFile={archive}" {QUIET}'.lstrip()
@@ -93,7 +91,7 @@ def make(java: Java) -> bool:
 
 def _start_once(draft: Path) -> None:
     """Run a session that writes an archive at its end, in a process of its own, and wait for it."""
-    left_out = {REMOTE, *(name for name in _VARIABLES if _decides(os.environ.get(name, "")))}
+    left_out = {REMOTE, *(name for name in OPTION_VARIABLES if _decides(os.environ.get(name, "")))}
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     environment["PYTHONPATH"] = import_path()
     command = [sys.executable, "-P", "-m", _PROGRAM, str(draft)]

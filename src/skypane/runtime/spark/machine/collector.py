@@ -15,14 +15,16 @@ from typing import Final
 
 import pyspark
 
+from skypane.runtime.spark.machine.java import OPTION_VARIABLES
+
 SERIAL: Final = "-XX:+UseSerialGC"
 
 _MOST_THREADS: Final = 2
-"""A session of more threads keeps Java's default: all of them would wait for one thread that collects."""
+"""The serial collector is not measured with more threads: they keep Java's default."""
 _DEFAULT_OPTIONS: Final = "spark.driver.defaultJavaOptions"
 """The setting whose options of Java precede those of the session."""
-_VARIABLES: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
-"""Variables of the environment with options of Java."""
+_VARIABLES: Final = (*OPTION_VARIABLES, "PYSPARK_SUBMIT_ARGS")
+"""Variables of the environment with options of Java, or with settings that have some."""
 _CHOICE: Final = re.compile(
     r"-XX:\S*(GC|G1)"  # a collector, or how one works
     r"|-XX:Flags=|-XX:VMOptionsFile=|(^|[\s=])@|--properties-file"  # files with options, which are not read here

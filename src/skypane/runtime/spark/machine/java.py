@@ -25,6 +25,8 @@ from skypane.types import SkypaneError
 
 MINIMUM = 17
 """The oldest Java that Spark 4 runs on."""
+OPTION_VARIABLES = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+"""Variables of the environment from which the Java of a session takes options."""
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _PROBE_SECONDS = 30
