@@ -339,9 +339,12 @@ def test_a_partition_without_a_leader_is_named_and_waits_while_the_others_contin
         assert re.search(rf"has no offsets of {name}\[1\] \(.*[Ll]eader.*\): it is paused", told)
         bounded = planner(topic(first, name))  # as of a run with the trigger "available now"
         bounded.stop_here(both)
+        unread = planner(topic(first, name))
+        unread.stop_here(NOTHING)
         second.start()
         until(lambda: plan.latest(one, None) != one)
         assert bounded.latest(both, None) == one
+        assert unread.latest(NOTHING, None).at == {f"{name}[0]": 2}
         assert rows(plan, one, plan.latest(one, None)) == [(f"{name}[1]", 3)]
         assert f"has offsets of {name}[1] again" in caplog.messages[-1]
 

@@ -201,8 +201,7 @@ def _there(
             else:
                 yield InputExtent(one, first, last, "" if read is None else _loss(one, first, last, read))
         for place in answer.unanswered:
-            one = entry.input(cluster, place)
-            if entry.wants(place.topic) and one.name in at:
+            if entry.wants(place.topic) and (one := entry.input(cluster, place)).name in at:
                 yield InputExtent(one, at[one.name], at[one.name])
 
 
