@@ -69,7 +69,7 @@ class Watch:
             held = {"driver": 0, "java": 0, "workers": 0}
             for kind, status in _statuses():
                 if "RssAnon" in status:
-                    held[_KINDS[kind]] += _bytes(status["RssAnon"])
+                    held["workers" if kind == "worker" else kind] += _bytes(status["RssAnon"])
             held["all"] = sum(held.values())
             self.most = {kind: max(most, held[kind]) for kind, most in self.most.items()}
             if held["all"] > self.together["all"]:
@@ -93,7 +93,6 @@ def parents() -> dict[int, int]:
 
 
 _PROC = Path("/proc")
-_KINDS = {"driver": "driver", "java": "java", "worker": "workers"}
 
 
 def _statuses() -> Iterator[tuple[str, dict[str, str]]]:

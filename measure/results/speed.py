@@ -46,7 +46,9 @@ def _of_cpp(results: Mapping[str, Sequence[Result]]) -> str:
     for rows in ("1,000,000", "100,000"):
         lines = {d: {"rows/batch": rows, "criteria": str(d)} for d in (4, 8)}
         ratios = {d: _cells(results["papers_cpp"], "papers", line, "engine : C++") for d, line in lines.items()}
-        cases = " and ".join(f"{_ratios(of)} times with {d} criteria" for d, of in ratios.items() if len(of) >= TURNS)
+        cases = " and ".join(
+            f"{_range(of, _ratio)} times with {d} criteria" for d, of in ratios.items() if len(of) >= TURNS
+        )
         if cases:
             found.append(f"{cases} in batches of {rows} rows")
     if not found:
@@ -74,15 +76,11 @@ def cells(table: Table, line: Mapping[str, str], column: str) -> list[str]:
 
 
 def _millions(rates: Sequence[float]) -> str:
-    return f"{_range([rate / 1e6 for rate in rates], 1)} M"
+    return f"{_range([rate / 1e6 for rate in rates], '{:.1f}'.format)} M"
 
 
 def _seconds(millis: Sequence[float]) -> str:
-    return f"{_range([each / 1e3 for each in millis], 2)} s"
-
-
-def _ratios(values: Sequence[float]) -> str:
-    return _span(*map(_ratio, (min(values), max(values))))
+    return f"{_range([each / 1e3 for each in millis], '{:.2f}'.format)} s"
 
 
 def _ratio(value: float) -> str:
@@ -93,10 +91,7 @@ def _ratio(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _range(values: Sequence[float], digits: int) -> str:
-    return _span(*(f"{value:.{digits}f}" for value in (min(values), max(values))))
-
-
-def _span(low: str, high: str) -> str:
+def _range(values: Sequence[float], written: Callable[[float], str]) -> str:
     """Return the least and the greatest value; one of them if they are written alike."""
+    low, high = written(min(values)), written(max(values))
     return low if low == high else f"{low} to {high}"
