@@ -50,11 +50,15 @@ class DatabasePlace:
         return found if len(columns) > 1 else [row[0] for row in found]
 
 
+def on_server(server: Any, table: str = "") -> DatabasePlace:
+    """Return a table of PostgreSQL, by default with a name that no other test has."""
+    return DatabasePlace(server.url, server.ask, server.login, table or f"answers_{uuid4().hex[:8]}")
+
+
 def database(kind: str, request: pytest.FixtureRequest, folder: Path) -> DatabasePlace:
     """Return a table that is not there yet, in a file of this folder or on the server that tests have."""
     if kind == "postgresql":
-        server = request.getfixturevalue("postgresql")
-        return DatabasePlace(server.url, server.ask, server.login, f"answers_{uuid4().hex[:8]}")
+        return on_server(request.getfixturevalue("postgresql"))
 
     def ask(statement: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(folder / "answers.db", isolation_level=None)) as opened:

@@ -21,7 +21,7 @@ import pytest
 from psycopg import OperationalError
 from pyspark.sql import SparkSession
 from tests.checkout import ROOT
-from tests.runtime.database_places import DATABASES, DatabasePlace, database
+from tests.runtime.database_places import DATABASES, DatabasePlace, database, on_server
 from tests.runtime.rows_of_batches import CHANGES, NO_SPARK, SCHEMA, UPDATES, VERSIONS, numbers, of
 from tests.runtime.streams import read_batches, write_batches
 
@@ -341,7 +341,7 @@ def test_a_login_is_from_the_environment(postgresql: Any, monkeypatch: pytest.Mo
 def test_a_schema_of_the_database_holds_its_own_notes(postgresql: Any):
     name = f"s_{uuid4().hex[:8]}"
     postgresql.ask(f"CREATE SCHEMA {name}")
-    place = DatabasePlace(postgresql.url, postgresql.ask, postgresql.login, f"{name}.answers")
+    place = on_server(postgresql, f"{name}.answers")
     place.started().write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
     assert place.ask(f"SELECT next_batch FROM {name}.skypane_batches") == [(1,)]  # noqa: S608
@@ -351,7 +351,7 @@ def test_queries_that_start_at_once_create_each_table_once(postgresql: Any):
     """The second one begins before the first one has committed its tables, and waits for them."""
     name = f"s_{uuid4().hex[:8]}"
     postgresql.ask(f"CREATE SCHEMA {name}")
-    place = DatabasePlace(postgresql.url, postgresql.ask, postgresql.login, f"{name}.answers")
+    place = on_server(postgresql, f"{name}.answers")
     second: list[Future[Jdbc]] = []
 
     def waiting() -> bool:
@@ -371,7 +371,7 @@ def test_queries_that_start_at_once_create_each_table_once(postgresql: Any):
 
 def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql: Any, monkeypatch: pytest.MonkeyPatch):
     """The server ends its transaction, in which no statement comes; what it wrote is gone when it resumes."""
-    place = DatabasePlace(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    place = on_server(postgresql)
     first = place.sink(timeout="1 second")
     first.check(SCHEMA)
     first.open(QueryStart("q", driver="driver-1"))
@@ -388,7 +388,7 @@ def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql:
 
 
 def test_a_server_that_does_not_answer_fails_the_batch_which_comes_again(postgresql: Any):
-    place = DatabasePlace(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    place = on_server(postgresql)
     sink = place.sink(timeout="1 second")
     sink.check(SCHEMA)
     sink.open(QueryStart("q"))
@@ -401,7 +401,7 @@ def test_a_server_that_does_not_answer_fails_the_batch_which_comes_again(postgre
 def test_a_batch_whose_connection_ends_before_its_commit_is_not_taken_for_written(
     postgresql: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    place = DatabasePlace(postgresql.url, postgresql.ask, postgresql.login, f"t_{uuid4().hex[:8]}")
+    place = on_server(postgresql)
     sink = place.started()
 
     def ended(_: object, cursor: Any, *__: object) -> None:
