@@ -349,6 +349,30 @@ def test_a_partition_without_a_leader_is_named_and_waits_while_the_others_contin
         assert f"has offsets of {name}[1] again" in caplog.messages[-1]
 
 
+def test_a_cluster_without_a_leader_for_any_partition_is_not_called_unreachable(
+    kafka: Broker, name: str, caplog: pytest.LogCaptureFixture
+):
+    """A query that has read it waits and goes on; one that starts now gets an error that says what to check."""
+    with broker(kafka.jars) as first, broker(kafka.jars, beside=first) as second:
+        first.create(name, nodes=[2])
+        first.send(name, numbers(1))
+        plan = planner(topic(first, name))
+        until(lambda: plan.latest(NOTHING, None) != NOTHING)
+        read = plan.latest(NOTHING, None)
+        caplog.clear()
+        second.leave()
+        assert plan.latest(read, None) == plan.latest(read, None) == read
+        (told,) = caplog.messages
+        assert re.search(rf"no offsets of any partition \({name}\[0\]: .*[Ll]eader.*\): its inputs are paused", told)
+        started = planner(topic(first, name, timeout="4 seconds"))  # another timeout is another client
+        with pytest.raises(ConfigError, match=rf"{name}\[0\]: .*[Ll]eader.*check that the brokers that lead"):
+            started.latest(NOTHING, None)
+        second.start()
+        first.send(name, numbers(2))
+        until(lambda: plan.latest(read, None) != read)
+        assert rows(plan, read, plan.latest(read, None)) == [(name + "[0]", 2)]
+
+
 def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatch):
     """The topics come, the offsets do not: each request has its own patience."""
     kafka.create(name)

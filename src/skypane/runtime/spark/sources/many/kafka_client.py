@@ -107,6 +107,10 @@ class TopicOffsets(NamedTuple):
     unanswered: Mapping[KafkaPartition, str]
 
 
+class NoOffsetsError(Exception):
+    """A cluster answers, but has no offsets of any partition that is wanted."""
+
+
 class ClusterClient:
     """The driver's client of a cluster: one request at a time, which may time out."""
 
@@ -129,7 +133,7 @@ class ClusterClient:
     def ask(self, wanted: Callable[[str], bool]) -> TopicOffsets | None:
         """Return the present topics and offsets of the wanted topics; None if the cluster is silent.
 
-        Raises ConfigError if it has never answered: then its address or the login may be wrong.
+        Raises ConfigError if it has never had offsets: then its address or the login may be wrong, or its brokers down.
         """
         if self.pending is None:
             self.pending = Future()
@@ -141,7 +145,7 @@ class ClusterClient:
         except Exception as error:  # noqa: BLE001 - any error of the client, or a timeout
             if self.pending.done():
                 self.pending = None
-            self._silence(_reason(error) or "no answer")
+            self._silence(error)
             return None
         if self.silent:
             _log.warning("Kafka %s answers again", self.cluster.servers)
@@ -156,15 +160,20 @@ class ClusterClient:
         for place in sorted(before.keys() - now.keys()):
             _log.warning("Kafka %s has offsets of %s again", self.cluster.servers, place)
 
-    def _silence(self, why: str) -> None:
+    def _silence(self, error: BaseException) -> None:
         self.admin.poll(0)
+        why = f"{_reason(error) or 'no answer'}{self.reasons}"
+        leaderless = isinstance(error, NoOffsetsError)
         if self.last is None:
-            raise ConfigError(
-                f"kafka {self.cluster.servers} did not answer within {self.cluster.timeout:g} s ({why}{self.reasons}); "
+            raise ConfigError(f"kafka {self.cluster.servers} " + (
+                f"answers, but has no offsets of any partition ({why}); check that the brokers that lead the "
+                "partitions are up, and that the login may read them" if leaderless else
+                f"did not answer within {self.cluster.timeout:g} s ({why}); "
                 "check the address, and whether options hold the security settings that it requires"
-            )
+            ))  # fmt: skip
         if not self.silent:
-            _log.warning("Kafka %s is silent (%s%s): its inputs are paused", self.cluster.servers, why, self.reasons)
+            state = "has no offsets of any partition" if leaderless else "is silent"
+            _log.warning("Kafka %s %s (%s): its inputs are paused", self.cluster.servers, state, why)
         self.silent = True
 
     def _answer(self, pending: Future[TopicOffsets], wanted: Callable[[str], bool]) -> None:
@@ -200,16 +209,14 @@ class ClusterClient:
             request_timeout=self.cluster.timeout,
         )
         found: dict[KafkaPartition, int] = {}
-        failed: Exception | None = None
         for part, future in futures.items():
             place = KafkaPartition(part.topic, part.partition)
             try:
                 found[place] = future.result(self.cluster.timeout).offset
             except KafkaException as error:
-                failed = error
                 unanswered[place] = _reason(error)
-        if failed is not None and not found:
-            raise failed
+        if not found:
+            raise NoOffsetsError("; ".join(f"{place}: {why}" for place, why in sorted(unanswered.items())[:3]))
         return found
 
 
