@@ -74,6 +74,13 @@ def answer(spark: SparkSession, call: str) -> DataFrame:
 
 PREFERENCE = "price MIN, rating MAX"
 THREE = "price MIN, rating MAX, cost MIN"
+FULL = (
+    "coalesce(price, 0D) AS p",
+    "coalesce(rating, 0) AS q",
+    "coalesce(city, '') AS c",
+    "coalesce(ts, timestamp'2026-03-29') AS t",
+)
+FULL_ROWS = f"SELECT {', '.join(FULL)} FROM offers"  # noqa: S608 - constants of this file
 SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
     "skyline": (f"skypane_skyline(TABLE(offers), '{PREFERENCE}')", lambda r: sp.skyline(r, PREFERENCE)),
     "named": (f"skypane_skyline(preference => '{PREFERENCE}', table => TABLE(offers))", lambda r: sp.skyline(r, PREFERENCE)),
@@ -91,6 +98,7 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
     "expressions": ("skypane_skyline(TABLE(offers), 'price * 2 + rating MIN, upper(city) DIFF', by => 'day + 1')",
                     lambda r: sp.skyline(r, "price * 2 + rating MIN, upper(city) DIFF", by="day + 1")),
     "top k": ("skypane_top_k(TABLE(offers), 7, '2 * rating - price')", lambda r: sp.top_k(r, 7, "2 * rating - price")),
+    "a score in SQL": ("skypane_top_k(TABLE(offers), 5, 'rating / greatest(price, 1)')", lambda r: sp.top_k(r, 5, "rating / greatest(price, 1)")),
     "least k": ("skypane_top_k(TABLE(offers), 2, 'price', 'city', false)",
                 lambda r: sp.top_k(r, 2, "price", by="city", largest=False)),
     "k-dominant": (f"skypane_k_dominant(TABLE(offers), 2, '{THREE}')", lambda r: sp.k_dominant(r, 2, THREE)),
@@ -119,6 +127,9 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                              lambda r: sp.skyline(r.where("city IS NOT NULL").selectExpr("*", "price * rating AS worth"), "worth MIN")),
     "names of any letters": ("skypane_skyline(TABLE(SELECT price AS `unit price`, rating AS `a-b`, city AS `the 'city` FROM offers), '`unit price` MIN, `a-b` MAX', by => '`the \\'city`')",
                              lambda r: sp.skyline(r.selectExpr("price AS `unit price`", "rating AS `a-b`", "city AS `the 'city`"), "`unit price` MIN, `a-b` MAX", by="the 'city")),
+    "columns without nulls": (f"skypane_skyline(TABLE({FULL_ROWS}), 'p MIN, q MAX')", lambda r: sp.skyline(r.selectExpr(*FULL), "p MIN, q MAX")),
+    "windows of columns without nulls": (f"skypane_top_k(TABLE({FULL_ROWS}), 2, 'p', by => 'c', time => 't', window => '1 hour')",
+                                         lambda r: sp.top_k(r.selectExpr(*FULL), 2, "p", by="c", time="t", window="1 hour")),
     "no rows": ("skypane_skyline(TABLE(SELECT * FROM offers WHERE price < 0), 'price MIN, rating MAX')", lambda r: sp.skyline(r.where("price < 0"), PREFERENCE)),
     "no rows to count": ("skypane_aggregate(TABLE(SELECT * FROM offers WHERE price < 0), 'count(*) AS n')", lambda r: sp.aggregate(r.where("price < 0"), n=sp.count())),
 }  # fmt: skip

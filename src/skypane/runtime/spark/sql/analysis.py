@@ -127,7 +127,9 @@ class _Analysis:
         else:
             answers = self._query.output_schema(self._schema)
         kept = [field for field in answers if field.name not in unseen]
-        return answer_schema(pa.schema(kept), self._columns, self._rows)
+        schema = answer_schema(pa.schema(kept), self._columns, self._rows)
+        # PySpark also sends an empty batch of this schema, and all batches have to be alike: Arrow's of answers allow nulls.
+        return StructType([StructField(field.name, field.dataType, metadata=field.metadata) for field in schema])
 
     def _sent(self, name: str) -> pa.Field:
         """Return the field of a column that is sent; the type null stands for that of an expression."""
