@@ -85,7 +85,15 @@ ALIKE: dict[str, tuple[Callable[[DataFrame], sp.Query], sp.Query]] = {
         lambda df: sp.TopK(3, sf.coalesce(sf.abs(df.rating - 3), sf.lit(0)), "sensor"),
         sp.TopK(3, "far", "sensor"),
     ),
-    "score, as SQL": (lambda _: sp.TopK(3, sf.expr("CASE WHEN true THEN abs(rating - 3) END")), sp.TopK(3, "far")),
+    "score, as a column of SQL": (
+        lambda _: sp.TopK(3, sf.expr("CASE WHEN true THEN abs(rating - 3) END")),
+        sp.TopK(3, "far"),
+    ),
+    "score, as a column of arithmetic": (
+        lambda df: sp.TopK(3, df.price * df.weight, "sensor"),
+        sp.TopK(3, "product", "sensor"),
+    ),
+    "score, as SQL": (lambda _: sp.TopK(3, "nullif(price, -1) * weight"), sp.TopK(3, "product")),
     "top-k": (lambda df: sp.TopK(3, "rating", sf.upper(df.sensor)), sp.TopK(3, "rating", "who")),
 }
 
@@ -294,6 +302,8 @@ def without_numbers(plan: str) -> str:
         (lambda: sp.Skyline(sp.low(sf.col("pric"))), r"low\(\): column 'pric' does not exist \(did you mean 'price'\?\)"),
         (lambda: sp.TopK(1, sf.col("pric") % 2), "^score: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
         (lambda: sp.TopK(1, sf.upper("sensor")), "is not a number"),
+        (lambda: sp.TopK(1, "2 * price -"), r"^score: Spark cannot compute '2 \* price -': .*PARSE_SYNTAX_ERROR"),
+        (lambda: sp.TopK(1, "pric % 2"), "^score: Spark cannot compute 'pric % 2': .*UNRESOLVED_COLUMN"),
         (lambda: sp.Aggregate(n=sp.count(where="price IN )3(")), r"^where: Spark cannot compute 'price IN \)3\(': .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.Aggregate(n=sp.count_if(sf.col("pric") > 1)), "^count_if: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
         (lambda: sp.Aggregate(n=sp.count(where=sf.col("price") + 1)), "is of type double, not boolean"),
@@ -414,8 +424,9 @@ def test_a_changed_expression_is_another_column(spark: SparkSession, tmp_path: P
         (lambda: sp.Aggregate(sf.expr("uuid()").alias("key"), n=sp.count()), "by: 'uuid.* AS key'"),
         (lambda: sp.Aggregate(n=sp.count(where=sf.rand(7) > 0.5)), "where: '.*rand.*'"),
         (lambda: sp.TopK(1, sf.monotonically_increasing_id() % 3), "score: '.*monotonically_increasing_id.*'"),
+        (lambda: sp.TopK(1, "rand() * price"), r"score: 'rand\(\) \* price'"),
     ],
-    ids=["criterion", "key", "condition", "score"],
+    ids=["criterion", "key", "condition", "score as a column", "score as SQL"],
 )
 def test_a_stream_refuses_what_is_not_the_same_when_a_batch_is_read_again(
     spark: SparkSession, df: DataFrame, tmp_path: Path, query: Callable[[], sp.Query], argument: str
@@ -447,7 +458,7 @@ def test_a_checkpoint_of_names_continues_with_columns(spark: SparkSession, tmp_p
     named, columns = {
         "skyline": (sp.Skyline("price MIN, rating MAX", "sensor"), sp.Skyline(sp.low(sf.col("price")) * sp.high(sf.col("rating")), sf.col("sensor"))),
         "aggregate": (sp.Aggregate("sensor", total=sp.sum("price")), sp.Aggregate(sf.col("sensor"), total=sp.sum(sf.col("price")))),
-        "top-k": (sp.TopK(2, "rating * 2 - price", "sensor"), sp.TopK(2, sf.col("rating") * 2 - sf.col("price"), sf.col("sensor"))),
+        "top-k": (sp.TopK(2, "rating", "sensor"), sp.TopK(2, sf.col("rating"), sf.col("sensor"))),
     }[name]  # fmt: skip
     write_batches(tmp_path / "in", BATCHES[:3])
     finish(job_of(spark, tmp_path, named))

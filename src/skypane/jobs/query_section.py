@@ -45,7 +45,7 @@ def _is_score(text: str) -> str:
 
 #: "price MIN, rating MAX"
 PreferenceText: TypeAlias = Annotated[str, AfterValidator(_is_preference), shown("price MIN, rating MAX")]
-#: arithmetic over columns: "2 * rating - log(price)"
+#: arithmetic over columns, or other SQL: "2 * rating - log(price)"
 ScoreText: TypeAlias = Annotated[str, AfterValidator(_is_score), shown("2 * rating - log(price)")]
 #: "sum(amount, where=paid == 'card')"
 FunctionText: TypeAlias = Annotated[

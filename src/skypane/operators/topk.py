@@ -37,7 +37,7 @@ class TopK(Query):
 
     #: number of rows of each group
     k: int
-    #: an arithmetic expression over columns, such as "2 * rating - log(price)"
+    #: arithmetic over columns, such as "2 * rating - log(price)", or other SQL
     score: Score
     #: one answer per distinct value of these columns; null counts as a value
     by: tuple[str, ...]

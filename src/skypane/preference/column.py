@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
 from skypane.preference.written import SparkColumn, Written
@@ -14,10 +13,6 @@ ColumnLike: TypeAlias = str | SparkColumn
 
 Columns: TypeAlias = ColumnLike | Sequence[ColumnLike]
 """One column or several."""
-
-_TOKEN = re.compile(r"\s*(?:(?P<number>-?\d+\.?\d*(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<mark>[-+*/(),]))")
-_OPERATORS = frozenset("+-*/")
-_CALLS = {"negative": "-", "ln": "log", "least": "min", "greatest": "max", "abs": "abs", "sqrt": "sqrt", "exp": "exp"}
 
 
 def column_name(column: object, argument: str) -> str:
@@ -46,60 +41,5 @@ def is_spark_column(value: object) -> TypeGuard[SparkColumn]:
     return hasattr(value, "eqNullSafe")
 
 
-def score_text(column: SparkColumn) -> str:
-    """Return the arithmetic of a Spark Column as the text of a score; raise ValueError if a score cannot express it.
-
-    Spark writes `df.rating - 0.1 * df.price` as -(rating, *(price, 0.1)).
-    """
-    shown = _shown(column)
-    try:
-        return _read(shown)
-    except IndexError as error:
-        raise ValueError(shown) from error
-
-
-def _read(shown: str) -> str:
-    tokens = list(_tokens(shown))
-    text = _term(tokens)
-    if tokens:
-        raise ValueError(shown)
-    return text
-
-
 def _shown(column: SparkColumn) -> str:
     return str(column).removeprefix("Column<'").removesuffix("'>")
-
-
-def _tokens(text: str) -> Iterator[str]:
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ValueError(text)
-        # A minus before a parenthesis is the name of an operator; before a digit it is a sign.
-        yield match[0].strip()
-        at = match.end()
-
-
-def _term(tokens: list[str]) -> str:
-    """Remove one term from the front of `tokens` and return it in the syntax of scores."""
-    head = tokens.pop(0)
-    if not tokens or tokens[0] != "(":
-        return f"({head})" if head.startswith("-") else head
-    tokens.pop(0)
-    arguments = [_term(tokens)]
-    while (mark := tokens.pop(0)) == ",":
-        arguments.append(_term(tokens))
-    if mark != ")":
-        raise ValueError(mark)
-    if head in _OPERATORS and len(arguments) > 1:
-        return f"({f' {head} '.join(arguments)})"
-    if head in {"power", "pow"} and len(arguments) > 1:
-        return f"({' ** '.join(arguments)})"
-    if head == "-":
-        head = "negative"
-    return f"{_CALLS[head]}({', '.join(arguments)})" if head in _CALLS else _unknown(head)
-
-
-def _unknown(function: str) -> str:
-    raise ValueError(function)

@@ -167,6 +167,11 @@ class Expression:
         return self._source.encode()[node.col_offset : node.end_col_offset].decode()
 
 
+def has_comment(text: str) -> bool:
+    """Return whether a text would have a comment in SQL."""
+    return "--" in _QUOTED.sub("", text)
+
+
 def _is_plain(column: str) -> bool:
     return column.isascii() and column.isidentifier() and not iskeyword(column)
 

@@ -1,9 +1,7 @@
-"""A score per row, written as arithmetic over columns: "2 * rating - log(price)"; expression.py has the grammar.
+"""A score per row: arithmetic over columns, "2 * rating - log(price)", any other SQL, or a Spark Column.
 
-A Spark Column may be another expression: Spark computes it, and the score is the column of its values.
-
-All values are computed in float64 (whole numbers beyond 2**53 are rounded); undefined values such as 0/0 or log(-1) are
-NaN.
+Workers compute arithmetic (expression.py has the grammar) in float64: whole numbers beyond 2**53 are rounded, and
+undefined values such as 0/0 or log(-1) are NaN. Spark computes all else, and the score is the column of its values.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.naming import shortened
-from skypane.preference.column import ColumnLike, is_spark_column, quoted_column, score_text
+from skypane.preference.column import ColumnLike, is_spark_column, quoted_column
 from skypane.preference.column_checks import field_of
-from skypane.preference.expression import Expression
+from skypane.preference.expression import Expression, has_comment
 from skypane.preference.written import Written
 from skypane.types import BadInputError, ConfigError, FloatArray
 from skypane.wording import counted
@@ -25,7 +23,7 @@ from skypane.wording import counted
 
 @dataclass(frozen=True)
 class Score:
-    """A score expression, checked when built; raises ConfigError, naming the position of a part that is not allowed."""
+    """Arithmetic over columns, checked when built; raises ConfigError, naming the position of a part that is not allowed."""
 
     #: the canonical form of the text that was passed, so that equal scores have equal texts
     text: str
@@ -38,7 +36,7 @@ class Score:
 
     @classmethod
     def of(cls, score: Score | ColumnLike) -> Score:
-        """Return `score`, parsing it first if it is text or a Spark Column."""
+        """Return `score`; of a text or a Spark Column, the score that it writes, which Spark computes unless it is arithmetic."""
         return score if isinstance(score, Score) else cls(_text_of(score))
 
     @cached_property
@@ -75,15 +73,20 @@ class Score:
 
 
 def _text_of(score: ColumnLike) -> str:
-    """Return the text of a score; of a Spark Column, its arithmetic, or else the column that Spark computes."""
-    if isinstance(score, str):
-        return score
-    if not is_spark_column(score):
+    """Return the text of a score: arithmetic as it is, and in place of other SQL, or a Spark Column, the column of its values."""
+    if is_spark_column(score):
+        return quoted_column(score, "score")
+    if not isinstance(score, str):
         raise ConfigError(f"score must be a text such as '2 * rating - price' or a Spark Column, got {score!r}")
     try:
-        return score_text(score)
-    except ValueError:
+        Expression(score)
+    except ConfigError:
+        if not score.strip():
+            raise
         return quoted_column(score, "score")
+    if has_comment(score):
+        raise ConfigError(f"score {shortened(score)!r}: -- begins a comment in SQL; write a - (-b)")
+    return score
 
 
 def _numbers(table: pa.Table, name: str) -> FloatArray:

@@ -87,8 +87,8 @@ def top_k(
 ) -> DataFrame:
     """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
 
-    score    arithmetic over columns, as text, which may also use abs, sqrt, log, exp, min, max; or a Spark Column of any
-             expression
+    score    SQL, or a Spark Column. Arithmetic over columns, which may also use abs, sqrt, log, exp, min, max and **, is
+             computed in float64 by the workers: x / 0 is infinite. Spark computes all else
     by       returns k rows for each value of these columns
     largest  False returns the k rows with the smallest score
 
