@@ -23,10 +23,11 @@ from skypane.locations import Location
 from skypane.operators.stay_columns import WINDOWS
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
-from skypane.runtime.spark.having_by_spark import apart
+from skypane.runtime.spark.having_by_spark import by_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.sources.source_names import load
+from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, SkypaneError
 
 
@@ -73,7 +74,7 @@ class BatchJob:
             return False
         if over_connect(self.rows.sparkSession) or not _workers_reach(Location.of(output.path, "output.path")):
             return False
-        return apart(one.build())[1] is None
+        return by_workers(one.build(), arrow_schema(self.answers))
 
 
 def _workers_reach(place: Location) -> bool:

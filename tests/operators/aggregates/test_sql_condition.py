@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import skypane as sp
 from skypane.operators.aggregates.having import AnswerFilter
 from skypane.operators.aggregates.sql_condition import in_python
-from skypane.preference.written import expressions
 from skypane.types import ConfigError
 
 ROWS = pa.table({
@@ -65,9 +64,12 @@ def test_what_workers_cannot_evaluate_is_still_refused(sql: str):
         AnswerFilter(having=sql).of(ROWS)
 
 
-def test_a_text_with_a_quote_of_sql_in_where_is_left_to_spark():
-    where = "shop != 'it''s'"
-    assert [written.sql for written in expressions(sp.count(where=where))] == [where]
+@given(CONDITIONS)
+def test_a_condition_on_rows_is_the_same(condition: str):
+    """A condition in `where` is evaluated without Spark, too."""
+    query = sp.Aggregate(n=sp.count(where=condition))
+    (found,) = query.lower(query.lift(ROWS)).to_pylist()
+    assert found["n"] == AnswerFilter(having=condition).of(ROWS).num_rows
 
 
 def test_an_aggregate_of_a_stream_takes_sql():

@@ -47,8 +47,8 @@ class Aggregate(Query):
     time       column that is the default order of first, last and collect_list
     required   columns in which a null or NaN is not skipped: such a row is quarantined, with its reason
     having     a condition on rows of the answer: only rows for which it is true are returned. Workers evaluate
-               comparisons of columns, numbers and texts, in Python's syntax or SQL's; Spark evaluates any other SQL, and
-               Columns, on the answers that workers have made, and then without `top`
+               comparisons of columns, numbers and texts; Spark evaluates any other SQL, and Columns, on the answers that
+               workers have made, and then without `top`
     top        number of these rows to return, with the largest `rank_by`; ties are broken by content, the least first
     rank_by    a column of the answer
     functions  the functions, by the names of their columns in the answer
@@ -194,8 +194,15 @@ class Aggregate(Query):
 
     def chosen_by(self, choice: AnswerFilter) -> Aggregate:
         """Return the same aggregate with another filter of its answers."""
+        return self._with(choice=choice)
+
+    def for_types(self, schema: pa.Schema) -> Aggregate:
+        """Return the same aggregate with a column that Spark computes for each condition that rows of `schema` do not fit."""
+        return self._with(functions=tuple((name, function.for_types(schema)) for name, function in self.functions))
+
+    def _with(self, **parts: Any) -> Aggregate:
         other = object.__new__(type(self))
-        other.__setstate__({**self.__getstate__(), "choice": choice})
+        other.__setstate__({**self.__getstate__(), **parts})
         return other
 
     def describe(self) -> dict[str, Any]:

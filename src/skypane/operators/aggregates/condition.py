@@ -1,9 +1,9 @@
 """Conditions on the rows of an aggregate, as text: "speed > 50 and kind in ('cab', 'bus')"; Arrow evaluates them.
 
-A condition that is not in this syntax is SQL, which Spark evaluates: a column of truth values stands for it. The syntax is that of Python expressions, read by Python's parser: columns (in backticks if the name is unusual),
-numbers, texts, comparisons (also in, not in, is None), + - * /, and, or, not. Two texts side by side are not one text, as
-they are to Python: 'it''s' is a text with a quote in SQL. A comparison with null is neither true nor false, as in SQL; an
-aggregate uses only the rows for which the condition is true.
+They are SQL: columns (in backticks if the name is unusual), numbers, texts, comparisons (also IN, NOT IN, IS NULL),
++ - * /, AND, OR, NOT. Python's parser reads them, as they are or translated (sql_condition.py). Spark evaluates what it
+cannot read, or would read otherwise than SQL, and a column of truth values stands for it. A comparison with null is neither
+true nor false; an aggregate uses only the rows for which the condition is true. A division by zero is infinite.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.naming import shortened
+from skypane.operators.aggregates.sql_condition import in_python
 from skypane.preference.column import ColumnLike, quoted_column
 from skypane.preference.column_checks import field_of
 from skypane.types import BoolArray, ConfigError
@@ -30,6 +31,28 @@ from skypane.types import BoolArray, ConfigError
 
 def _is_nan(value: Any) -> Any:
     return pc.is_nan(value) if pa.types.is_floating(value.type) else pa.scalar(value=False)
+
+
+def _alike(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return a function of operands of alike types: with a fraction as the other one, a number is a float64, as in Spark.
+
+    Arrow converts so, too, but refuses integers beyond 2**53. It takes a date as midnight in UTC beside a time; in Spark it
+    is midnight in the time zone of the session.
+    """
+
+    def computed(left: Any, right: Any) -> Any:
+        if pa.types.is_date(left.type) != pa.types.is_date(right.type):
+            raise pa.ArrowTypeError(f"{left.type} and {right.type} are not compared")
+        if pa.types.is_floating(left.type) != pa.types.is_floating(right.type):
+            left, right = _as_float(left), _as_float(right)
+        return compute(left, right)
+
+    return computed
+
+
+def _as_float(value: Any) -> Any:
+    numeric = pa.types.is_integer(value.type) or pa.types.is_decimal(value.type)
+    return pc.cast(value, pa.float64(), safe=False) if numeric else value
 
 
 def _greater(left: Any, right: Any) -> Any:
@@ -42,20 +65,22 @@ def _equal(left: Any, right: Any) -> Any:
 
 #: comparisons as in Spark: NaN equals itself, and is larger than any other number
 _COMPARE: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Lt: lambda left, right: _greater(right, left),
-    ast.LtE: lambda left, right: pc.invert(_greater(left, right)),
-    ast.Gt: _greater,
-    ast.GtE: lambda left, right: pc.invert(_greater(right, left)),
-    ast.Eq: _equal,
-    ast.NotEq: lambda left, right: pc.invert(_equal(left, right)),
+    ast.Lt: _alike(lambda left, right: _greater(right, left)),
+    ast.LtE: _alike(lambda left, right: pc.invert(_greater(left, right))),
+    ast.Gt: _alike(_greater),
+    ast.GtE: _alike(lambda left, right: pc.invert(_greater(right, left))),
+    ast.Eq: _alike(_equal),
+    ast.NotEq: _alike(lambda left, right: pc.invert(_equal(left, right))),
 }
 _ARITHMETIC: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: pc.add_checked,
-    ast.Sub: pc.subtract_checked,
-    ast.Mult: pc.multiply_checked,
-    ast.Div: lambda left, right: pc.divide(pc.cast(left, pa.float64()), pc.cast(right, pa.float64())),
+    ast.Add: _alike(pc.add_checked),
+    ast.Sub: _alike(pc.subtract_checked),
+    ast.Mult: _alike(pc.multiply_checked),
+    ast.Div: lambda left, right: pc.divide(*(pc.cast(one, pa.float64(), safe=False) for one in (left, right))),
 }
 _BOOLEAN: Mapping[type[ast.AST], Callable[..., Any]] = {ast.And: pc.and_kleene, ast.Or: pc.or_kleene}
+_UNFIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError)
+"""Arrow's errors for types on which it has no function."""
 _QUOTED = re.compile(r"`([^`]+)`")
 _DEEPEST = 100
 _ALLOWED = "write comparisons of columns, numbers and texts, joined by and, or, not"
@@ -83,21 +108,37 @@ class Condition:
         return tuple(dict.fromkeys(self._quoted.get(name, name) for name in names))
 
     @property
-    def is_chained(self) -> bool:
-        """Whether it has several comparisons in a row, a < b < c: each pair is compared, where SQL compares (a < b) with c."""
-        return any(isinstance(node, ast.Compare) and len(node.ops) > 1 for node in ast.walk(self._tree))
+    def is_sql(self) -> bool:
+        """Whether SQL reads the text in the same way: a < b < c is a comparison of (a < b) with c there.
+
+        >>> Condition("n = 3 and shop in ('a', 'b')").is_sql, Condition("1 < n < 5").is_sql, Condition("n > 3 --2").is_sql
+        (True, False, False)
+        """
+        chained = any(isinstance(node, ast.Compare) and len(node.ops) > 1 for node in ast.walk(self._tree))
+        return self._translated is not None and not chained
 
     def validate(self, schema: pa.Schema) -> None:
         """Raise ConfigError, naming column or types, if the condition cannot be evaluated on rows of `schema`."""
         for column in self.columns:
             field_of(schema, column)
         try:
-            kind = self._value(self._tree, schema.empty_table()).type
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError) as error:
+            kind = self._kind(schema)
+        except _UNFIT as error:
             types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
             raise ConfigError(f"{self._called} cannot be evaluated ({types}): {error}") from error
         if not pa.types.is_boolean(kind):
             raise ConfigError(f"{self._called} is of type {kind}, not boolean: compare it with a value")
+
+    def fits(self, schema: pa.Schema) -> bool:
+        """Return whether the columns of `schema` have types on which the condition can be evaluated."""
+        try:
+            self._kind(schema)
+        except (KeyError, *_UNFIT):
+            return False
+        return True
+
+    def _kind(self, schema: pa.Schema) -> pa.DataType:
+        return self._value(self._tree, schema.empty_table()).type
 
     def holds(self, rows: pa.Table) -> BoolArray:
         """Return the mask of the rows for which the condition is true, shape (n,)."""
@@ -113,15 +154,24 @@ class Condition:
 
     @cached_property
     def _tree(self) -> ast.expr:
+        tree = self._translated or self._parsed(self.text)
+        if tree is None:
+            raise ConfigError(f"cannot read {self._called}: {_ALLOWED}")
+        return tree
+
+    @cached_property
+    def _translated(self) -> ast.expr | None:
+        translated = in_python(self.text)
+        return None if translated is None else self._parsed(translated)
+
+    def _parsed(self, text: str) -> ast.expr | None:
         placeholders = {name: placeholder for placeholder, name in self._quoted.items()}
         try:
-            source = _QUOTED.sub(lambda match: placeholders[match[1]], self.text).strip()
+            source = _QUOTED.sub(lambda match: placeholders[match[1]], text).strip()
             tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise ConfigError(f"cannot read {self._called}: {_ALLOWED}") from None
-        if _has_texts_side_by_side(source):
-            raise ConfigError(f"cannot read {self._called}: two texts stand side by side; {_ALLOWED}")
-        return tree
+            return None
+        return None if _has_texts_side_by_side(source) else tree
 
     def _value(self, node: ast.expr, rows: pa.Table) -> Any:
         match node:
@@ -164,19 +214,17 @@ class Condition:
 
 
 def condition_of(condition: ColumnLike, argument: str) -> str:
-    """Return the text of a condition that workers evaluate: the text itself, or the column of one that Spark computes.
-
-    A text that Condition does not read is SQL.
-    """
+    """Return the text of a condition that workers evaluate: the text itself, or the column of one that Spark computes."""
     if isinstance(condition, str):
         with suppress(ConfigError):
-            return Condition(condition).text
+            if Condition(condition).is_sql:
+                return condition
     return quoted_column(condition, argument)
 
 
 def _among(value: Any, listed: list[Any], negated: bool) -> Any:
     """Return whether each value is in a list; null for null."""
-    found = reduce(pc.or_kleene, (pc.equal(value, pa.scalar(item)) for item in listed))
+    found = reduce(pc.or_kleene, (_alike(pc.equal)(value, pa.scalar(item)) for item in listed))
     return pc.invert(found) if negated else found
 
 

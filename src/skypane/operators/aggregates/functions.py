@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from skypane.operators.aggregates.condition import Condition
 from skypane.operators.aggregates.ordered_int64 import fits, nullable, values_of
 from skypane.operators.aggregates.state_parts import CountPart, IntegerSumPart, LeastPart, NumberSumPart, StatePart
 from skypane.operators.aggregates.wide_states import Accumulator, InOrderPart, WideLeastPart
+from skypane.preference.column import quoted_column
 from skypane.preference.column_checks import field_of, is_orderable
+from skypane.preference.written import Written
 from skypane.types import BadInputError, BoolArray, ConfigError, FloatArray, IntArray
 
 _HALF = 1 << 31
@@ -66,6 +68,12 @@ class Function:
         if self.where is not None:
             Condition(self.where).validate(schema)
         self.kind(schema)
+
+    def for_types(self, schema: pa.Schema) -> Self:
+        """Return the function with a column that Spark computes for a condition that rows of `schema` do not fit."""
+        if self.where is None or isinstance(self.where, Written) or Condition(self.where).fits(schema):
+            return self
+        return replace(self, where=quoted_column(self.where, "where"))
 
     def in_time(self, time: str | None) -> Function:
         """Return the function with `time` as its order column, if it needs an order and names none."""

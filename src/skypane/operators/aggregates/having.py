@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
+from skypane.naming import shortened
 from skypane.operators.aggregates.condition import Condition
-from skypane.operators.aggregates.sql_condition import in_python
 from skypane.preference.column import is_spark_column
 from skypane.preference.column_checks import field_of, is_orderable
 from skypane.preference.content_order import content_keys
@@ -67,6 +66,10 @@ class AnswerFilter:
             return self.having
         return None
 
+    def fits(self, answers: pa.Schema) -> bool:
+        """Return whether workers can evaluate the condition, if there is one, on rows of `answers`."""
+        return self.by_spark is None and ((condition := self._condition) is None or condition.fits(answers))
+
     @property
     def columns(self) -> frozenset[str]:
         """The columns of the answer that the filter uses; raises ConfigError if workers cannot evaluate the condition."""
@@ -106,14 +109,8 @@ class AnswerFilter:
 
 
 def _read(having: str) -> Condition:
-    """Return the condition of a text, in Python's syntax or in SQL's; raise ConfigError, naming what it may not have."""
-    try:
-        return Condition(having, "having")
-    except ConfigError:
-        translated = in_python(having)
-        if translated is not None:
-            with suppress(ConfigError):
-                condition = Condition(translated, "having")
-                if not condition.is_chained:
-                    return condition
-        raise
+    """Return the condition of a text; raise ConfigError, naming what it may not have, if only Spark can evaluate it."""
+    condition = Condition(having, "having")
+    if not condition.is_sql:
+        raise ConfigError(f"having={shortened(having)!r} is read otherwise by SQL, and Spark alone evaluates it so")
+    return condition

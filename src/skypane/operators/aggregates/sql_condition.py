@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    r"""(?P<text>'(?:[^'\\]|'')*')|(?P<quoted>`[^`]+`)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)"""
+    r"""(?P<comment>--)|(?P<text>'(?:[^'\\]|'')*'|"[^"\\]*")|(?P<quoted>`[^`]+`)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<mark><>|!=|<=|>=|==|[=<>+\-*/(),])"""
 )
 _WORDS: Final = {
@@ -29,7 +29,7 @@ def in_python(sql: str) -> str | None:
     closing: list[str] = []
     at = 0
     for token in _TOKEN.finditer(sql):
-        if sql[at : token.start()].strip():
+        if sql[at : token.start()].strip() or token.lastgroup == "comment" or token[0] == "None":
             return None
         at = token.end()
         word = _word(token)
@@ -46,7 +46,7 @@ def _word(token: re.Match[str]) -> str:
     found = token[0]
     match token.lastgroup:
         case "text":
-            return repr(found[1:-1].replace("''", "'"))
+            return repr(found[1:-1].replace(2 * found[0], found[0]))
         case "word":
             return _WORDS.get(found.upper(), found)
         case "mark":

@@ -206,10 +206,10 @@ def ask(
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)
-    written, at = query_of(query), None if time is None else column_name(time, "time")
+    written, at = query_of(query, schema), None if time is None else column_name(time, "time")
     projection = projected(frame, schema, written, at)
     frame, schema = projection.rows, projection.schema
-    asked, condition = apart(projection.of(written))
+    asked, condition = apart(projection.of(written), schema)
     asked.validate(schema)
     batch.check_invalid(invalid)
     files = AnswerFiles.of(output, if_exists, frame, condition)
@@ -282,7 +282,7 @@ def stream(
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
-    asked = query_of(query)
+    asked = query_of(query, schema)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     amend, rejected = amend_of(late)
     at, origin = column_name(time, "time"), None if source is None else column_name(source, "source")

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
+from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.query import Query, check_implements
 from skypane.operators.skyline import Skyline
 from skypane.plugins import Registered
@@ -54,11 +55,11 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
     return arrow_schema(rows)
 
 
-def query_of(query: Query | Preference | str) -> Query:
-    """Return the query, the skyline of a preference; raise ConfigError if `query` does not implement Query."""
+def query_of(query: Query | Preference | str, schema: pa.Schema) -> Query:
+    """Return the query over rows of `schema`, the skyline of a preference; raise ConfigError if it does not implement Query."""
     asked = Skyline(query) if isinstance(query, Preference | str) else query
     check_implements(asked)
-    return asked
+    return asked.for_types(schema) if isinstance(asked, Aggregate) else asked
 
 
 def check_needed(needed: Mapping[str, object]) -> None:

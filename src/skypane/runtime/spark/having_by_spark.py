@@ -32,14 +32,25 @@ _CLOCK: Final = re.compile(
 """Functions of Spark that have one value in a run of a plan, and another in the next."""
 
 
-def apart(query: Query) -> tuple[Query, str | None]:
+def by_workers(query: Query, answers: pa.Schema) -> bool:
+    """Return whether workers evaluate the condition on the answers of a query, or it has none."""
+    return not isinstance(query, Aggregate) or query.choice.fits(answers)
+
+
+def apart(query: Query, schema: pa.Schema) -> tuple[Query, str | None]:
     """Return the query without a condition that only Spark evaluates, and that condition; raise ConfigError with `top`.
 
     The rows of `top` are of those that meet the condition, and workers choose them before Spark has the answers.
+
+    schema   schema of the rows: a condition that the types of the answers do not fit is SQL, which converts them
     """
-    if not isinstance(query, Aggregate) or query.choice.by_spark is None:
+    if (
+        not isinstance(query, Aggregate)
+        or query.choice.having is None
+        or query.choice.fits(query.output_schema(schema))
+    ):
         return query, None
-    condition = query.choice.by_spark
+    condition = query.choice.having
     if query.choice.top is not None:
         raise ConfigError(
             f"having={shortened(condition)!r} is evaluated by Spark, after the workers have chosen the rows of top=: write "
@@ -79,7 +90,7 @@ def filtered(plan: Plan, spark: SparkSession, schema: pa.Schema) -> Plan:
 
     Raises ConfigError if Spark cannot evaluate it on such answers, or would evaluate it otherwise when a batch is repeated.
     """
-    query, condition = apart(plan.query)
+    query, condition = apart(plan.query, schema)
     if condition is None:
         return plan
     plan = replace(plan, query=query)

@@ -63,9 +63,10 @@ class _Analysis:
         self._columns = columns
         self._called = called
         self._rows = _arrow(columns)
-        names = _names(called.query, columns.names)
+        query = called.query.for_types(self._rows) if isinstance(called.query, Aggregate) else called.query
+        names = _names(query, columns.names)
         self._computed = {name: sql for sql, name in names.values() if name not in columns.names}
-        self._query: Any = named(called.query, {key: name for key, (_, name) in names.items()})
+        self._query: Any = named(query, {key: name for key, (_, name) in names.items()})
         # The type of an expression is not known: a number stands for a criterion, and an aggregate has conditions alone.
         kind = pa.bool_() if isinstance(called.query, Aggregate) else pa.float64()
         added = [pa.field(name, kind) for name in self._computed]

@@ -1,0 +1,108 @@
+"""Conditions of aggregates and of their answers are SQL: workers and Spark keep the rows that a filter of Spark keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.rows import multiset
+
+import skypane as sp
+from skypane.preference.written import expressions
+from skypane.types import ConfigError
+
+COLUMNS = (
+    "id", "timestamp'2026-01-01' + make_dt_interval(0, 0, 0, id) AS ts", "id * 1.5D AS a", "CAST(id AS int) AS b",
+    "CAST(id % 3 AS string) AS k", "id % 2 = 0 AS flag", "date'2026-01-01' + CAST(id % 5 AS int) AS d",
+    "CAST(id AS decimal(10, 2)) AS cost", "if(id = 7, 1152921504606846976, id) AS big", "nullif(id, 3) AS gap",
+    "named_struct('x', id) AS place", "array(id) AS list",
+)  # fmt: skip
+BY_WORKERS = [
+    "k == '1'", 'k == "1"', "flag", "not flag", "flag == True", "flag == (b == 2)", "a >= 1e1", "b == 1.0", "b > -5", "b + a > 5", "b / 2 > 3", "NOT b > 5",
+    "big > 0.5", "big * 2.0 > 1", "big + a > 3", "a == big", "big in (1.5, 2)", "gap != 4", "cost > 3.5", "k not in ('0')", "flag = true", "b = 3", "b <> 3", "gap IS NULL", "gap IS NOT NULL", "k <> 'it''s'", "b == 1 or b == 2 and flag",
+]  # fmt: skip
+"""Comparisons of columns and constants, of types that need no conversion."""
+BY_SPARK = [
+    "ts > '2026-01-01 00:00:30'", "d = '2026-01-02'", "d > date'2026-01-02'", "ts > d", "k = 1", "k > 0", "a > '5'", "k LIKE '1%'",
+    "b BETWEEN 2 AND 5", "b % 2 = 0", "place.x > 3", "list[0] > 3", "k = 'a\\\\b'", "k != '\\x31'",
+    "b > 3 --2", "b == 2 == flag", "3 > 2 == flag", "abs(b) > 5", "coalesce(k, 'x') = '1'", "cost * 100000000000000000000 > 3", "ts >= current_date",
+]  # fmt: skip
+"""Other SQL, and comparisons of types that SQL converts."""
+REFUSED = ["1 < b < 5", "k in ['1']", "gap is None", "b > 3 # 2", "speed > 3", "b > 1_0"]
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> Iterator[DataFrame]:
+    """Rows of many types, in a session whose days begin elsewhere than those of UTC."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
+    made = spark.range(60).selectExpr(*COLUMNS).cache()
+    made.count()
+    yield made
+    made.unpersist()
+    spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("condition", [*BY_WORKERS, *BY_SPARK])
+def test_an_aggregate_uses_the_rows_that_spark_keeps(rows: DataFrame, condition: str):
+    (found,) = sp.aggregate(rows, n=sp.count(where=condition), ids=sp.collect_set("id", where=condition)).collect()
+    wanted = sorted(row.id for row in rows.where(condition).collect())
+    assert (found.n, found.ids) == (len(wanted), wanted)
+
+
+@pytest.mark.parametrize("condition", BY_WORKERS)
+def test_workers_evaluate_what_they_can(condition: str):
+    assert not [*expressions(sp.count(where=condition))]
+
+
+@pytest.mark.parametrize("condition", [
+    "n > 10", "last > '2026-01-01'", "day = '2026-01-05'", "k = 1", "total / n > 29", "k IN (0, 1)", "n = '20'", "n > 5 AND k = '1'", "last > day",
+    "upper(k) = '1'", "most > 0.5",
+])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"time": "ts", "window": "30 seconds"}], ids=["all", "windows"])
+def test_answers_are_those_that_spark_keeps(rows: DataFrame, condition: str, options: dict[str, Any]):
+    functions: dict[str, Any] = {
+        "n": sp.count(),
+        "last": sp.max("ts"),
+        "total": sp.sum("b"),
+        "day": sp.max("d"),
+        "most": sp.max("big"),
+    }
+    every = sp.aggregate(rows, by="k", **functions, **options)
+    kept = sp.aggregate(rows, by="k", having=condition, **functions, **options)
+    assert multiset(kept.toArrow()) == multiset(every.where(condition).toArrow())
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+@pytest.mark.parametrize("argument", ["where", "having"])
+def test_what_is_not_sql_is_refused_with_the_reason_of_spark(rows: DataFrame, condition: str, argument: str):
+    asked: dict[str, Callable[[], DataFrame]] = {
+        "where": lambda: sp.aggregate(rows, n=sp.count(where=condition)),
+        "having": lambda: sp.aggregate(rows, b=sp.max("b"), k=sp.max("k"), gap=sp.max("gap"), having=condition),
+    }
+    with pytest.raises(ConfigError, match=rf"^{argument}\b.*Spark can.*\["):
+        asked[argument]()
+
+
+def test_a_condition_that_is_sorted_before_the_rows_of_top_has_the_types_of_the_answers(rows: DataFrame):
+    with pytest.raises(ConfigError, match=r"having=\"last > '2026'\" is evaluated by Spark, after .* top="):
+        sp.aggregate(rows, by="k", last=sp.max("ts"), having="last > '2026'", top=1, rank_by="last")
+
+
+def test_a_stream_evaluates_conditions_of_converted_types(spark: SparkSession, rows: DataFrame, tmp_path: Path):
+    rows.select("id", "ts", "k").write.json(str(tmp_path / "in"))
+    arriving = spark.readStream.schema("id long, ts timestamp, k string").json(str(tmp_path / "in"))
+    query = sp.Aggregate(
+        n=sp.count(where="ts > '2026-01-01 00:00:30'"), last=sp.max("ts"), having="last > '2026-01-01 00:00:20'"
+    )
+    out, state = tmp_path / "out", tmp_path / "state"
+    job = sp.stream(arriving, query, time="ts", window="15 seconds", output=str(out), checkpoint=str(state))
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(600)
+    handle.drain()
+    found = spark.read.parquet(str(out)).orderBy("window_start").select("n").collect()
+    assert [row.n for row in found] == [0, 14, 15]
