@@ -139,7 +139,7 @@ def condition(tree: Any) -> str:
         case ("not", part):
             return f"(not {condition(part)})"
         case ("null", column):
-            return f"{column} is None"
+            return f"{column} IS NULL"
         case ("in", column, listed):
             return f"{column} in {tuple(listed)!r}"
     operation, column, constant = tree

@@ -367,7 +367,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "k of top-k": (lambda _: sp.TopK(0, "price"), r"k >= 1, got k=0"),
     "k of k-dominant": (lambda _: sp.KDominant(3, PARETO), r"1 <= k <= 2.*got k=3"),
     "delta": (lambda _: sp.TopDelta(-1, PARETO), r"delta >= 0, got delta=-1"),
-    "score": (lambda _: sp.TopK(3, "price +"), r"price \+"),
+    "score": (lambda _: sp.TopK(3, "price --1"), r"price --1.*comment"),
 }
 
 
