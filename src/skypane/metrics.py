@@ -115,7 +115,16 @@ class QueryMetrics:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BatchMetrics:
-    """Metrics of one micro-batch: event times in microseconds, durations in seconds, counts in rows unless noted."""
+    """Metrics of one micro-batch: event times in microseconds, durations in seconds, counts in rows unless noted.
+
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best")
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> metrics = handle.recent_metrics()[-1]
+    >>> metrics.rows, metrics.late_rows, metrics.windows
+    (6, 0, 1)
+    """
 
     batch_id: int
     rows: int

@@ -59,23 +59,59 @@ TICKS_PER_SECOND: Mapping[str, int] = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns
 
 
 class SkypaneError(Exception):
-    """Base class of the errors that skypane raises on purpose."""
+    """Base class of the errors that skypane raises on purpose.
+
+    >>> try:
+    ...     sp.skyline(offers, "prize MIN")
+    ... except sp.SkypaneError as error:
+    ...     print(type(error).__name__)
+    ...
+    ConfigError
+    """
 
 
 class ConfigError(SkypaneError, ValueError):
-    """An invalid job, query or policy; the message names the field and the value."""
+    """An invalid job, query or policy; the message names the field and the value.
+
+    >>> sp.skyline(offers, "prize MIN")
+    Traceback (most recent call last):
+        ...
+    skypane.types.ConfigError: column 'prize' does not exist; did you mean 'price'?
+    """
 
 
 class BadInputError(SkypaneError, ValueError):
-    """Data that a batch query cannot rank; the message names the column and the reason."""
+    """Data that a batch query cannot rank; the message names the column and the reason.
+
+    >>> import pyarrow as pa
+    >>> sp.Score("price").values(pa.table({"price": [90.0, None]}))
+    Traceback (most recent call last):
+        ...
+    skypane.types.BadInputError: column 'price' is null in 1 row; drop or fill them first
+    """
 
 
 class MemoryLimitError(SkypaneError, MemoryError):
-    """A batch, a window or a query that needs more memory than is available; the message names both amounts."""
+    """A batch, a window or a query that needs more memory than is available; the message names both amounts.
+
+    >>> issubclass(sp.MemoryLimitError, sp.SkypaneError)
+    True
+    """
 
 
 class CheckpointError(SkypaneError, RuntimeError):
-    """A checkpoint that is damaged or belongs to another query definition."""
+    """A checkpoint that is damaged or belongs to another query definition.
+
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best")
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> other = sp.stream(arriving, "price MAX", time="ts", window="1 hour", checkpoint="state", output="best")
+    >>> other.start()
+    Traceback (most recent call last):
+        ...
+    skypane.types.CheckpointError: the checkpoint ... belongs to another query: ... Use another checkpoint, or ...
+    """
 
 
 _UNITS: dict[str, Micros] = {

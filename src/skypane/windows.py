@@ -30,7 +30,14 @@ _LONGEST = (1 << 63) - (1 << 59)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `length`, one every `slide`, in microseconds; Windows.of("1 hour", "10 minutes") takes durations."""
+    """Windows of `length`, one every `slide`, in microseconds; Windows.of("1 hour", "10 minutes") takes durations.
+
+    >>> windows = sp.Windows.of("1 hour", "10 minutes")
+    >>> windows.panes_per_window
+    6
+    >>> sp.aggregate(offers, time="ts", window=windows, n=sp.count()).count()
+    15
+    """
 
     length: Micros
     slide: Micros

@@ -26,6 +26,11 @@ class WorkerOptions:
                  None: for each batch, the way that is predicted to be the fastest
     elastic      policy that changes both numbers while the query runs: Fuzzy(), Model(latency="2 s"), Threshold();
                  None keeps them
+
+    >>> workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting="AS_PID")
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", workers=workers
+    ... )
     """
 
     plq_workers: int | None = None

@@ -19,6 +19,15 @@ class RegisteredMetrics:
     """The metrics of queries as instruments of a meter provider, until close(): a query that has ended is shown as such.
 
     A provider has one set of instruments, so those that are registered in one provider share the names of their queries.
+
+    >>> from opentelemetry.metrics import NoOpMeterProvider
+    >>> metrics = sp.register_metrics(meter_provider=NoOpMeterProvider())
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best")
+    >>> handle = job.start(availableNow=True)
+    >>> metrics.watch(handle)
+    >>> handle.await_termination()
+    True
+    >>> metrics.close()
     """
 
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
@@ -59,6 +68,10 @@ def register_metrics(*handles: StreamHandle, meter_provider: MeterProvider | Non
 
     Batches count that begin from now on; docs/monitoring.md lists the metrics. Needs the package opentelemetry-api, of
     `pip install 'skypane[opentelemetry]'`. Raises ConfigError if no provider is given or set.
+
+    >>> from opentelemetry.metrics import NoOpMeterProvider  # the program's own provider, else
+    >>> metrics = sp.register_metrics(meter_provider=NoOpMeterProvider())  # metrics.watch(job.start()) adds a query
+    >>> metrics.close()
     """
     metrics = RegisteredMetrics(meter_provider)
     try:

@@ -79,6 +79,14 @@ class KDominant(_SkylineFilter):
     """k-dominant skyline: the rows that no row of their group k-dominates; the skyline for k = number of criteria.
 
     The preference must be one Pareto product; a prioritised chain among its factors counts as one criterion.
+
+    >>> query = sp.KDominant(2, "price MIN, rating MAX, ts MAX")
+    >>> sp.ask(offers, query).select("price", "rating").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 95.0|   4.8|
+    +-----+------+
     """
 
     #: number of criteria on which a row is compared; at most as many as the preference has
@@ -111,6 +119,16 @@ class TopDelta(_SkylineFilter):
     """Top-delta dominant query: the k-dominant skyline for the smallest k that gives more than `delta` rows per group.
 
     If no k does, it is the whole skyline of the group. The preference must be one Pareto product, as for KDominant.
+
+    >>> query = sp.TopDelta(2, "price MIN, rating MAX, ts MAX")
+    >>> sp.ask(offers, query).select("price", "rating").orderBy("price").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 60.0|   4.4|
+    | 90.0|   4.5|
+    | 95.0|   4.8|
+    +-----+------+
     """
 
     #: each group has more than this number of rows in its answer, if its skyline has

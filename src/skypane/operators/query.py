@@ -22,6 +22,14 @@ class Query(Protocol):
       - combine is associative and commutative, and combine([p]) equals p;
       - no method modifies its arguments, reads a clock, or draws a random number.
     skypane.testing.check_query tests a query against them. Instances are pickled and sent to Spark's workers.
+
+    >>> import pyarrow as pa
+    >>> query = sp.Skyline("price MIN, rating MAX")
+    >>> isinstance(query, sp.Query)
+    True
+    >>> partials = [query.lift(pa.table({"price": [price], "rating": [4.0]})) for price in (90.0, 75.0)]
+    >>> query.lower(query.combine(partials)).to_pylist()
+    [{'price': 75.0, 'rating': 4.0}]
     """
 
     @property
@@ -63,7 +71,16 @@ class Query(Protocol):
 
 @runtime_checkable
 class BulkQuery(Query, Protocol):
-    """A query that lifts many panes in one call, for panes so short that a call for each costs more than its rows."""
+    """A query that lifts many panes in one call, for panes so short that a call for each costs more than its rows.
+
+    >>> import pyarrow as pa
+    >>> query = sp.Aggregate(n=sp.count())
+    >>> isinstance(query, sp.BulkQuery)
+    True
+    >>> partials = query.lift_panes(pa.table({"price": [90.0, 75.0, 80.0]}), starts=[0, 2])  # two panes
+    >>> [query.lower(partial).to_pylist() for partial in partials]
+    [[{'n': 2}], [{'n': 1}]]
+    """
 
     def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
         """Return the partial of each pane, as lift() would; `rows` are sorted by pane; pane i begins at starts[i]."""

@@ -17,6 +17,17 @@ class Skyline(ByPreference):
 
     A partial is the skyline of the rows lifted so far. Rows equal on all criteria are all kept, so rows that are lifted
     twice appear twice. combine is idempotent in that a partial stays unchanged when combined with rows it dominates.
+
+    >>> best = sp.ask(offers, sp.Skyline("price MIN, rating MAX", by="city"))
+    >>> best.select("city", "price", "rating").orderBy("price").show()
+    +-----+-----+------+
+    | city|price|rating|
+    +-----+-----+------+
+    |Basel| 60.0|   4.4|
+    | Bern| 70.0|   4.1|
+    |Basel| 90.0|   4.5|
+    | Bern| 95.0|   4.8|
+    +-----+-----+------+
     """
 
     def lift(self, rows: pa.Table) -> pa.Table:

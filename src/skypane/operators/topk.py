@@ -33,6 +33,14 @@ class TopK(Query):
     others, and is in the answer only if its group has fewer than k better rows. lower sorts groups in ascending order
     of their columns, and the rows of a group by score, then by content; where tasks share a window by its groups, each
     answers its own groups in this order.
+
+    >>> sp.ask(offers, sp.TopK(2, "rating - price / 100")).select("price", "rating").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 95.0|   4.8|
+    | 60.0|   4.4|
+    +-----+------+
     """
 
     #: number of rows of each group

@@ -39,6 +39,12 @@ class Preference:
     """A strict partial order on rows: levels compared one after the other, each a Pareto product of components.
 
     Two preferences are equal if they always prefer the same rows; the order of factors and of groups does not matter.
+
+    >>> preference = sp.low("price") * sp.high("rating")
+    >>> preference == sp.parse("rating MAX, price MIN")
+    True
+    >>> preference.columns
+    ('price', 'rating')
     """
 
     levels: tuple[Level, ...]
@@ -159,12 +165,30 @@ class Preference:
 
 
 def low(column: ColumnLike) -> Preference:
-    """Return the preference for smaller values of `column`."""
+    """Return the preference for smaller values of `column`.
+
+    >>> sp.skyline(offers, sp.low("price") * sp.high("rating")).select("price", "rating").orderBy("price").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 60.0|   4.4|
+    | 90.0|   4.5|
+    | 95.0|   4.8|
+    +-----+------+
+    """
     return _single(Low(column_name(column, "low()")))
 
 
 def high(column: ColumnLike) -> Preference:
-    """Return the preference for larger values of `column`."""
+    """Return the preference for larger values of `column`.
+
+    >>> sp.skyline(offers, sp.high("rating")).select("price", "rating").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 95.0|   4.8|
+    +-----+------+
+    """
     return _single(High(column_name(column, "high()")))
 
 
@@ -173,13 +197,39 @@ def around(column: ColumnLike, target: Target | tuple[Target, Target]) -> Prefer
 
     The target is a number, a date or a datetime, or an interval (lo, hi) of them. Values at the same distance, and all
     values inside the interval, are equal for the preference.
+
+    >>> sp.skyline(offers, sp.around("price", 78)).select("price").show()
+    +-----+
+    |price|
+    +-----+
+    | 80.0|
+    +-----+
+    >>> between = sp.around("price", (70, 80))  # all values of the interval are as good
+    >>> sp.skyline(offers, between).select("price").orderBy("price").show()
+    +-----+
+    |price|
+    +-----+
+    | 70.0|
+    | 75.0|
+    | 80.0|
+    +-----+
     """
     lo, hi = target if isinstance(target, tuple) else (target, target)
     return _single(Around(column_name(column, "around()"), lo, hi))
 
 
 def diff(column: ColumnLike) -> Preference:
-    """Return the preference that compares only rows that agree on `column`: one skyline per value; null is a value."""
+    """Return the preference that compares only rows that agree on `column`: one skyline per value; null is a value.
+
+    >>> best = sp.skyline(offers, sp.diff("city") * sp.low("price"))  # the best of each city
+    >>> best.select("city", "price").orderBy("city").show()
+    +-----+-----+
+    | city|price|
+    +-----+-----+
+    |Basel| 60.0|
+    | Bern| 70.0|
+    +-----+-----+
+    """
     return Preference((), (column_name(column, "diff()"),))
 
 
@@ -188,7 +238,7 @@ def parse(preference: str) -> Preference:
 
     preference_text.py has the grammar.
 
-    >>> parse("price MIN, rating MAX") == low("price") * high("rating")
+    >>> sp.parse("price MIN, rating MAX") == sp.low("price") * sp.high("rating")
     True
     """
     return _built(preference_text.read(preference))
@@ -197,7 +247,7 @@ def parse(preference: str) -> Preference:
 def from_sense(columns: Sequence[str], sense: Sequence[str]) -> Preference:
     """Return the Pareto product of `columns` with paretoset's directions, each "min", "max" or "diff".
 
-    >>> from_sense(["price", "city"], ["min", "diff"])
+    >>> sp.from_sense(["price", "city"], ["min", "diff"])
     diff('city') * low('price')
     """
     makers = {"min": low, "max": high, "diff": diff}

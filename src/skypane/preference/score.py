@@ -23,7 +23,12 @@ from skypane.wording import counted
 
 @dataclass(frozen=True)
 class Score:
-    """Arithmetic over columns, checked when built; raises ConfigError, naming the position of a part that is not allowed."""
+    """Arithmetic over columns, checked when built; raises ConfigError, naming the position of a part that is not allowed.
+
+    >>> score = sp.Score("rating - price / 100")
+    >>> score.columns
+    ('rating', 'price')
+    """
 
     #: the canonical form of the text that was passed, so that equal scores have equal texts
     text: str

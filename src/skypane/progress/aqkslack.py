@@ -113,6 +113,11 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
 
     With `max_amended` instead of `max_drop`, the same counts windows: of all answered windows, at most this share may be
     amended, because a row came after the answer. The job then needs late=Amend(...).
+
+    >>> progress = sp.AqKSlack(max_drop=0.02)  # at most 2 % of the rows are late
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", progress=progress
+    ... )
     """
 
     #: Largest share of the rows that may be dropped as late.

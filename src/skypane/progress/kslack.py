@@ -28,6 +28,11 @@ class KSlack(SlackPolicy[Progress]):
     `max_slack` is the largest delay that K takes in. Without it one tuple from 1970 would raise K to half a century,
     and no pane would close again. A larger delay leaves K unchanged; such a tuple is late, and counted, if its pane is
     closed. The default is a day, because K only grows and adds to the latency of all later windows. None: no limit.
+
+    >>> progress = sp.KSlack()  # every row is waited for, as long as the longest delay so far
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", progress=progress
+    ... )
     """
 
     #: Largest delay that K takes in; None: no limit.

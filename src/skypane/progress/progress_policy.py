@@ -76,6 +76,9 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
     """A policy that decides, from the arrivals of a batch, which panes are closed and which are held.
 
     States have the fields of ProgressState. A policy receives only states that it returned itself.
+
+    >>> isinstance(sp.Watermark("1 hour"), sp.ProgressPolicy)
+    True
     """
 
     #: Whether arrivals must contain the rows of each source, so that the job has to name the source column.

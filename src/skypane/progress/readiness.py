@@ -49,6 +49,12 @@ class Readiness(SlackPolicy[SourceProgress]):
     and still be waited for; with None, a clock in 1970 keeps all panes open.
 
     The job must name the source column.
+
+    >>> progress = sp.Readiness("5 minutes")
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best",
+    ...     progress=progress, source="city"
+    ... )
     """
 
     #: Time or number of micro-batches without a row after which a source is no longer waited for.

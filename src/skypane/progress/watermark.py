@@ -21,7 +21,7 @@ class Watermark(SlackPolicy[Progress]):
 
     docs/progress.md describes the differences for overlapping windows.
 
-    >>> Watermark("600 seconds").delay
+    >>> sp.Watermark("600 seconds").delay
     '10 minutes'
     """
 

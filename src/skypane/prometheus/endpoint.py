@@ -21,7 +21,7 @@ _ADDRESS: Final = re.compile(r"(?P<host>\[[\da-fA-F:.]+\]|[^:\[\]]*):(?P<port>\d
 class MetricsServer:
     """Serves the metrics of queries to Prometheus, at `url`, until close(): a query that has ended is shown as such.
 
-    >>> with MetricsServer("127.0.0.1:0") as server:
+    >>> with sp.MetricsServer("127.0.0.1:0") as server:
     ...     server.url.startswith("http://127.0.0.1:")
     True
     """
@@ -73,6 +73,11 @@ def serve_metrics(*handles: StreamHandle, address: str = DEFAULT) -> MetricsServ
 
     Batches count that begin from now on; docs/monitoring.md lists the metrics. Needs the package
     prometheus-client, of `pip install 'skypane[prometheus]'`. Raises ConfigError if the port is taken.
+
+    >>> server = sp.serve_metrics(address="127.0.0.1:0")  # server.watch(job.start()) adds a query
+    >>> server.url
+    'http://127.0.0.1:.../metrics'
+    >>> server.close()
     """
     server = MetricsServer(address)
     try:

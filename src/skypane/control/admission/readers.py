@@ -80,6 +80,11 @@ class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
     idle_timeout  consecutive batches for which fewer readers must suffice before one is removed
     history       batches that are kept
     dry_run       report decisions without applying them
+
+    >>> readers = sp.Readers(max_readers=4, latency="5 seconds")
+    >>> rows = sp.inputs(spark, ["offers/*.json"], "ts timestamp, price double", readers=readers)
+    >>> rows.isStreaming
+    True
     """
 
     max_readers: int

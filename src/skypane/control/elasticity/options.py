@@ -95,7 +95,13 @@ class Elasticity(ScalingLimits, ScalingPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class Fuzzy(Elasticity):
-    """Workers by the fuzzy controller of paper 5, section 4.2; controller=FuzzyController() is exactly the paper's."""
+    """Workers by the fuzzy controller of paper 5, section 4.2; controller=FuzzyController() is exactly the paper's.
+
+    >>> elastic = sp.Fuzzy(max_plq=4, max_wlq=2)
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", elastic=elastic
+    ... )
+    """
 
     controller: FuzzyController = field(default=PROMPT, repr=False)
 
@@ -112,6 +118,11 @@ class Model(Elasticity):
 
     latency    time within which the backlog is processed
     headroom   H, the share of a worker that stays free
+
+    >>> elastic = sp.Model(latency="5 seconds", max_plq=4)
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", elastic=elastic
+    ... )
     """
 
     latency: Duration = "2 seconds"
@@ -124,7 +135,13 @@ class Model(Elasticity):
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Elasticity):
-    """Workers that keep utilisation at a target; no change while it is within `tolerance` (a share) of the target."""
+    """Workers that keep utilisation at a target; no change while it is within `tolerance` (a share) of the target.
+
+    >>> elastic = sp.Threshold(target=0.7, max_plq=4)
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", elastic=elastic
+    ... )
+    """
 
     #: utilisation of the workers, between 0 and 1
     target: float = 0.8

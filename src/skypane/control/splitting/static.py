@@ -21,7 +21,13 @@ class RoundRobinState(JsonState):
 
 @dataclass(frozen=True)
 class PaneRoundRobin(SplittingPolicy[NoState]):
-    """PB_RR: panes to workers in turn; least merging, but a burst goes to one worker."""
+    """PB_RR: panes to workers in turn; least merging, but a burst goes to one worker.
+
+    >>> workers = sp.WorkerOptions(plq_workers=2, splitting=sp.PaneRoundRobin())  # or splitting="PB_RR"
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", workers=workers
+    ... )
+    """
 
     State = NoState
     name: ClassVar[str] = "PB_RR"
@@ -38,7 +44,13 @@ class PaneRoundRobin(SplittingPolicy[NoState]):
 
 @dataclass(frozen=True)
 class TupleRoundRobin(SplittingPolicy[RoundRobinState]):
-    """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from all workers."""
+    """TB_RR: rows to workers in turn; perfect balance, but every pane is merged from all workers.
+
+    >>> workers = sp.WorkerOptions(plq_workers=2, splitting=sp.TupleRoundRobin())  # or splitting="TB_RR"
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", workers=workers
+    ... )
+    """
 
     State = RoundRobinState
     name: ClassVar[str] = "TB_RR"

@@ -56,6 +56,15 @@ class Aggregate(Query):
     A partial has one row per key: the key columns, the integer state as one list of fixed size, and columns for other
     states. It depends on the rows alone, to the bit, and not on their order; this includes sums of floating-point
     numbers.
+
+    >>> query = sp.Aggregate("city", n=sp.count(), cheapest=sp.min("price"), having="n > 1")
+    >>> sp.ask(offers, query).orderBy("city").show()
+    +-----+---+--------+
+    | city|  n|cheapest|
+    +-----+---+--------+
+    |Basel|  4|    60.0|
+    | Bern|  2|    70.0|
+    +-----+---+--------+
     """
 
     #: one answer per distinct value of these columns

@@ -42,7 +42,13 @@ Lowering: TypeAlias = Callable[[KeyStates], pa.Array]
 
 @dataclass(frozen=True)
 class Function:
-    """An aggregate function of the rows of a key for which `where` is true."""
+    """An aggregate function of the rows of a key for which `where` is true.
+
+    >>> isinstance(sp.sum("price"), sp.Function)
+    True
+    >>> sp.sum("price", where="rating > 4")
+    SumFunction(where='rating > 4', column='price')
+    """
 
     #: name in checkpoints, if the class has been renamed since they were written
     recorded: ClassVar[str] = ""

@@ -29,6 +29,10 @@ class Accumulator(Protocol):
     Laws, as for a query: every division of a group's rows into states gives the same answer, in any order of combining.
     `groups` are the group numbers of rows or states, in [0, n), in any order; a group may be empty. Instances are
     frozen, and are pickled and sent to Spark's workers.
+
+    >>> from skypane.examples.traffic import QueueEnd
+    >>> isinstance(QueueEnd("cab", "speed", "ts", vehicles=2), sp.Accumulator)
+    True
     """
 
     @property

@@ -22,6 +22,15 @@ class Amend:
     n - 1 of the same window; and empty, true in the one row of a version without rows, whose other columns are null.
     With changes=True there is action instead of empty: "ADD" for a row that is new in this version, and "DEL" for a
     row of the version before it that is not in this one.
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", late=sp.Amend("1 day")
+    ... )
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> spark.read.parquet("best").columns[:4]
+    ['window_start', 'window_end', 'version', 'empty']
     """
 
     within: Duration

@@ -22,6 +22,21 @@ def read_answers(spark: SparkSession, path: str | os.PathLike[str]) -> DataFrame
 
     Stays are expanded. A folder of answers without versions is read as it is. In the column `early` a job with early=
     marks rows of windows that have not ended. For other formats and tables see current_answers().
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best", late=sp.Amend("1 day")
+    ... )
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> metrics = handle.drain()
+    >>> sp.read_answers(spark, "best").select("window_start", "price").orderBy("window_start").show()
+    +-------------------+-----+
+    |       window_start|price|
+    +-------------------+-----+
+    |2026-01-01 10:00:00| 70.0|
+    |2026-01-01 11:00:00| 60.0|
+    +-------------------+-----+
     """
     # Files from before the query amended answers have no versions: the first file's schema may be theirs.
     merged = spark.read.option("mergeSchema", value=True)
@@ -36,6 +51,18 @@ def current_answers(answers: DataFrame) -> DataFrame:
               of the columns of stays
 
     Changes are added up, and their columns `version` and `action` left out; this needs rows without maps.
+
+    >>> versions = spark.sql('''
+    ...     SELECT timestamp'2026-01-01 10:00' AS window_start, timestamp'2026-01-01 11:00' AS window_end,
+    ...            version, false AS empty, price
+    ...     FROM VALUES (0, 90.0D), (1, 75.0D) AS (version, price)
+    ... ''')
+    >>> sp.current_answers(versions).select("window_start", "version", "price").show()
+    +-------------------+-------+-----+
+    |       window_start|version|price|
+    +-------------------+-------+-----+
+    |2026-01-01 10:00:00|      1| 75.0|
+    +-------------------+-------+-----+
     """
     if set(STAY_COLUMNS) <= set(answers.columns):
         answers = _expanded(answers)

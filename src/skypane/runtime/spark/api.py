@@ -66,6 +66,15 @@ def skyline(
 
     Equal rows are all kept, and rows keep all their columns. For windows, `invalid` and `output` see ask(); for a
     streaming DataFrame see stream().
+
+    >>> sp.skyline(offers, "price MIN, rating MAX").select("city", "price", "rating").orderBy("price").show()
+    +-----+-----+------+
+    | city|price|rating|
+    +-----+-----+------+
+    |Basel| 60.0|   4.4|
+    |Basel| 90.0|   4.5|
+    | Bern| 95.0|   4.8|
+    +-----+-----+------+
     """
     query = Skyline(preference, by)
     return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
@@ -94,6 +103,14 @@ def top_k(
 
     Ties on the last rank are broken by the rows' content. For windows, `invalid` and `output` see ask(); for a
     streaming DataFrame see stream().
+
+    >>> sp.top_k(offers, 2, "rating / greatest(price, 1)").select("city", "price", "rating").show()
+    +-----+-----+------+
+    | city|price|rating|
+    +-----+-----+------+
+    |Basel| 60.0|   4.4|
+    | Bern| 70.0|   4.1|
+    +-----+-----+------+
     """
     query = TopK(k, score, by, largest)
     return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
@@ -115,6 +132,13 @@ def k_dominant(
     """Return the rows that no other row dominates on any k of the criteria; a smaller k returns fewer rows.
 
     For windows, `invalid` and `output` see ask(); for a streaming DataFrame see stream().
+
+    >>> sp.k_dominant(offers, 2, "price MIN, rating MAX, ts MAX").select("price", "rating").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 95.0|   4.8|
+    +-----+------+
     """
     query = KDominant(k, preference, by)
     return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
@@ -136,6 +160,15 @@ def top_delta(
     """Return the k-dominant skyline for the smallest k that returns more than delta rows.
 
     For windows, `invalid` and `output` see ask(); for a streaming DataFrame see stream().
+
+    >>> sp.top_delta(offers, 2, "price MIN, rating MAX, ts MAX").select("price", "rating").orderBy("price").show()
+    +-----+------+
+    |price|rating|
+    +-----+------+
+    | 60.0|   4.4|
+    | 90.0|   4.5|
+    | 95.0|   4.8|
+    +-----+------+
     """
     query = TopDelta(delta, preference, by)
     return ask(rows, query, time=time, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
@@ -167,6 +200,14 @@ def aggregate(
 
     Null values are skipped, as in SQL. For windows, `output` and `invalid`, which also covers a null time, see ask();
     for a streaming DataFrame see stream(rows, Aggregate(...)).
+
+    >>> sp.aggregate(offers, by="city", n=sp.count(), cheapest=sp.min("price")).orderBy("city").show()
+    +-----+---+--------+
+    | city|  n|cheapest|
+    +-----+---+--------+
+    |Basel|  4|    60.0|
+    | Bern|  2|    70.0|
+    +-----+---+--------+
     """
     # Without windows the time column only orders the rows.
     query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
@@ -203,6 +244,17 @@ def ask(
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows, and SkypaneError with
     the cause if answers are not written.
+
+    >>> answer = sp.ask(offers, "price MIN, rating MAX", time="ts", window="1 hour")
+    >>> answer.select("window_start", "price", "rating").orderBy("window_start", "price").show()
+    +-------------------+-----+------+
+    |       window_start|price|rating|
+    +-------------------+-----+------+
+    |2026-01-01 10:00:00| 70.0|   4.1|
+    |2026-01-01 10:00:00| 90.0|   4.5|
+    |2026-01-01 11:00:00| 60.0|   4.4|
+    |2026-01-01 11:00:00| 95.0|   4.8|
+    +-------------------+-----+------+
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)
@@ -280,6 +332,23 @@ def stream(
     functions.
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN, rating MAX", time="ts", window="1 hour", checkpoint="state", output="best"
+    ... )
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> metrics = handle.drain()  # no more rows will come: answer the last windows, too
+    >>> spark.read.parquet("best").select("window_start", "price").orderBy("window_start", "price").show()
+    +-------------------+-----+
+    |       window_start|price|
+    +-------------------+-----+
+    |2026-01-01 10:00:00| 70.0|
+    |2026-01-01 10:00:00| 90.0|
+    |2026-01-01 11:00:00| 60.0|
+    |2026-01-01 11:00:00| 95.0|
+    +-------------------+-----+
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
     asked = query_of(query, schema)

@@ -66,6 +66,24 @@ def continuous_skyline(
     workers      WorkerOptions(plq_workers=4, wlq_workers=2): numbers of workers, and the exchange of rows between them
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
+
+    >>> job = sp.continuous_skyline(
+    ...     arriving, "price MIN, rating MAX", time="ts", window="30 minutes", checkpoint="state", output="changes"
+    ... )
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> metrics = handle.drain()
+    >>> changes = spark.read.parquet("changes").orderBy("action_time", "action")
+    >>> changes.select("action", "action_time", "price").show(3)
+    +------+-------------------+-----+
+    |action|        action_time|price|
+    +------+-------------------+-----+
+    |   ADD|2026-01-01 10:02:00| 90.0|
+    |   ADD|2026-01-01 10:05:00| 70.0|
+    |   DEL|2026-01-01 10:32:00| 90.0|
+    +------+-------------------+-----+
+    only showing top 3 rows
     """
     schema = rows_schema(rows, streaming=True, other="sp.skyline_history(rows, preference, time=..., window=...)")
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
@@ -111,6 +129,17 @@ def skyline_history(
     invalid  "error" fails the query at run time on a null or NaN criterion or a null time; "drop" skips such rows
 
     Raises ConfigError, naming argument, value and remedy, if the query cannot run over these rows.
+
+    >>> history = sp.skyline_history(offers, "price MIN, rating MAX", time="ts", window="30 minutes")
+    >>> history.select("front_from", "front_to", "price").orderBy("front_from").show(3)
+    +-------------------+-------------------+-----+
+    |         front_from|           front_to|price|
+    +-------------------+-------------------+-----+
+    |2026-01-01 10:02:00|2026-01-01 10:32:00| 90.0|
+    |2026-01-01 10:05:00|2026-01-01 10:35:00| 70.0|
+    |2026-01-01 10:35:00|2026-01-01 10:50:00| 75.0|
+    +-------------------+-------------------+-----+
+    only showing top 3 rows
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)

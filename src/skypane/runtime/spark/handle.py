@@ -42,7 +42,17 @@ SAY_EVERY = 30.0
 
 
 class StreamHandle:
-    """A running query: wait for it, stop it, inspect it, change its workers."""
+    """A running query: wait for it, stop it, inspect it, change its workers.
+
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best")
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> handle.active
+    False
+    >>> [metrics.rows for metrics in handle.recent_metrics()]
+    [6]
+    """
 
     def __init__(
         self,

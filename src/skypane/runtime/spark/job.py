@@ -45,7 +45,16 @@ from skypane.types import ConfigError
 
 @dataclass(frozen=True)
 class Job:
-    """A continuous query on a streaming DataFrame; nothing runs before start()."""
+    """A continuous query on a streaming DataFrame; nothing runs before start().
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output="best"
+    ... )
+    >>> job  # what it will do
+    <skypane job, not started: query: skyline of price MIN; windows: 1 hour of ts, every 1 hour; progress: AqKSlack(...
+    >>> bool(job.changes())  # whether it differs from what the checkpoint holds
+    False
+    """
 
     rows: DataFrame
     settings: JobSettings

@@ -69,6 +69,23 @@ def streams(
     that exists each query may change as that of stream() may. A query that is added begins with the first window whose
     rows are all still to come; a query can be removed when all its windows are answered, as after a drain. Other changes
     are a CheckpointError at the start; changes() of the job shows them by query.
+
+    >>> queries = {"best": sp.Skyline("price MIN, rating MAX"), "sums": sp.Aggregate("city", n=sp.count())}
+    >>> job = sp.streams(arriving, queries, time="ts", window="1 hour", checkpoint="state", output="answers")
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> metrics = handle.drain()
+    >>> sums = spark.read.parquet("answers/sums").orderBy("window_start", "city")
+    >>> sums.select("window_start", "city", "n").show()
+    +-------------------+-----+---+
+    |       window_start| city|  n|
+    +-------------------+-----+---+
+    |2026-01-01 10:00:00|Basel|  3|
+    |2026-01-01 10:00:00| Bern|  1|
+    |2026-01-01 11:00:00|Basel|  1|
+    |2026-01-01 11:00:00| Bern|  1|
+    +-------------------+-----+---+
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
     if not isinstance(queries, Mapping):

@@ -28,6 +28,9 @@ def pyfile(folder: str | os.PathLike[str] = ".") -> str:
     need an installation there. The name has the package's version, and the same package gives the same bytes.
 
     Raises ConfigError if the file cannot be written.
+
+    >>> sp.pyfile()
+    'skypane-....zip'
     """
     release = _release()
     path = Path(folder) / f"{_PACKAGE}-{release}.zip"

@@ -39,6 +39,10 @@ def session(
              running Spark here; by default the environment variable SPARK_REMOTE, as in PySpark
 
     Raises JavaError if no Java can run a session here, and ConfigError if the server does not answer.
+
+    >>> spark = sp.session("local[2]", conf={"spark.sql.session.timeZone": "UTC"})
+    >>> sp.session() is spark  # the running one
+    True
     """
     running = _running()
     if running is not None:

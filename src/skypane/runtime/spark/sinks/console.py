@@ -13,7 +13,12 @@ from skypane.wording import counted
 
 @dataclass(frozen=True)
 class Console(Sink):
-    """Prints the answers of each micro-batch, at most `rows` rows."""
+    """Prints the answers of each micro-batch, at most `rows` rows.
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=sp.Console(rows=5)
+    ... )
+    """
 
     rows: int = 20
 

@@ -49,6 +49,10 @@ class Delta(OpenTableSink):
     path     folder of the table, a local one or one of an object store
     options  of the client of an object store, such as aws_region; "$NAME" is an environment variable
     timeout  how long a batch is tried again while other writers of the table commit first
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=sp.Delta("best-table")
+    ... )
     """
 
     path: str

@@ -46,6 +46,18 @@ class Directory(Sink):
               checkpoint, where they are as safe as in the file; the oldest for so long at most, and until the running
               batch, or second, ends. A stop, a drain and the next start write the file at once
     roll_bytes  bytes of parquet at which the file is written before that time
+
+    >>> output = sp.Directory("best", "json", one_file=True)
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=output)
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> spark.read.json("best").select("price").show()
+    +-----+
+    |price|
+    +-----+
+    | 70.0|
+    +-----+
     """
 
     job_formats: ClassVar[tuple[str, ...]] = get_args(Format)

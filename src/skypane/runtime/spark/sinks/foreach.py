@@ -20,6 +20,9 @@ class Foreach(Sink):
 
     writer  a function of a Row, or an object with process(row), and if it likes with open(partition_id, epoch_id), where
             the partition is 0 and the epoch the id of the batch, and close(error)
+
+    >>> output = sp.Foreach(lambda row: print(row.price))
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=output)
     """
 
     writer: Any

@@ -23,6 +23,10 @@ class Iceberg(OpenTableSink):
     catalog  name of the catalog, as in PyIceberg's configuration, or any other if `options` say where it is
     options  properties of the catalog, such as uri and warehouse; "$NAME" is an environment variable
     timeout  how long a batch is tried again while other writers of the table commit first
+
+    >>> catalog = {"type": "sql", "uri": "sqlite:///catalog.db", "warehouse": "warehouse"}
+    >>> output = sp.Iceberg("shop.best", options=catalog)
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=output)
     """
 
     table: str

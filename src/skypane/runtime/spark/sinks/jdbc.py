@@ -37,6 +37,11 @@ class Jdbc(Sink):
              needs a unique constraint on them. Default: each row is added
     options  parameters of the connection to PostgreSQL, such as user; "$NAME" is an environment variable
     timeout  how long the database may take to connect, and half of how long a transaction waits for another one
+
+    >>> output = sp.Jdbc("sqlite:best.db", "best", key=("window_start", "city"))
+    >>> job = sp.stream(
+    ...     arriving, sp.Skyline("price MIN", by="city"), time="ts", window="1 hour", checkpoint="state", output=output
+    ... )
     """
 
     url: str

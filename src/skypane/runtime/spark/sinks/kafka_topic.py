@@ -39,6 +39,11 @@ class Kafka(Sink):
                 topic forgets its key: the last messages of all keys are then the current answers
     options     options of Kafka's C client, such as security.protocol; "$NAME" is an environment variable
     timeout     how long the brokers may be silent
+
+    >>> output = sp.Kafka("broker:9092", "best", key=("window_start", "city"))
+    >>> job = sp.stream(
+    ...     arriving, sp.Skyline("price MIN", by="city"), time="ts", window="1 hour", checkpoint="state", output=output
+    ... )
     """
 
     servers: str

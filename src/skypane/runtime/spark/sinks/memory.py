@@ -14,7 +14,16 @@ from skypane.types import ConfigError
 
 
 class Memory(Sink):
-    """Keeps the answers of the last `batches` batches of one query in the driver's memory, for tests and notebooks."""
+    """Keeps the answers of the last `batches` batches of one query in the driver's memory, for tests and notebooks.
+
+    >>> output = sp.Memory()
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=output)
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> output.table()["price"].to_pylist()
+    [70.0]
+    """
 
     job_formats: ClassVar[tuple[str, ...]] = ()  # a job could not read the answers
 

@@ -21,7 +21,20 @@ S = TypeVar("S")
 
 @runtime_checkable
 class Sink(Protocol):
-    """Takes the answers of each micro-batch; a sink of your own inherits from this, and only write() is required."""
+    """Takes the answers of each micro-batch; a sink of your own inherits from this, and only write() is required.
+
+    >>> seen = []
+    >>> class Counts(sp.Sink):
+    ...     def write(self, spark, answers, batch_id):
+    ...         seen.append((batch_id, answers.table().num_rows))
+    ...
+    >>> job = sp.stream(arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=Counts())
+    >>> handle = job.start(availableNow=True)
+    >>> handle.await_termination()
+    True
+    >>> seen
+    [(0, 1)]
+    """
 
     def check(self, schema: pa.Schema) -> None:
         """Raise ConfigError if `schema` has a column that the sink cannot hold."""

@@ -23,6 +23,10 @@ class Table(Sink):
     name     the table, as in saveAsTable: answers, shop.answers, catalog.shop.answers
     using    format of a table that does not exist, such as delta; by default that of the session
     options  of Spark's writer
+
+    >>> job = sp.stream(
+    ...     arriving, "price MIN", time="ts", window="1 hour", checkpoint="state", output=sp.Table("best")
+    ... )
     """
 
     name: str

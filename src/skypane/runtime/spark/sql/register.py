@@ -24,6 +24,19 @@ def register(spark: SparkSession) -> tuple[str, ...]:
 
     The functions are those of this session, classic or over Spark Connect, and static tables only. A query of another
     package, an entry point of skypane.queries, is a function, too. docs/sql.md describes arguments, speed and limits.
+
+    >>> functions = sp.register(spark)
+    >>> offers.createOrReplaceTempView("offers")
+    >>> spark.sql('''
+    ...     SELECT city, price FROM skypane_skyline(TABLE(offers), 'price MIN, rating MAX') ORDER BY price
+    ... ''').show()
+    +-----+-----+
+    | city|price|
+    +-----+-----+
+    |Basel| 60.0|
+    |Basel| 90.0|
+    | Bern| 95.0|
+    +-----+-----+
     """
     check_workers(spark)
     for kind in QUERIES:

@@ -57,6 +57,12 @@ def inputs(
                       an hour: the time that they need to start. At least three micro-batches, whatever is given
 
     Raises ConfigError for invalid inputs, and for a time column that is missing or of another type. Needs PySpark 4.2.
+
+    >>> rows = sp.inputs(spark, ["offers/*.json"], "ts timestamp, city string, price double, rating double")
+    >>> rows.columns
+    ['ts', 'city', 'price', 'rating', 'input']
+    >>> rows.isStreaming
+    True
     """
     from skypane.runtime.spark.sources.many.source import ManySource, register  # noqa: PLC0415 - needs PySpark 4.2
 
