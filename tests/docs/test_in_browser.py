@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import as_file, files
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -47,6 +48,8 @@ class Quiet(SimpleHTTPRequestHandler):
 def address(site: Path) -> Iterator[str]:
     """The address of a server of the site, with the page that looks at it."""
     shutil.copy(HERE / "browser.html", site.parent)
+    with as_file(files("axe_core_python") / "axe.min.js") as axe:
+        shutil.copy(axe, site.parent)
     with Server(("127.0.0.1", 0), partial(Quiet, directory=str(site.parent))) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -95,6 +98,11 @@ def test_dark_pages_are_light_on_dark(looked_at):
     ((dark, on_dark),) = colours["dark"]
     assert brightness(light) - brightness(on_light) > 180
     assert brightness(on_dark) - brightness(dark) > 140
+
+
+def test_pages_are_accessible(looked_at):
+    found = {(page["address"], page["mode"]): page["violations"] for page in looked_at[0] if page["violations"]}
+    assert found == {}
 
 
 def brightness(colour: str) -> float:
