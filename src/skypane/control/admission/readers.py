@@ -82,7 +82,7 @@ class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
     dry_run       report decisions without applying them
 
     >>> readers = sp.Readers(max_readers=4, latency="5 seconds")
-    >>> rows = sp.inputs(spark, ["offers/*.json"], "ts timestamp, price double", readers=readers)
+    >>> rows = sp.inputs(spark, ["shop-offers/*.json"], "ts timestamp, price double", readers=readers)
     >>> rows.isStreaming
     True
     """

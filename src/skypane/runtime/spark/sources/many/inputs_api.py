@@ -58,7 +58,7 @@ def inputs(
 
     Raises ConfigError for invalid inputs, and for a time column that is missing or of another type. Needs PySpark 4.2.
 
-    >>> rows = sp.inputs(spark, ["offers/*.json"], "ts timestamp, city string, price double, rating double")
+    >>> rows = sp.inputs(spark, ["shop-offers/*.json"], "ts timestamp, city string, price double, rating double")
     >>> rows.columns
     ['ts', 'city', 'price', 'rating', 'input']
     >>> rows.isStreaming
