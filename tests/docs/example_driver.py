@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import re
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from tests.checkout import ROOT
+from tests.test_snippets import blocks
 
 import skypane as sp
 
-_SHARED = re.compile(r"^## Examples\n.*?^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def shared() -> str:
     """Return the program that comes before each example."""
-    found = _SHARED.search((ROOT / "docs" / "reference.md").read_text(encoding="utf-8"))
-    assert found is not None
-    return found["code"]
+    (program,) = blocks(ROOT / "docs" / "reference.md", "python")
+    return program
 
 
 def examples() -> dict[str, doctest.DocTest]:

@@ -88,7 +88,7 @@ def test_what_is_not_sql_is_refused_with_the_reason_of_spark(rows: DataFrame, co
         asked[argument]()
 
 
-def test_a_condition_that_is_sorted_before_the_rows_of_top_has_the_types_of_the_answers(rows: DataFrame):
+def test_a_condition_whose_types_spark_converts_does_not_go_with_top(rows: DataFrame):
     with pytest.raises(ConfigError, match=r"having=\"last > '2026'\" is evaluated by Spark, after .* top="):
         sp.aggregate(rows, by="k", last=sp.max("ts"), having="last > '2026'", top=1, rank_by="last")
 
