@@ -106,3 +106,14 @@ def test_a_stream_evaluates_conditions_of_converted_types(spark: SparkSession, r
     handle.drain()
     found = spark.read.parquet(str(out)).orderBy("window_start").select("n").collect()
     assert [row.n for row in found] == [0, 14, 15]
+
+
+def test_backticks_in_a_text_are_its_own(spark: SparkSession):
+    rows = spark.createDataFrame([("`x`", 1), ("y", 2), ("_column_0", 3)], "name string, `a b` long")
+    (found,) = sp.aggregate(
+        rows,
+        one=sp.collect_set("a b", where="name = '`x`'"),
+        two=sp.collect_set("a b", where="name != '`x`' AND `a b` > 1"),
+        three=sp.collect_set("a b", where='name IN ("`x`", "y") OR `a b` = 3'),
+    ).collect()
+    assert (found.one, found.two, found.three) == ([1], [2, 3], [1, 2, 3])

@@ -81,7 +81,8 @@ _ARITHMETIC: Mapping[type[ast.AST], Callable[..., Any]] = {
 _BOOLEAN: Mapping[type[ast.AST], Callable[..., Any]] = {ast.And: pc.and_kleene, ast.Or: pc.or_kleene}
 _UNFIT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError)
 """Arrow's errors for types on which it has no function."""
-_QUOTED = re.compile(r"`([^`]+)`")
+_TEXT_OR_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`([^`]+)`""")
+"""A text constant, whose backticks are its own, or the name of a column in backticks, the group."""
 _DEEPEST = 100
 _ALLOWED = "write comparisons of columns, numbers and texts, joined by and, or, not"
 
@@ -150,7 +151,8 @@ class Condition:
 
     @cached_property
     def _quoted(self) -> dict[str, str]:
-        return {f"_column_{number}": name for number, name in enumerate(dict.fromkeys(_QUOTED.findall(self.text)))}
+        names = dict.fromkeys(filter(None, _TEXT_OR_QUOTED.findall(self.text)))
+        return {f"_column_{number}": name for number, name in enumerate(names)}
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -167,7 +169,7 @@ class Condition:
     def _parsed(self, text: str) -> ast.expr | None:
         placeholders = {name: placeholder for placeholder, name in self._quoted.items()}
         try:
-            source = _QUOTED.sub(lambda match: placeholders[match[1]], text).strip()
+            source = _TEXT_OR_QUOTED.sub(lambda match: placeholders.get(match[1], match[0]), text).strip()
             tree = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
