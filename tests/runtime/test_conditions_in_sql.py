@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from tests.rows import multiset
 
 import skypane as sp
@@ -117,3 +118,18 @@ def test_backticks_in_a_text_are_its_own(spark: SparkSession):
         three=sp.collect_set("a b", where='name IN ("`x`", "y") OR `a b` = 3'),
     ).collect()
     assert (found.one, found.two, found.three) == ([1], [2, 3], [1, 2, 3])
+
+
+def test_a_collation_that_has_no_effect_is_reported(spark: SparkSession, caplog: pytest.LogCaptureFixture):
+    rows = spark.createDataFrame([("Cab", "a"), ("cab", "A")], "kind string, name string")
+    collated = rows.withColumn("kind", sf.expr("kind COLLATE UTF8_LCASE"))
+    assert collated.where("kind = 'CAB'").count() == 2
+    assert sorted(row.n for row in sp.aggregate(collated, by="kind", n=sp.count()).collect()) == [1, 1]
+    (said,) = [record.getMessage() for record in caplog.records if "collation" in record.getMessage()]
+    assert said.startswith("column 'kind' has the collation UTF8_LCASE, which has no effect here")
+    assert said.endswith("such as lower(kind) COLLATE UTF8_BINARY")
+    caplog.clear()
+    lowered = collated.selectExpr("lower(kind) COLLATE UTF8_BINARY AS kind", "name")
+    (found,) = sp.aggregate(lowered, by="kind", n=sp.count(where="kind = 'cab'")).collect()
+    assert found.n == 2
+    assert not [record for record in caplog.records if "collation" in record.getMessage()]

@@ -18,6 +18,7 @@ from skypane.preference import Preference
 from skypane.progress import ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.progress.default_policy import DEFAULT
+from skypane.runtime.spark.ignored_collations import warn_of_ignored_collations
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, Duration, Micros, micros
@@ -30,7 +31,7 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
     streaming   whether a streaming or a static DataFrame is required
     other       the call that takes a DataFrame of the other kind
 
-    Also raises ConfigError for columns that cannot be transferred to Python.
+    Also raises ConfigError for columns that cannot be transferred to Python, and warns of collations.
     """
     if not isinstance(rows, DataFrame):
         kind = f"{type(rows).__module__.partition('.')[0]}.{type(rows).__name__}"
@@ -52,7 +53,9 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
             raise ConfigError(
                 f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
             )
-    return arrow_schema(rows)
+    schema = arrow_schema(rows)
+    warn_of_ignored_collations(rows)
+    return schema
 
 
 def query_of(query: Query | Preference | str, schema: pa.Schema) -> Query:

@@ -20,12 +20,13 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from skypane.naming import backticked
 from skypane.operators.query import Query
 from skypane.operators.witnessed_points import Prefilter, prefilter_of
 from skypane.preference.criteria import Around, Component, Criterion, High, Target
+from skypane.runtime.spark.ignored_collations import collation_of
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
@@ -49,14 +50,9 @@ def rules_for(query: Query, schema: pa.Schema, rows: DataFrame) -> Prefilter | N
     Texts of a collation may be equal to Spark and different to a query, which compares their bytes; then none may be.
     """
     rules = prefilter_of(query, schema)
-    if rules is None or any(_has_collation(rows, name) for name in rules.groups):
+    if rules is None or any(collation_of(rows.schema[name].dataType) for name in rules.groups):
         return None
     return rules
-
-
-def _has_collation(rows: DataFrame, name: str) -> bool:
-    kind = rows.schema[name].dataType
-    return isinstance(kind, StringType) and kind.simpleString() != "string"
 
 
 def prefiltered(rows: DataFrame, checked: DataFrame, rules: Prefilter) -> DataFrame:
