@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+from tests.engine.test_amended import QUERIES as AMENDED
+from tests.engine.test_amended import job_of as amended_job
+from tests.engine.test_readmission import REASON, batches_with_nulls, repair
+from tests.engine.test_streams import ASKED
+from tests.engine.test_streams import WINDOWS as SHARED
 from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
 from tests.runtime.streams import read_batches, write_batches
-from tests.runtime.test_amended import QUERIES as AMENDED
-from tests.runtime.test_amended import job_of as amended_job
-from tests.runtime.test_readmission import REASON, batches_with_nulls, repair
-from tests.runtime.test_streams import ASKED
-from tests.runtime.test_streams import WINDOWS as SHARED
 
 import skypane as sp
 from skypane.runtime.spark.sources.recordings import write_recording

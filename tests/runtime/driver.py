@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from tests import stacks
 from tests.checkout import PYTHONPATH, ROOT
 from tests.java import inside_java, options
-from tests.runtime.streams import SECOND, CountBySensor, late_rows, read_batches
+from tests.runtime.streams import SECOND, AnySession, CountBySensor, late_rows, read_batches
 
 import skypane as sp
 from skypane import kernels
@@ -101,7 +101,7 @@ class Task:
         return json.dumps(asdict(self))
 
 
-def job_of(spark: SparkSession, task: Task, query: Query | None = None, **options: Any) -> sp.Job:
+def job_of(spark: AnySession, task: Task, query: Query | None = None, **options: Any) -> sp.Job:
     """Return the job of a task; `query` and `options` go before its own."""
     folder = Path(task.folder)
     own: dict[str, Any] = {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ import skypane as sp
 from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.testing import Session
 
 SECOND = 1_000_000
 STEP = 20 * SECOND
@@ -35,6 +36,9 @@ _SQL = {
     "list<item: timestamp[us, tz=UTC]>": "array<timestamp>",
     "list<item: timestamp[us]>": "array<timestamp_ntz>",
 }
+
+AnySession: TypeAlias = SparkSession | Session
+"""A session of Spark, or one without Java that takes its place."""
 
 Window = tuple[Any, Counter[tuple[Any, ...]]]
 """Start of a window, and its rows as a multiset."""
@@ -75,10 +79,28 @@ def write_batches(folder: Path, batches: Iterable[pa.Table], *, files: int = 1, 
             draft.rename(path)
 
 
-def read_batches(spark: SparkSession, folder: Path, schema: pa.Schema, *, files: int = 1) -> DataFrame:
+@dataclass(frozen=True)
+class Files(Sequence[pa.Table]):
+    """The files of a folder as batches, in the order in which Spark reads them; those that come later, too."""
+
+    folder: Path
+
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.glob("*.parquet"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+    def __len__(self) -> int:
+        return len(self._paths())
+
+    def __getitem__(self, number: Any) -> Any:
+        return pq.read_table(self._paths()[number])
+
+
+def read_batches(session: AnySession, folder: Path, schema: pa.Schema, *, files: int = 1) -> DataFrame:
     """Return the stream whose micro-batches are the batches that write_batches() wrote."""
+    if isinstance(session, Session):
+        return session.stream(Files(folder), schema, at_once=files)
     columns = ", ".join(f"`{name}` {_SQL[str(kind)]}" for name, kind in zip(schema.names, schema.types, strict=True))
-    return spark.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
+    return session.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
 def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.engine.test_amended import assert_as_defined
 from tests.runtime.driver import CRASHES, Task, job_of
 from tests.runtime.streams import SECOND, finish, late_rows, write_batches
-from tests.runtime.test_amended import assert_as_defined
 from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_itself
 
 from skypane.runtime import local

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.runtime import continuous_streams, test_amended, test_readmission
+from tests.engine import test_amended, test_readmission
+from tests.engine.test_streams import ASKED, plan_of
+from tests.runtime import continuous_streams
 from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, WINDOWS, plan
 from tests.runtime.connect_features import ALL, PATIENT, PROMPT
 from tests.runtime.connect_server import connect_server
 from tests.runtime.streams import answers, expected, parquet_rows, windows_of, write_batches
-from tests.runtime.test_streams import ASKED, plan_of
 from tests.servers.kafka import Broker
 
 import skypane as sp

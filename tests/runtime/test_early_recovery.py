@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.engine.reading import read_by_spark
+from tests.engine.test_early import expected, last
 from tests.runtime.driver import CRASHES, Task, job_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, write_batches
-from tests.runtime.test_early import current, expected, last
 from tests.runtime.test_recovery import Drivers, Stream, in_a_drain, kill_during_drains, kill_itself
 
 from skypane.runtime import local
@@ -52,7 +53,7 @@ def assert_added_up(spark: SparkSession, folder: Path, events: Sequence[local.Ev
     changing = replace(plan, amend=replace(plan.amend, changes=True))
     wanted = expected(plan, events)
     assert any(early for versions in wanted.values() for early, _ in versions)
-    assert current(spark, folder) == last(wanted)
+    assert read_by_spark(spark, folder / "out") == last(wanted)
     written = parquet_rows(folder / "out")
     assert written.num_rows == sum(answer.rows.num_rows for answer in local.answers(changing, events))
     ledger = Ledger(DocumentStore.at(str(folder / "checkpoint" / "skypane")))

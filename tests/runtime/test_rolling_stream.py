@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.engine.test_amended import QUERIES, job_of
+from tests.engine.test_readmission import REASON, batches_with_nulls, repair
 from tests.runtime.streams import late_rows, parquet_rows, read_batches, write_batches
-from tests.runtime.test_amended import QUERIES, job_of
-from tests.runtime.test_readmission import REASON, batches_with_nulls, repair
 
 import skypane as sp
 from skypane.runtime.spark.document_store import DocumentStore

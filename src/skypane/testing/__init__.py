@@ -15,10 +15,12 @@ from skypane.testing.elasticity_kit import check_elasticity
 from skypane.testing.policy_kit import check_policy
 from skypane.testing.progress_kit import check_progress_policy
 from skypane.testing.query_kit import check_query, same_rows
+from skypane.testing.session import Session
 from skypane.testing.sink_kit import check_sink
 from skypane.testing.source_kit import check_source
 
 __all__ = [
+    "Session",
     "check_elasticity",
     "check_policy",
     "check_progress_policy",

@@ -92,7 +92,7 @@ class Job:
             checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
             sinks=sinks,
             splitting=workers.splitting_policy(),
-            costs=costs_of(rows.sparkSession),
+            costs=getattr(rows.sparkSession, "costs", None) or costs_of(rows.sparkSession),
             elastic=elastic,
             limits=workers.plq_workers is not None,
             follows=workers.executors_follow,
@@ -188,8 +188,9 @@ class Job:
 
 
 def host_of(spark: SparkSession) -> EngineHost:
-    """Return the place where the engines of a session's jobs run."""
-    return ConnectHost(spark) if over_connect(spark) else ClassicHost(spark)
+    """Return the place where the engines of a session's jobs run; a session without Java brings its own."""
+    own: EngineHost | None = getattr(spark, "engine_host", None)
+    return own or (ConnectHost(spark) if over_connect(spark) else ClassicHost(spark))
 
 
 def sent(plan: Plan | SharedPlan, schema: pa.Schema) -> dict[str, pa.Schema]:

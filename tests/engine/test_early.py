@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
+from tests.engine.reading import read_answers
+from tests.engine.test_amended import POLICY, QUERIES, WINDOWS, job_of, plan_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
-from tests.runtime.test_amended import POLICY, QUERIES, WINDOWS, job_of, plan_of
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -22,12 +22,12 @@ from skypane.control.placement import place_windows
 from skypane.operators.amendments import AmendRule
 from skypane.operators.query import Query
 from skypane.plan import Plan
-from skypane.reporting import snapshot
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.window_state import WindowState
+from skypane.testing import Session
 from skypane.windows import Windows
 
 EVERY = 5 * SECOND
@@ -80,15 +80,17 @@ def assert_as_defined(folder: Path, plan: Plan, events: Sequence[local.Event]) -
     assert {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()} == state.files
 
 
-def current(spark: SparkSession, folder: Path) -> dict[Any, tuple[bool, Counter[str]]]:
-    """Return what read_answers() returns: whether the last version of each window is early, and its rows."""
-    found: dict[Any, tuple[bool, Counter[str]]] = {}
-    rows = sp.read_answers(spark, folder / "out").toArrow()
-    for row in rows.drop_columns([name for name in ("version",) if name in rows.column_names]).to_pylist():
-        early, answers = found.setdefault(row.pop("window_start"), (row.pop("early"), Counter()))
-        assert row.pop("early", early) is early
-        answers[repr(row)] += 1
-    return found
+def current(folder: Path) -> dict[Any, Counter[str]]:
+    """Return the rows of the last version of each window that has ended."""
+    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    for row in read_answers(folder / "out").to_pylist():
+        found[row.pop("window_start")][repr(row)] += 1
+    return dict(found)
+
+
+def ended(versions: Versions) -> dict[Any, Counter[str]]:
+    """Return the rows of the last version of each window that has ended, if it has rows."""
+    return {start: rows for start, (early, rows) in last(versions).items() if not early}
 
 
 def last(versions: Versions) -> dict[Any, tuple[bool, Counter[str]]]:
@@ -99,11 +101,11 @@ def last(versions: Versions) -> dict[Any, tuple[bool, Counter[str]]]:
 @pytest.mark.core
 @pytest.mark.parametrize("amend", [True, False])
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_stream_answers_early_as_the_oracle(name: str, amend: bool, spark: SparkSession, tmp_path: Path):
+def test_a_stream_answers_early_as_the_oracle(name: str, amend: bool, session: Session, tmp_path: Path):
     batches, query = late_rows(31, batches=8, rows=90), QUERIES[name]
     write_batches(tmp_path / "in", batches)
     late = {} if amend else {"late": tmp_path / "late"}
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema, early="5 seconds", **late))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema, early="5 seconds", **late))
     plan = early_plan(query, amend=amend)
     assert_as_defined(tmp_path, plan, batches)
     for metrics, outcome in zip(seen, local.run(plan, batches), strict=True):
@@ -111,25 +113,25 @@ def test_a_stream_answers_early_as_the_oracle(name: str, amend: bool, spark: Spa
         amended = 0 if outcome.amended is None else outcome.amended.windows
         assert metrics.windows == sum(not answer.early for answer in outcome.answers) - amended
     assert "answered early" in str(seen[0])
-    assert current(spark, tmp_path) == last(expected(plan, batches))
+    assert current(tmp_path) == ended(expected(plan, batches))
 
 
 @pytest.mark.parametrize("name", ["skyline", "aggregate that loses its rows"])
 def test_workers_answer_early_as_the_driver(
-    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches, query = late_rows(32, batches=8, rows=90), QUERIES[name]
     write_batches(tmp_path / "in", batches)
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=3)
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema, workers=workers, early="5 seconds"))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema, workers=workers, early="5 seconds"))
     assert {metrics.wlq_where for metrics in seen} & {"spark", "threads"}
     assert_as_defined(tmp_path, early_plan(query), batches)
 
 
 @pytest.mark.parametrize("where", ["driver", "workers"])
 def test_changes_add_up_to_the_early_answers(
-    where: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The partials of the last early answers are kept over a restart, since their rows are removed later."""
     if where == "workers":
@@ -139,78 +141,72 @@ def test_changes_add_up_to_the_early_answers(
     for first, some in ((0, batches[:5]), (5, batches[5:])):
         write_batches(tmp_path / "in", some, first=first)
         options = {"late": late, "early": "5 seconds", "workers": sp.WorkerOptions(wlq_workers=3)}
-        finish(job_of(spark, tmp_path, query, batches[0].schema, **options))
+        finish(job_of(session, tmp_path, query, batches[0].schema, **options))
     table = parquet_rows(tmp_path / "out")
     assert {("DEL", True), ("ADD", True), ("ADD", False)} <= set(
         zip(table["action"].to_pylist(), table["early"].to_pylist(), strict=True)
     )
-    wanted = last(expected(early_plan(query), batches))
-    assert current(spark, tmp_path) == wanted
-    reported = snapshot.answers(tmp_path / "out")
-    assert reported is not None
-    ended = {start: rows.total() for start, (early, rows) in wanted.items() if not early}
-    assert Counter(reported["window_start"].to_pylist()) == ended
+    assert current(tmp_path) == ended(expected(early_plan(query), batches))
 
 
-def test_windows_are_answered_early_over_drains_and_restarts(spark: SparkSession, tmp_path: Path):
+def test_windows_are_answered_early_over_drains_and_restarts(session: Session, tmp_path: Path):
     batches, query = late_rows(33, batches=9, rows=90), QUERIES["skyline"]
     events: list[local.Event] = []
     for number in range(3):
         some = batches[3 * number : 3 * number + 3]
         write_batches(tmp_path / "in", some, first=3 * number)
-        handle = job_of(spark, tmp_path, query, batches[0].schema, early="5 seconds").start(trigger="available now")
+        handle = job_of(session, tmp_path, query, batches[0].schema, early="5 seconds").start(trigger="available now")
         assert handle.await_termination(600)
         events += some
         if number != 1:  # the second start ends with open windows
             assert handle.drain() is not None
             events.append(local.Drain())
     assert_as_defined(tmp_path, early_plan(query), events)
-    assert not any(early for early, _ in current(spark, tmp_path).values())
+    assert current(tmp_path) == {start: rows for start, (_, rows) in last(expected(early_plan(query), events)).items()}
 
 
-def test_a_stream_that_is_replayed_gives_the_same_versions(spark: SparkSession, tmp_path: Path):
+def test_a_stream_that_is_replayed_gives_the_same_versions(session: Session, tmp_path: Path):
     """The span is one of event time: pauses and restarts change nothing."""
     batches, query = late_rows(34, batches=8, rows=90), QUERIES["top-k"]
     for folder, starts in ((tmp_path / "once", [0]), (tmp_path / "often", [0, 1, 3])):
         for first, end in pairwise([*starts, len(batches)]):
             write_batches(folder / "in", batches[first:end], first=first)
-            finish(job_of(spark, folder, query, batches[0].schema, early="5 seconds"))
+            finish(job_of(session, folder, query, batches[0].schema, early="5 seconds"))
     assert versions_of(parquet_rows(tmp_path / "once/out")) == versions_of(parquet_rows(tmp_path / "often/out"))
 
 
-def test_early_may_be_added_and_changed_and_is_removed_after_a_drain(spark: SparkSession, tmp_path: Path):
+def test_early_may_be_added_and_changed_and_is_removed_after_a_drain(session: Session, tmp_path: Path):
     """Until then a job without it would leave the early answers as the last ones."""
     batches, query = late_rows(35, batches=6, rows=90), QUERIES["skyline"]
     schema, plain = batches[0].schema, {"late": tmp_path / "late"}
     write_batches(tmp_path / "in", batches[:2])
-    finish(job_of(spark, tmp_path, query, schema, **plain))
+    finish(job_of(session, tmp_path, query, schema, **plain))
     write_batches(tmp_path / "in", batches[2:4], first=2)
-    finish(job_of(spark, tmp_path, query, schema, early="5 seconds", **plain))
+    finish(job_of(session, tmp_path, query, schema, early="5 seconds", **plain))
     with pytest.raises(sp.CheckpointError, match=r"early answers of \d+ open windows, which a job without"):
-        job_of(spark, tmp_path, query, schema, **plain).start()
-    handle = job_of(spark, tmp_path, query, schema, early="9 seconds", **plain).start(trigger="available now")
+        job_of(session, tmp_path, query, schema, **plain).start()
+    handle = job_of(session, tmp_path, query, schema, early="9 seconds", **plain).start(trigger="available now")
     assert handle.await_termination(600)
     assert handle.drain() is not None
     write_batches(tmp_path / "in", batches[4:], first=4)
-    finish(job_of(spark, tmp_path, query, schema, **plain))
-    found = current(spark, tmp_path)
-    assert not any(early for early, _ in found.values())
+    finish(job_of(session, tmp_path, query, schema, **plain))
+    found = current(tmp_path)
     whole = replace(early_plan(query, amend=False), early=None)
     events = [*batches[:4], local.Drain(), *batches[4:]]
     answers = pa.concat_tables(answer.rows for answer in local.answers(whole, events))
     wanted: dict[Any, Counter[str]] = defaultdict(Counter)
     for row in answers.to_pylist():
         wanted[row.pop("window_start")][repr(row)] += 1
-    assert {start: rows for start, (_, rows) in found.items()} == dict(wanted)
+    assert found == dict(wanted)
 
 
-def test_each_of_several_queries_answers_early_as_alone(spark: SparkSession, tmp_path: Path):
+def test_each_of_several_queries_answers_early_as_alone(session: Session, tmp_path: Path):
     batches = late_rows(31, batches=8, rows=90)
     write_batches(tmp_path / "in", batches)
     windows = {"best": WINDOWS, "load": Windows(40 * SECOND, 10 * SECOND)}
     asked = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
     job = sp.streams(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
+        read_batches(session, tmp_path / "in", batches[0].schema),
         asked,
         time="ts",
         window=windows,
@@ -229,14 +225,14 @@ def test_each_of_several_queries_answers_early_as_alone(spark: SparkSession, tmp
     assert sum(metrics.early_windows for metrics in seen) > len(batches)
 
 
-def test_versions_continue_when_a_query_changes(spark: SparkSession, tmp_path: Path):
+def test_versions_continue_when_a_query_changes(session: Session, tmp_path: Path):
     """A function that was added is null in early answers of windows that hold rows read before, too."""
     batches = late_rows(31, batches=8, rows=90)
     counting = sp.Aggregate("sensor", n=sp.count())
     more = sp.Aggregate("sensor", n=sp.count(), best=sp.max("rating"))
     for first, query in ((0, counting), (4, more)):
         write_batches(tmp_path / "in", batches[first : first + 4], first=first)
-        finish(job_of(spark, tmp_path, query, batches[0].schema, early="5 seconds", late=tmp_path / "late"))
+        finish(job_of(session, tmp_path, query, batches[0].schema, early="5 seconds", late=tmp_path / "late"))
     files = [pa.parquet.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
     written = pa.concat_tables(files, promote_options="default")
     assert versions_of(written.drop_columns("best")) == expected(early_plan(counting, amend=False), batches)
@@ -244,7 +240,7 @@ def test_versions_continue_when_a_query_changes(spark: SparkSession, tmp_path: P
     assert set(known["early"].to_pylist()) == {True, False}
 
 
-def test_a_query_does_not_change_while_its_early_answers_are_to_be_removed(spark: SparkSession, tmp_path: Path):
+def test_a_query_does_not_change_while_its_early_answers_are_to_be_removed(session: Session, tmp_path: Path):
     """The rows of the earlier query's answers could not be computed again, as changes need them."""
     batches = late_rows(36, batches=3, rows=90)
     write_batches(tmp_path / "in", batches)
@@ -252,7 +248,7 @@ def test_a_query_does_not_change_while_its_early_answers_are_to_be_removed(spark
 
     def job(having: str | None = None) -> sp.Job:
         query = sp.Aggregate("sensor", n=sp.count(), having=having)
-        return job_of(spark, tmp_path, query, batches[0].schema, **options)
+        return job_of(session, tmp_path, query, batches[0].schema, **options)
 
     finish(job())
     (reason,) = job(having="n > 3").changes().refused
@@ -268,19 +264,19 @@ def test_a_query_does_not_change_while_its_early_answers_are_to_be_removed(spark
 @pytest.mark.parametrize(
     ("early", "problem"), [("0 seconds", "early must be longer than 0, got '0 seconds'"), (3, "unit")]
 )
-def test_a_span_that_makes_no_sense_is_refused(early: Any, problem: str, spark: SparkSession, tmp_path: Path):
+def test_a_span_that_makes_no_sense_is_refused(early: Any, problem: str, session: Session, tmp_path: Path):
     (tmp_path / "in").mkdir()
     with pytest.raises(sp.ConfigError, match=problem):
-        job_of(spark, tmp_path, QUERIES["skyline"], late_rows(1, batches=1)[0].schema, early=early)
+        job_of(session, tmp_path, QUERIES["skyline"], late_rows(1, batches=1)[0].schema, early=early)
 
 
-def test_a_job_shows_that_it_answers_early(spark: SparkSession, tmp_path: Path):
+def test_a_job_shows_that_it_answers_early(session: Session, tmp_path: Path):
     (tmp_path / "in").mkdir()
     schema = late_rows(1, batches=1)[0].schema
     assert "early answers: every 5 seconds of ts" in repr(
-        job_of(spark, tmp_path, QUERIES["skyline"], schema, early="5 seconds")
+        job_of(session, tmp_path, QUERIES["skyline"], schema, early="5 seconds")
     )
     named = pa.schema([field.with_name("Early") if field.name == "weight" else field for field in schema])
     with pytest.raises(sp.ConfigError, match="version, early and empty: rename Early"):
-        job_of(spark, tmp_path, QUERIES["skyline"], named, early="5 seconds")
-    job_of(spark, tmp_path, QUERIES["skyline"], named)
+        job_of(session, tmp_path, QUERIES["skyline"], named, early="5 seconds")
+    job_of(session, tmp_path, QUERIES["skyline"], named)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from tests.engine.test_amended import POLICY, QUERIES, expected, versions_of
 from tests.rows import Bag
 from tests.runtime import test_clocks_off as clocks
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
-from tests.runtime.test_amended import POLICY, QUERIES, expected, versions_of
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.testing import Session
 from skypane.windows import Windows
 
 RULE = AmendRule(12 * SECOND)
@@ -23,11 +23,11 @@ WINDOWS = {"best": Windows(50 * SECOND, 20 * SECOND), "load": Windows(40 * SECON
 ASKED = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
 
 
-def test_each_of_several_queries_amends_its_windows_as_alone(spark: SparkSession, tmp_path: Path):
+def test_each_of_several_queries_amends_its_windows_as_alone(session: Session, tmp_path: Path):
     batches = late_rows(31, batches=8, rows=90)
     write_batches(tmp_path / "in", batches)
     job = sp.streams(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
+        read_batches(session, tmp_path / "in", batches[0].schema),
         ASKED,
         time="ts",
         window=WINDOWS,
@@ -46,13 +46,13 @@ def test_each_of_several_queries_amends_its_windows_as_alone(spark: SparkSession
         assert seen[-1].queries[name].totals == outcomes[-1].totals.to_json()
 
 
-def test_windows_that_were_answered_before_a_query_changed_are_final(spark: SparkSession, tmp_path: Path):
+def test_windows_that_were_answered_before_a_query_changed_are_final(session: Session, tmp_path: Path):
     batches = late_rows(33, batches=8, rows=90)
 
     def run(query: sp.Aggregate) -> list[sp.BatchMetrics]:
         return finish(
             sp.stream(
-                read_batches(spark, tmp_path / "in", batches[0].schema),
+                read_batches(session, tmp_path / "in", batches[0].schema),
                 query,
                 time="ts",
                 window=WINDOWS["best"],

@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from tests.engine.reading import read_answers
 from tests.runtime.streams import (
     SECOND,
+    AnySession,
     CountBySensor,
     finish,
     late_rows,
@@ -33,6 +34,7 @@ from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import kept_panes, window_program
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.testing import Session
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
@@ -55,7 +57,7 @@ def plan_of(query: Query, within: int = 12, windows: Windows = WINDOWS) -> Plan:
     return Plan(query, windows, "ts", POLICY, amend=AmendRule(within * SECOND))
 
 
-def job_of(spark: SparkSession, folder: Path, query: Query, schema: pa.Schema, **options: Any) -> sp.Job:
+def job_of(session: AnySession, folder: Path, query: Query, schema: pa.Schema, **options: Any) -> sp.Job:
     own: dict[str, Any] = {
         "time": "ts",
         "window": WINDOWS,
@@ -64,7 +66,7 @@ def job_of(spark: SparkSession, folder: Path, query: Query, schema: pa.Schema, *
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
     }
-    return sp.stream(read_batches(spark, folder / "in", schema), query, **own | options)
+    return sp.stream(read_batches(session, folder / "in", schema), query, **own | options)
 
 
 def versions_of(answers: pa.Table) -> Versions:
@@ -119,10 +121,10 @@ def assert_as_defined(folder: Path, plan: Plan, events: Sequence[local.Event], *
     }
 
 
-def current(spark: SparkSession, folder: Path) -> dict[Any, Counter[str]]:
-    """Return the rows of each window that read_answers() returns."""
+def current(folder: Path) -> dict[Any, Counter[str]]:
+    """Return the rows of each window in its last version."""
     found: dict[Any, Counter[str]] = defaultdict(Counter)
-    for row in sp.read_answers(spark, folder / "out").drop("version").toArrow().to_pylist():
+    for row in read_answers(folder / "out").to_pylist():
         found[row.pop("window_start")][repr(row)] += 1
     return dict(found)
 
@@ -161,17 +163,17 @@ def _first_in_the_past(outcome: local.StepOutcome) -> int:
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_stream_amends_as_the_oracle(name: str, spark: SparkSession, tmp_path: Path):
+def test_a_stream_amends_as_the_oracle(name: str, session: Session, tmp_path: Path):
     batches, query = late_rows(31, batches=8, rows=90), QUERIES[name]
     write_batches(tmp_path / "in", batches)
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema))
     assert_as_defined(tmp_path, plan_of(query), batches)
     assert_counted(seen, plan_of(query), batches)
     assert "window amended" in str(seen[-1])
-    assert current(spark, tmp_path) == last(expected(plan_of(query), batches))
+    assert current(tmp_path) == last(expected(plan_of(query), batches))
 
 
-def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(spark: SparkSession, tmp_path: Path):
+def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(session: Session, tmp_path: Path):
     batches, query = late_rows(38, batches=24, rows=60), QUERIES["skyline"]
     policy = sp.AqKSlack(max_amended=0.3, reserve=1)
     windows = Windows(20 * SECOND, 2 * SECOND)
@@ -181,7 +183,7 @@ def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(spark:
         write_batches(tmp_path / "in", batches[first:last], first=first)
         late = sp.Amend("10 minutes", then=tmp_path / "late")
         own: dict[str, Any] = {"window": windows, "progress": policy, "late": late}
-        seen += finish(job_of(spark, tmp_path, query, batches[0].schema, **own))
+        seen += finish(job_of(session, tmp_path, query, batches[0].schema, **own))
     assert_as_defined(tmp_path, plan, batches, late=False)
     assert_counted(seen, plan, batches)
     assert seen[-1].amend_budget == 0.3
@@ -192,51 +194,49 @@ def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(spark:
     assert "may be amended" in decision.because
 
 
-def test_a_budget_of_amended_windows_needs_late_amend(spark: SparkSession, tmp_path: Path):
+def test_a_budget_of_amended_windows_needs_late_amend(session: Session, tmp_path: Path):
     schema = late_rows(38, batches=1)[0].schema
     (tmp_path / "in").mkdir()
     with pytest.raises(ConfigError, match=r"AqKSlack\(max_amended=0.05\) .* needs late=Amend\(...\), or max_drop"):
-        job_of(spark, tmp_path, QUERIES["top-k"], schema, progress=sp.AqKSlack(max_amended=0.05), late=None)
+        job_of(session, tmp_path, QUERIES["top-k"], schema, progress=sp.AqKSlack(max_amended=0.05), late=None)
 
 
 @pytest.mark.parametrize("name", ["skyline", "aggregate that loses its rows"])
-def test_workers_amend_as_the_driver(name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_workers_amend_as_the_driver(name: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches, query = late_rows(32, batches=8, rows=90), QUERIES[name]
     write_batches(tmp_path / "in", batches)
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=3)
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema, workers=workers))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema, workers=workers))
     assert {metrics.wlq_where for metrics in seen} & {"spark", "threads"}
     assert_as_defined(tmp_path, plan_of(query), batches)
 
 
 @pytest.mark.parametrize("where", ["driver", "workers"])
-def test_changes_add_up_to_the_answers(
-    where: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_changes_add_up_to_the_answers(where: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Workers share the keys of an aggregate where there is one window."""
     if where == "workers":
         monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches, query = late_rows(37, batches=8, rows=90), QUERIES["aggregate that loses its rows"]
     write_batches(tmp_path / "in", batches)
     late = sp.Amend("12 seconds", changes=True)
-    finish(job_of(spark, tmp_path, query, batches[0].schema, late=late, workers=sp.WorkerOptions(wlq_workers=3)))
+    finish(job_of(session, tmp_path, query, batches[0].schema, late=late, workers=sp.WorkerOptions(wlq_workers=3)))
     table = parquet_rows(tmp_path / "out")
     assert {"ADD", "DEL"} == set(table["action"].to_pylist())
     wanted = last(expected(plan_of(query), batches))
-    assert current(spark, tmp_path) == wanted
+    assert current(tmp_path) == wanted
     reported = snapshot.answers(tmp_path / "out")
     assert reported is not None
     assert Counter(reported["window_start"].to_pylist()) == {start: rows.total() for start, rows in wanted.items()}
 
 
-def test_rows_amend_over_a_drain_and_a_restart(spark: SparkSession, tmp_path: Path):
+def test_rows_amend_over_a_drain_and_a_restart(session: Session, tmp_path: Path):
     """The drain answers all windows; rows that come later amend them, in the next start."""
     batches, query = late_rows(33, batches=8, rows=90), QUERIES["skyline"]
     events: list[local.Event] = []
     for number, some in enumerate([batches[:3], batches[3:6], batches[6:]]):
         write_batches(tmp_path / "in", some, first=3 * number)
-        handle = job_of(spark, tmp_path, query, batches[0].schema).start(trigger="available now")
+        handle = job_of(session, tmp_path, query, batches[0].schema).start(trigger="available now")
         assert handle.await_termination(600)
         assert handle.drain() is not None
         events += [*some, local.Drain()]
@@ -244,12 +244,12 @@ def test_rows_amend_over_a_drain_and_a_restart(spark: SparkSession, tmp_path: Pa
 
 
 def test_small_files_of_kept_panes_are_copied_into_one(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(kept_panes, "MANY_FILES", 3)
     batches, query = late_rows(34, batches=8, rows=90), QUERIES["skyline"]
     write_batches(tmp_path / "in", batches)
-    finish(job_of(spark, tmp_path, query, batches[0].schema, late=sp.Amend("1 day", then=tmp_path / "late")))
+    finish(job_of(session, tmp_path, query, batches[0].schema, late=sp.Amend("1 day", then=tmp_path / "late")))
     assert_as_defined(tmp_path, plan_of(query, 86_400), batches, late=False)
     ledger = DocumentStore.at(str(tmp_path / "checkpoint" / "skypane" / "ledger"))
     states = [ledger.read_json(name)["operator"] for name in sorted(ledger.names())]
@@ -263,31 +263,31 @@ def test_small_files_of_kept_panes_are_copied_into_one(
     assert copied
 
 
-def test_windows_that_were_answered_before_the_job_could_amend_are_final(spark: SparkSession, tmp_path: Path):
+def test_windows_that_were_answered_before_the_job_could_amend_are_final(session: Session, tmp_path: Path):
     batches, query = late_rows(35, batches=8, rows=90), QUERIES["skyline"]
     write_batches(tmp_path / "in", batches[:3])
-    finish(job_of(spark, tmp_path, query, batches[0].schema, late=tmp_path / "late"))
+    finish(job_of(session, tmp_path, query, batches[0].schema, late=tmp_path / "late"))
     first = [row["window_end"] for row in parquet_rows(tmp_path / "out").to_pylist()]
     write_batches(tmp_path / "in", batches[3:], first=3)
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema))
     assert any(metrics.amended and metrics.amended["windows"] for metrics in seen)
     later = [path for path in sorted((tmp_path / "out").glob("*.parquet")) if path.name >= "part-000000000003"]
     ends = [end for path in later for end in pa.parquet.read_table(path)["window_end"].to_pylist()]
     assert min(ends) > max(first), "a window without its panes cannot be amended"
-    finish(job_of(spark, tmp_path, query, batches[0].schema, late=tmp_path / "late"))
+    finish(job_of(session, tmp_path, query, batches[0].schema, late=tmp_path / "late"))
     totals = seen[-1].totals
     assert totals["read"] == sum(totals[name] for name in ("answered", "late", "quarantined", "held", "open"))
-    newest = current(spark, tmp_path)
+    newest = current(tmp_path)
     assert {row["window_start"] for row in parquet_rows_of(tmp_path)} == newest.keys(), "files of both kinds are read"
     versions = versions_of(pa.concat_tables(pa.parquet.read_table(path) for path in later))
     assert {start: newest[start] for start in versions} == last(versions)
 
 
-def test_a_bound_on_bytes_discards_the_oldest_panes(spark: SparkSession, tmp_path: Path):
+def test_a_bound_on_bytes_discards_the_oldest_panes(session: Session, tmp_path: Path):
     batches, query = late_rows(36, batches=8, rows=90), QUERIES["skyline"]
     write_batches(tmp_path / "in", batches)
     late = sp.Amend("1 day", max_bytes=3_000)
-    seen = finish(job_of(spark, tmp_path, query, batches[0].schema, late=late))
+    seen = finish(job_of(session, tmp_path, query, batches[0].schema, late=late))
     counts = [metrics.amended for metrics in seen if metrics.amended is not None]
     assert len(counts) == len(batches)
     assert max(count["bytes"] for count in counts) <= 3_000
@@ -296,11 +296,11 @@ def test_a_bound_on_bytes_discards_the_oldest_panes(spark: SparkSession, tmp_pat
     versions_of(parquet_rows(tmp_path / "out"))
 
 
-def test_changes_are_not_mixed_with_whole_versions(spark: SparkSession, tmp_path: Path):
+def test_changes_are_not_mixed_with_whole_versions(session: Session, tmp_path: Path):
     batches = late_rows(38, batches=1)
     write_batches(tmp_path / "in", batches)
-    finish(job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day")))
-    changing = job_of(spark, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day", changes=True))
+    finish(job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day")))
+    changing = job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, late=sp.Amend("1 day", changes=True))
     with pytest.raises(sp.CheckpointError, match="answers was None, is 'changes'"):
         changing.start()
 
@@ -319,17 +319,17 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], pro
         sp.Amend(**arguments)
 
 
-def test_columns_that_the_answers_add_may_not_be_there(spark: SparkSession, tmp_path: Path):
+def test_columns_that_the_answers_add_may_not_be_there(session: Session, tmp_path: Path):
     rows = late_rows(1, batches=1)[0]
     write_batches(tmp_path / "in", [rows])
     schema = rows.rename_columns([name.replace("weight", "Version") for name in rows.column_names]).schema
     with pytest.raises(sp.ConfigError, match="window_start, window_end, version and empty: rename Version"):
-        job_of(spark, tmp_path, QUERIES["skyline"], schema)
-    job_of(spark, tmp_path, QUERIES["skyline"], schema, late=None)
+        job_of(session, tmp_path, QUERIES["skyline"], schema)
+    job_of(session, tmp_path, QUERIES["skyline"], schema, late=None)
 
 
-def test_a_continuous_skyline_refuses_to_amend(spark: SparkSession, tmp_path: Path):
-    rows = read_batches(spark, tmp_path, late_rows(1, batches=1)[0].schema)
+def test_a_continuous_skyline_refuses_to_amend(session: Session, tmp_path: Path):
+    rows = read_batches(session, tmp_path, late_rows(1, batches=1)[0].schema)
     with pytest.raises(sp.ConfigError, match="not for a continuous skyline"):
         sp.continuous_skyline(
             rows,
@@ -342,8 +342,8 @@ def test_a_continuous_skyline_refuses_to_amend(spark: SparkSession, tmp_path: Pa
         )
 
 
-def test_a_job_shows_that_it_amends(spark: SparkSession, tmp_path: Path):
+def test_a_job_shows_that_it_amends(session: Session, tmp_path: Path):
     (tmp_path / "in").mkdir()
-    job = job_of(spark, tmp_path, QUERIES["skyline"], late_rows(1, batches=1)[0].schema, late=sp.Amend("1 day"))
+    job = job_of(session, tmp_path, QUERIES["skyline"], late_rows(1, batches=1)[0].schema, late=sp.Amend("1 day"))
     assert "late rows: amend answers for 1 day, then counted" in repr(job)
     assert replace(plan_of(QUERIES["skyline"]), amend=None).describe() == plan_of(QUERIES["skyline"]).describe()

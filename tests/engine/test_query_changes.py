@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from tests.runtime.driver import SCHEMA, WINDOWS, Task, job_of
 from tests.runtime.streams import SECOND, finish, late_rows, read_batches, write_batches
 
@@ -21,6 +20,7 @@ from skypane.operators.query import Query
 from skypane.operators.window_query import WindowAnswer
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.testing import Session
 from skypane.windows import Windows
 
 BATCHES = late_rows(5, batches=11, rows=25)
@@ -63,13 +63,13 @@ def listed(folder: Path) -> dict[str, int]:
 
 
 @pytest.fixture
-def before(spark: SparkSession, tmp_path: Path) -> Callable[[Query], Task]:
+def before(session: Session, tmp_path: Path) -> Callable[[Query], Task]:
     """Return a function that runs a query over the first batches, and returns its task."""
 
     def run(query: Query, *, drain: bool = False) -> Task:
         task = Task(str(tmp_path), late=False)
         write_batches(tmp_path / "in", BATCHES[:HALF])
-        handle = job_of(spark, task, query).start(trigger="available now")
+        handle = job_of(session, task, query).start(trigger="available now")
         handle.await_termination()
         if drain:
             handle.drain()
@@ -112,14 +112,12 @@ def killed(place: str, job: sp.Job, patch: pytest.MonkeyPatch, **options: Any) -
             finish(job, **options)
 
 
-def go_on(
-    spark: SparkSession, task: Task, old: Query, new: Query, place: str | None, patch: pytest.MonkeyPatch
-) -> None:
+def go_on(session: Session, task: Task, old: Query, new: Query, place: str | None, patch: pytest.MonkeyPatch) -> None:
     """Start `new` after `old`, if `place` is given after a start that is killed there; check all windows."""
     out = Path(task.folder) / "out"
-    there, job = {*answers(out)}, job_of(spark, task, new)
+    there, job = {*answers(out)}, job_of(session, task, new)
     if place is not None:
-        killed(place, job_of(spark, task, new), patch)
+        killed(place, job_of(session, task, new), patch)
         assert job.changes(), "the earlier query has committed the last batch"
     assert not job.changes().begins
     assert not job.changes().refused
@@ -135,27 +133,27 @@ def go_on(
 
 @pytest.mark.parametrize(("old", "new"), CHANGES.values(), ids=CHANGES.keys())
 def test_a_change_that_the_partials_suffice_for_begins_with_the_next_window(
-    old: Query, new: Query, before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    old: Query, new: Query, before: Callable[..., Task], session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    go_on(spark, before(old), old, new, None, monkeypatch)
+    go_on(session, before(old), old, new, None, monkeypatch)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_kill_between_the_start_and_the_first_commit_of_a_changed_query_loses_nothing(
-    place: str, before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    place: str, before: Callable[..., Task], session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     old, new = CHANGES["a function less"]
-    go_on(spark, before(old), old, new, place, monkeypatch)
+    go_on(session, before(old), old, new, place, monkeypatch)
 
 
 def test_an_added_function_is_null_where_earlier_rows_are_and_exact_from_the_stated_window_on(
-    before: Callable[..., Task], spark: SparkSession
+    before: Callable[..., Task], session: Session
 ):
     old, new = aggregate(), aggregate(most=sp.max("price"))
     task = before(old)
     folder = Path(task.folder)
     there = {*answers(folder / "out")}
-    job = job_of(spark, task, new)
+    job = job_of(session, task, new)
     files = listed(folder / "checkpoint")
     change = job.changes()
     assert listed(folder / "checkpoint") == files, "to show a change changes nothing"
@@ -180,23 +178,23 @@ def test_an_added_function_is_null_where_earlier_rows_are_and_exact_from_the_sta
 
 
 def test_a_change_can_be_taken_back_and_made_again_before_its_first_batch(
-    before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    before: Callable[..., Task], session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     old, new = aggregate(), aggregate(most=sp.max("price"))
     task = before(old)
     for query in (new, aggregate(least=sp.min("price"))):
-        killed("before the commit", job_of(spark, task, query), monkeypatch)
-    assert not job_of(spark, task, old).changes()
-    finish(job_of(spark, task, old))
+        killed("before the commit", job_of(session, task, query), monkeypatch)
+    assert not job_of(session, task, old).changes()
+    finish(job_of(session, task, old))
     assert answers(Path(task.folder) / "out") == defined(old, BATCHES)
 
 
-def test_a_column_more_passes_on(spark: SparkSession, tmp_path: Path):
+def test_a_column_more_passes_on(session: Session, tmp_path: Path):
     query = sp.Skyline("price MIN, rating MAX", "sensor")
     less = pa.schema([field for field in SCHEMA if field.name != "weight"])
 
     def job(names: list[str]) -> sp.Job:
-        rows = read_batches(spark, tmp_path / "in", SCHEMA).select(*names)
+        rows = read_batches(session, tmp_path / "in", SCHEMA).select(*names)
         return sp.stream(
             rows,
             query,
@@ -220,9 +218,9 @@ def test_a_column_more_passes_on(spark: SparkSession, tmp_path: Path):
     assert answers(tmp_path / "out") == {w: (without if w in there else whole)[w] for w in whole}
 
 
-def test_what_cannot_be_kept_is_refused_and_fences_nobody(before: Callable[..., Task], spark: SparkSession):
+def test_what_cannot_be_kept_is_refused_and_fences_nobody(before: Callable[..., Task], session: Session):
     task = before(aggregate())
-    job = job_of(spark, task, sp.Aggregate("id", rows=sp.count(), total=sp.sum("weight")))
+    job = job_of(session, task, sp.Aggregate("id", rows=sp.count(), total=sp.sum("weight")))
     files = listed(Path(task.folder) / "checkpoint")
     assert any("states are kept for the earlier keys" in line for line in job.changes().refused)
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
@@ -234,47 +232,47 @@ ANOTHER = sp.TopK(2, "price", "sensor")
 """A query that cannot continue from the state of an aggregate, over other windows and by another policy."""
 
 
-def another(spark: SparkSession, task: Task) -> sp.Job:
+def another(session: Session, task: Task) -> sp.Job:
     windows: dict[str, Any] = {"window": "30 s", "slide": None, "progress": sp.Watermark("30 s")}
-    return job_of(spark, task, ANOTHER, output=f"{task.folder}/another", **windows)
+    return job_of(session, task, ANOTHER, output=f"{task.folder}/another", **windows)
 
 
 def test_another_query_begins_at_the_offsets_of_a_drained_one(
-    before: Callable[..., Task], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    before: Callable[..., Task], session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     task = before(aggregate(), drain=True)
     folder = Path(task.folder)
     answered = answers(folder / "out")
     assert sum(sum(rows.values()) for rows in answered.values())
-    assert len(another(spark, task).changes().refused) > 3
+    assert len(another(session, task).changes().refused) > 3
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
-        another(spark, task).start()
-    (text,) = another(spark, task).changes("at_offsets").begins
+        another(session, task).start()
+    (text,) = another(session, task).changes("at_offsets").begins
     end = max(answered) + timedelta(microseconds=WINDOWS.length)
     first = datetime.fromtimestamp(-(-int(end.timestamp()) // 30) * 30, UTC)
     assert f"the first window of the new one is {first:%Y-%m-%d %H:%M} to" in text
-    killed("before the sink", another(spark, task), monkeypatch, begin="at_offsets")
-    killed("before the commit", another(spark, task), monkeypatch, begin="at_offsets")
-    finish(another(spark, task), begin="at_offsets")
-    assert not another(spark, task).changes()
+    killed("before the sink", another(session, task), monkeypatch, begin="at_offsets")
+    killed("before the commit", another(session, task), monkeypatch, begin="at_offsets")
+    finish(another(session, task), begin="at_offsets")
+    assert not another(session, task).changes()
     after = [batch.filter(pc.field("ts") >= pa.scalar(first)) for batch in BATCHES[HALF:]]
     plan = Plan(ANOTHER, Windows(30 * SECOND, 30 * SECOND), "ts", sp.Watermark("30 s"))
     assert answers(folder / "another") == by_window(local.answers(plan, after))
     assert answers(folder / "out") == answered
-    finish(another(spark, task), begin="at_offsets")
+    finish(another(session, task), begin="at_offsets")
     assert answers(folder / "another") == by_window(local.answers(plan, after))
 
 
 def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(
-    before: Callable[..., Task], spark: SparkSession
+    before: Callable[..., Task], session: Session
 ):
     task = before(aggregate())
-    change = another(spark, task).changes("at_offsets")
+    change = another(session, task).changes("at_offsets")
     assert "its policy, KSlack, is not that of the new query, Watermark" in change.refused[-1]
     assert change.refused[-1].endswith(
         "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
     )
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
-        another(spark, task).start(begin="at_offsets")
+        another(session, task).start(begin="at_offsets")
     with pytest.raises(sp.ConfigError, match="begin must be 'at_offsets' or None, got 'offsets'"):
-        another(spark, task).start(begin="offsets")  # type: ignore[arg-type]
+        another(session, task).start(begin="offsets")  # type: ignore[arg-type]

@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame
+from tests.engine.test_amended import QUERIES, current, expected, job_of, last, plan_of, versions_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
-from tests.runtime.test_amended import QUERIES, current, expected, job_of, last, plan_of, versions_of
 
 import skypane as sp
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.testing import Session
 
 REASON = "null price"
 QUERY = QUERIES["skyline"]
@@ -36,8 +36,24 @@ def batches_with_nulls() -> list[pa.Table]:
     ]
 
 
-def repair(rows: DataFrame) -> DataFrame:
-    return rows.fillna({"price": 1.0})
+def by_arrow(change: Callable[[pa.Table], pa.Table]) -> Callable[[DataFrame], DataFrame]:
+    """Return a repair that changes rows as a table; with Spark it could be any DataFrame of the rows."""
+    return lambda rows: rows.sparkSession.createDataFrame(change(rows.toArrow()), rows.schema)
+
+
+@by_arrow
+def repair(rows: pa.Table) -> pa.Table:
+    return rows.set_column(3, "price", pc.fill_null(rows["price"], 1.0))
+
+
+@by_arrow
+def a_day_earlier(rows: pa.Table) -> pa.Table:
+    return rows.set_column(1, "ts", pc.subtract(rows["ts"], pa.scalar(86_400 * SECOND, pa.duration("us"))))
+
+
+@by_arrow
+def twice(rows: pa.Table) -> pa.Table:
+    return pa.concat_tables([rows, rows])
 
 
 def readmission(plan: Any, events: list[local.Event], reason: str = REASON) -> local.Readmission:
@@ -47,11 +63,11 @@ def readmission(plan: Any, events: list[local.Event], reason: str = REASON) -> l
     return local.Readmission(rows.set_column(3, "price", pc.fill_null(rows["price"], 1.0)), reason)
 
 
-def assert_as_defined(spark: SparkSession, folder: Path, events: list[local.Event], within: int = 12) -> None:
+def assert_as_defined(folder: Path, events: list[local.Event], within: int = 12) -> None:
     plan = plan_of(QUERY, within)
     wanted = expected(plan, events)
     assert versions_of(parquet_rows(folder / "out")) == wanted
-    assert current(spark, folder) == last(wanted)
+    assert current(folder) == last(wanted)
     totals = list(local.run(plan, events))[-1].totals
     ledger = Ledger(DocumentStore.at(str(folder / "checkpoint" / "skypane")))
     assert ledger.history(1)[0]["totals"] == totals.to_json()
@@ -62,10 +78,10 @@ def assert_as_defined(spark: SparkSession, folder: Path, events: list[local.Even
     assert {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()} == named
 
 
-def test_repaired_rows_enter_their_windows_once(spark: SparkSession, tmp_path: Path):
+def test_repaired_rows_enter_their_windows_once(session: Session, tmp_path: Path):
     batches, plan = batches_with_nulls(), plan_of(QUERY)
     write_batches(tmp_path / "in", batches[:4])
-    handle = job_of(spark, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
+    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
     assert handle.await_termination(600)
     first = readmission(plan, [*batches[:4]])
     metrics = handle.readmit(REASON, repair)
@@ -74,12 +90,12 @@ def test_repaired_rows_enter_their_windows_once(spark: SparkSession, tmp_path: P
     assert metrics.amended is not None
     assert metrics.amended["rows"] > 0
     events: list[local.Event] = [*batches[:4], first]
-    assert_as_defined(spark, tmp_path, events)
+    assert_as_defined(tmp_path, events)
     with pytest.raises(sp.ConfigError, match=r"no rows to readmit: .* rejected for 'null price'"):
         handle.readmit(REASON, repair)
     write_batches(tmp_path / "in", batches[4:], first=4)
-    finish(job_of(spark, tmp_path, QUERY, batches[0].schema))
-    assert_as_defined(spark, tmp_path, [*events, *batches[4:]])
+    finish(job_of(session, tmp_path, QUERY, batches[0].schema))
+    assert_as_defined(tmp_path, [*events, *batches[4:]])
 
 
 def _before_the_sink(patch: pytest.MonkeyPatch) -> None:
@@ -106,23 +122,23 @@ def _fails(*_: object) -> None:
 
 @pytest.mark.parametrize("place", [_before_the_sink, _after_the_sink, _after_the_commit])
 def test_a_readmission_that_is_interrupted_is_finished_by_the_next_start(
-    place: Callable[[pytest.MonkeyPatch], None], spark: SparkSession, tmp_path: Path
+    place: Callable[[pytest.MonkeyPatch], None], session: Session, tmp_path: Path
 ):
     """With the rows that were repaired then, before any other batch."""
     batches = batches_with_nulls()
     write_batches(tmp_path / "in", batches[:4])
-    handle = job_of(spark, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
+    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
     assert handle.await_termination(600)
     with pytest.MonkeyPatch.context() as patch:
         place(patch)
         with pytest.raises(OSError, match="the end comes here"):
             handle.readmit(REASON, repair)
     write_batches(tmp_path / "in", batches[4:], first=4)
-    finish(job_of(spark, tmp_path, QUERY, batches[0].schema))
-    assert_as_defined(spark, tmp_path, [*batches[:4], readmission(plan_of(QUERY), [*batches[:4]]), *batches[4:]])
+    finish(job_of(session, tmp_path, QUERY, batches[0].schema))
+    assert_as_defined(tmp_path, [*batches[:4], readmission(plan_of(QUERY), [*batches[:4]]), *batches[4:]])
 
 
-def test_a_clock_that_was_ahead_is_set_right(spark: SparkSession, tmp_path: Path):
+def test_a_clock_that_was_ahead_is_set_right(session: Session, tmp_path: Path):
     """Rows of the future move nothing; without a repair they are of the future again, and can come back later."""
     batches, policy = late_rows(42, batches=4, rows=80), sp.Watermark("1 second", max_ahead="10 minutes", patience=20)
     ahead = pc.equal(pc.bit_wise_and(batches[1]["id"], 15), 3)
@@ -131,14 +147,14 @@ def test_a_clock_that_was_ahead_is_set_right(spark: SparkSession, tmp_path: Path
     batches[1] = batches[1].set_column(1, "ts", times)
     write_batches(tmp_path / "in", batches)
     late = sp.Amend("1 day", then=tmp_path / "late")
-    handle = job_of(spark, tmp_path, QUERY, batches[0].schema, progress=policy, late=late).start(
+    handle = job_of(session, tmp_path, QUERY, batches[0].schema, progress=policy, late=late).start(
         trigger="available now"
     )
     assert handle.await_termination(600)
     unrepaired = handle.readmit("future")
     assert unrepaired is not None
     assert unrepaired.quarantined == {"future": 5}
-    repaired = handle.readmit("future", lambda rows: rows.withColumn("ts", rows.ts - sf.expr("INTERVAL 1 DAY")))
+    repaired = handle.readmit("future", a_day_earlier)
     assert repaired is not None
     assert (repaired.rows, repaired.quarantined, repaired.punctuation) == (5, {}, unrepaired.punctuation)
     assert repaired.amended is not None
@@ -147,10 +163,10 @@ def test_a_clock_that_was_ahead_is_set_right(spark: SparkSession, tmp_path: Path
     assert repaired.totals["read"] == 320
 
 
-def test_what_cannot_be_readmitted_is_refused(spark: SparkSession, tmp_path: Path):
+def test_what_cannot_be_readmitted_is_refused(session: Session, tmp_path: Path):
     batches = batches_with_nulls()[:2]
     write_batches(tmp_path / "in", batches)
-    handle = job_of(spark, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
+    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
     assert handle.await_termination(600)
     with pytest.raises(
         sp.ConfigError, match="rejected for 'null rating'; there are rows with the reasons 'null price'"
@@ -159,22 +175,22 @@ def test_what_cannot_be_readmitted_is_refused(spark: SparkSession, tmp_path: Pat
     with pytest.raises(sp.ConfigError, match="repair must return the columns of the rows; price are missing"):
         handle.readmit(REASON, lambda rows: rows.drop("price"))
     with pytest.raises(sp.ConfigError, match="repair must not add rows: it got 20 and returned 40"):
-        handle.readmit(REASON, lambda rows: rows.union(rows))
+        handle.readmit(REASON, twice)
 
 
-def test_rows_that_are_only_counted_cannot_come_back(spark: SparkSession, tmp_path: Path):
+def test_rows_that_are_only_counted_cannot_come_back(session: Session, tmp_path: Path):
     batches = batches_with_nulls()[:1]
     write_batches(tmp_path / "in", batches)
-    handle = job_of(spark, tmp_path, QUERY, batches[0].schema, late=sp.Amend("1 day")).start(trigger="available now")
+    handle = job_of(session, tmp_path, QUERY, batches[0].schema, late=sp.Amend("1 day")).start(trigger="available now")
     assert handle.await_termination(600)
     with pytest.raises(sp.ConfigError, match="from a folder of parquet: name one as late="):
         handle.readmit(REASON)
 
 
-def test_a_continuous_skyline_takes_nothing_back(spark: SparkSession, tmp_path: Path):
+def test_a_continuous_skyline_takes_nothing_back(session: Session, tmp_path: Path):
     batches = batches_with_nulls()[:1]
     write_batches(tmp_path / "in", batches)
-    rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+    rows = read_batches(session, tmp_path / "in", batches[0].schema)
     job = sp.continuous_skyline(
         rows,
         "price MIN",

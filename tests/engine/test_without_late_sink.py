@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from tests.engine.test_held import WEEK, job, partials, plan, rejected, rows, seconds
 from tests.runtime.streams import SECOND, expected, finish, parquet_rows, windows_of, write_batches
-from tests.runtime.test_held import WEEK, job, partials, plan, rejected, rows, seconds
 
 import skypane as sp
+from skypane.testing import Session
 
 pytestmark = pytest.mark.spark
 
@@ -32,15 +32,15 @@ def with_unread_column(batch: pa.Table) -> pa.Table:
     return batch.append_column("note", pa.array([f"note {row}" for row in batch["id"].to_pylist()]))
 
 
-def run(spark: SparkSession, folder: Path, numbers: range, **options: Any) -> list[sp.BatchMetrics]:
+def run(session: Session, folder: Path, numbers: range, **options: Any) -> list[sp.BatchMetrics]:
     """Write these batches, and run the job over them."""
     batches = [with_unread_column(BATCHES[number]) for number in numbers]
     write_batches(folder / "in", batches, first=numbers.start)
-    return finish(job_of(spark, folder, **options))
+    return finish(job_of(session, folder, **options))
 
 
-def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
-    return job(spark, folder, PLAN, with_unread_column(BATCHES[0]).schema, **options)
+def job_of(session: Session, folder: Path, **options: Any) -> sp.Job:
+    return job(session, folder, PLAN, with_unread_column(BATCHES[0]).schema, **options)
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -51,66 +51,64 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_held_rows_are_named_and_kept_for_a_later_start_that_has_a_late_sink(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    assert run(spark, tmp_path, range(2))[-1].held_rows == 1
+    assert run(session, tmp_path, range(2))[-1].held_rows == 1
     assert not warnings_of(caplog)
-    run(spark, tmp_path, range(2, 3), late=None)
+    run(session, tmp_path, range(2, 3), late=None)
     (said,) = warnings_of(caplog)
     assert said.startswith(
         "the last start had a late sink, and this one has none: 1 row far ahead of the others is kept"
     )
     assert "batch" not in said
-    assert run(spark, tmp_path, range(3, 4))[-1].quarantined == {"future": 1}
+    assert run(session, tmp_path, range(3, 4))[-1].quarantined == {"future": 1}
     assert not warnings_of(caplog)
     assert rejected(tmp_path) == Counter({(120, "future"): 1})
     assert parquet_rows(tmp_path / "late")["note"].to_pylist() == ["note 120"]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(PLAN, BATCHES)
 
 
-def test_without_a_late_sink_in_the_end_held_rows_are_counted_and_their_files_removed(
-    spark: SparkSession, tmp_path: Path
-):
-    run(spark, tmp_path, range(2))
-    metrics = run(spark, tmp_path, range(2, 4), late=None)
+def test_without_a_late_sink_in_the_end_held_rows_are_counted_and_their_files_removed(session: Session, tmp_path: Path):
+    run(session, tmp_path, range(2))
+    metrics = run(session, tmp_path, range(2, 4), late=None)
     assert metrics[-1].quarantined == {"future": 1}
     assert rejected(tmp_path) == Counter()
-    handle = job_of(spark, tmp_path, late=None).start(trigger="available now")
+    handle = job_of(session, tmp_path, late=None).start(trigger="available now")
     assert handle.await_termination(600)
     handle.drain()
     assert not partials(tmp_path)
 
 
 def test_a_drain_that_was_begun_with_a_late_sink_is_finished_with_one(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    run(spark, tmp_path, range(2))
+    run(session, tmp_path, range(2))
 
     def broken(*_: object) -> None:
         raise OSError("no space left")
 
-    handle = job_of(spark, tmp_path, late=broken).start(trigger="available now")
+    handle = job_of(session, tmp_path, late=broken).start(trigger="available now")
     assert handle.await_termination(600)
     with pytest.raises((sp.SkypaneError, OSError), match="no space left"):
         handle.drain()
     before = {path.name for path in (tmp_path / "checkpoint" / "skypane" / "ledger").iterdir()}
     with pytest.raises(sp.CheckpointError, match=r"would finish a drain .* might reject 1 row .* late=sp\.Console\(\)"):
-        job_of(spark, tmp_path, late=None).start()
+        job_of(session, tmp_path, late=None).start()
     assert {path.name for path in (tmp_path / "checkpoint" / "skypane" / "ledger").iterdir()} == before
     assert not warnings_of(caplog)
-    assert finish(job_of(spark, tmp_path))[0].quarantined == {"future": 1}
+    assert finish(job_of(session, tmp_path))[0].quarantined == {"future": 1}
     assert rejected(tmp_path) == Counter({(120, "future"): 1})
 
 
 def test_a_batch_that_was_begun_with_a_late_sink_is_named(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     early = rows(400, [second * SECOND for second in (1, 2, 45)])  # rows 400 and 401 are late
     batches = [BATCHES[0], rows(100, seconds(40, 100)), early]
     prompt = plan(sp.Watermark("0 seconds"))
 
     def once(**options: Any) -> list[sp.BatchMetrics]:
-        return finish(job(spark, tmp_path, prompt, early.schema, **options))
+        return finish(job(session, tmp_path, prompt, early.schema, **options))
 
     write_batches(tmp_path / "in", batches[:2])
     once()

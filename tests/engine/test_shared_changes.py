@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
+from tests.engine.reading import read_answers
+from tests.engine.test_query_changes import BATCHES, HALF, PLACES, Answers, answers, by_window, killed, listed
 from tests.runtime.driver import SCHEMA
 from tests.runtime.streams import SECOND, finish, read_batches, write_batches
-from tests.runtime.test_query_changes import BATCHES, HALF, PLACES, Answers, answers, by_window, killed, listed
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
@@ -26,6 +26,7 @@ from skypane.runtime.spark.engine.changed_state import REWRITTEN
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.window_state import files_in
+from skypane.testing import Session
 from skypane.windows import Windows
 
 WINDOWS = {
@@ -40,7 +41,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BOTH: dict[str, Query] = {"best": BEST, "load": LOAD}
 
 
-def job_of(spark: SparkSession, folder: Path, queries: dict[str, Query], **options: Any) -> sp.Job:
+def job_of(session: Session, folder: Path, queries: dict[str, Query], **options: Any) -> sp.Job:
     (folder / "in").mkdir(exist_ok=True)
     own: dict[str, Any] = {
         "time": "ts",
@@ -50,7 +51,7 @@ def job_of(spark: SparkSession, folder: Path, queries: dict[str, Query], **optio
         "output": folder / "out",
         "late": folder / "late",
     }
-    return sp.streams(read_batches(spark, folder / "in", SCHEMA), queries, **own | options)
+    return sp.streams(read_batches(session, folder / "in", SCHEMA), queries, **own | options)
 
 
 def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answers:
@@ -59,16 +60,16 @@ def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answe
 
 
 @pytest.fixture
-def folder(spark: SparkSession, tmp_path: Path) -> Path:
+def folder(session: Session, tmp_path: Path) -> Path:
     """Both queries have answered the first batches; the others have come since."""
-    begin(spark, tmp_path)
+    begin(session, tmp_path)
     return tmp_path
 
 
-def begin(spark: SparkSession, folder: Path, *, drain: bool = False, **options: Any) -> None:
+def begin(session: Session, folder: Path, *, drain: bool = False, **options: Any) -> None:
     (folder / "in").mkdir()
     write_batches(folder / "in", BATCHES[:HALF])
-    handle = job_of(spark, folder, BOTH, **options).start(trigger="available now")
+    handle = job_of(session, folder, BOTH, **options).start(trigger="available now")
     handle.await_termination()
     if drain:
         handle.drain()
@@ -94,17 +95,17 @@ CHANGES: dict[str, tuple[Query, str]] = {
     ("change", "place"), [("having", None), *(("a function less", place) for place in [None, *PLACES])]
 )
 def test_a_change_of_one_query_is_made_and_the_other_continues(
-    change: str, place: str | None, folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    change: str, place: str | None, folder: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     new, text = CHANGES[change]
     queries = {"best": BEST, "load": new}
     there = {*answers(folder / "out" / "load")}
-    job = job_of(spark, folder, queries)
+    job = job_of(session, folder, queries)
     files = listed(folder / "checkpoint")
     assert job.changes().lines == (("kept", f"query 'load': {text}"),)
     assert listed(folder / "checkpoint") == files, "to show a change changes nothing"
     if place is not None:
-        killed(place, job_of(spark, folder, queries), monkeypatch)
+        killed(place, job_of(session, folder, queries), monkeypatch)
         assert job.changes(), "the earlier queries have committed the last batch"
     finish(job)
     assert not job.changes()
@@ -114,7 +115,7 @@ def test_a_change_of_one_query_is_made_and_the_other_continues(
 
 
 def test_partials_that_were_converted_are_synchronised_before_they_are_named(
-    folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    folder: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     """Also where the file that they come from is needed by another query, so that no file is given back."""
     synced: set[str] = set()
@@ -131,7 +132,7 @@ def test_partials_that_were_converted_are_synchronised_before_they_are_named(
 
     monkeypatch.setattr(DocumentStore, "sync", synchronise)
     monkeypatch.setattr(Ledger, "commit", committed)
-    finish(job_of(spark, folder, {"best": BEST, "load": CHANGES["a function less"][0]}))
+    finish(job_of(session, folder, {"best": BEST, "load": CHANGES["a function less"][0]}))
     rewritten = {name for name in synced if f"-{REWRITTEN}-" in name}
     assert rewritten
     assert not any(f"-{REWRITTEN}-" in name for names in named for name in names)
@@ -146,18 +147,18 @@ def first_window(name: str, batches: list[pa.Table]) -> datetime:
 
 @pytest.mark.parametrize("place", [None, "after the definition", "before the sink", "before the commit"])
 def test_an_added_query_begins_with_the_first_window_whose_rows_are_all_to_come(
-    place: str | None, folder: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    place: str | None, folder: Path, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     queries = BOTH | {"more": MORE}
-    job = job_of(spark, folder, queries)
+    job = job_of(session, folder, queries)
     first = first_window("more", BATCHES[:HALF])
     (line,) = job.changes().lines
     assert line[0] == "begins"
     assert line[1].startswith(f"query 'more': is added, with the window {first:%Y-%m-%d %H:%M} to ")
     assert line[1].endswith("as its first; rows before it are late")
     if place is not None:
-        killed(place, job_of(spark, folder, queries), monkeypatch)
-        assert job_of(spark, folder, queries).changes().lines == (line,)
+        killed(place, job_of(session, folder, queries), monkeypatch)
+        assert job_of(session, folder, queries).changes().lines == (line,)
     metrics = finish(job)[-1]
     for name, query in BOTH.items():
         assert answers(folder / "out" / name) == defined(name, query)
@@ -170,8 +171,8 @@ def test_an_added_query_begins_with_the_first_window_whose_rows_are_all_to_come(
     assert totals["late"] >= totals["read"] - sum(batch.num_rows for batch in later)
 
 
-def test_a_query_with_open_windows_is_not_removed(folder: Path, spark: SparkSession):
-    job = job_of(spark, folder, {"load": LOAD})
+def test_a_query_with_open_windows_is_not_removed(folder: Path, session: Session):
+    job = job_of(session, folder, {"load": LOAD})
     (line,) = job.changes().lines
     assert line[0] == "refused"
     assert line[1].startswith("query 'best': is removed, and ")
@@ -180,14 +181,14 @@ def test_a_query_with_open_windows_is_not_removed(folder: Path, spark: SparkSess
     with pytest.raises(sp.CheckpointError, match=r"query 'best': is removed, and .* drain"):
         job.start()
     assert listed(folder / "checkpoint") == files
-    finish(job_of(spark, folder, BOTH))
+    finish(job_of(session, folder, BOTH))
     for name, query in BOTH.items():
         assert answers(folder / "out" / name) == defined(name, query)
 
 
-def current(spark: SparkSession, folder: Path, name: str) -> list[str]:
+def current(folder: Path, name: str) -> list[str]:
     """Return the rows of the last versions of a query's answers."""
-    return sorted(map(repr, sp.read_answers(spark, folder / "out" / name).collect()))
+    return sorted(map(repr, read_answers(folder / "out" / name).to_pylist()))
 
 
 def files_of(folder: Path) -> tuple[set[str], frozenset[str]]:
@@ -205,64 +206,62 @@ def read_by(plan: Plan) -> Callable[[local.Event], local.Event]:
 
 @pytest.mark.parametrize("place", ["after the definition", "before the commit"])
 def test_a_query_is_removed_after_a_drain_and_a_kill_leaves_it(
-    place: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """With the panes that it keeps for late rows, which are needed as long as it may continue."""
     late = sp.Amend("1 day")
-    begin(spark, tmp_path, drain=True, late=late)
-    there = {name: current(spark, tmp_path, name) for name in BOTH}
+    begin(session, tmp_path, drain=True, late=late)
+    there = {name: current(tmp_path, name) for name in BOTH}
     _, needed = files_of(tmp_path)
-    less = job_of(spark, tmp_path, {"load": LOAD}, late=late)
+    less = job_of(session, tmp_path, {"load": LOAD}, late=late)
     assert less.changes().lines == (("kept", "query 'best': is removed; all its windows are answered"),)
-    killed(place, job_of(spark, tmp_path, {"load": LOAD}, late=late), monkeypatch)
+    killed(place, job_of(session, tmp_path, {"load": LOAD}, late=late), monkeypatch)
     found, named = files_of(tmp_path)
     assert needed
     assert named == needed
     assert found >= needed
     finish(less)
-    assert current(spark, tmp_path, "best") == there["best"]
+    assert current(tmp_path, "best") == there["best"]
     amended = Plan(LOAD, WINDOWS["load"], "ts", sp.KSlack(), amend=AmendRule(86_400 * SECOND))
     events: list[local.Event] = [*BATCHES[:HALF], local.Drain(), *BATCHES[HALF:]]
     last = {answer.window: answer.rows for answer in local.answers(amended, [*map(read_by(amended), events)])}
     columns = ["sensor", "rows", "total", "most"]
     wanted = Counter(tuple(row[name] for name in columns) for table in last.values() for row in table.to_pylist())
-    got = sp.read_answers(spark, tmp_path / "out" / "load").select(*columns).collect()
-    assert Counter(map(tuple, got)) == wanted
+    got = read_answers(tmp_path / "out" / "load").select(columns).to_pylist()
+    assert Counter(tuple(row.values()) for row in got) == wanted
     assert not less.changes()
     found, named = files_of(tmp_path)
     assert found == named
     assert needed - found, "the files of the query that is gone"
-    (line,) = job_of(spark, tmp_path, BOTH, late=late).changes().lines
+    (line,) = job_of(session, tmp_path, BOTH, late=late).changes().lines
     assert line[1].startswith("query 'best': is added, with the window ")
 
 
-def test_a_query_whose_removal_was_killed_continues(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_query_whose_removal_was_killed_continues(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     late = sp.Amend("1 day")
-    begin(spark, tmp_path, drain=True, late=late)
-    there = {name: current(spark, tmp_path, name) for name in BOTH}
-    killed("before the commit", job_of(spark, tmp_path, {"load": LOAD}, late=late), monkeypatch)
-    both = job_of(spark, tmp_path, BOTH, late=late)
+    begin(session, tmp_path, drain=True, late=late)
+    there = {name: current(tmp_path, name) for name in BOTH}
+    killed("before the commit", job_of(session, tmp_path, {"load": LOAD}, late=late), monkeypatch)
+    both = job_of(session, tmp_path, BOTH, late=late)
     assert not both.changes()
     finish(both)
     for name in BOTH:
-        assert len(current(spark, tmp_path, name)) > len(there[name])
+        assert len(current(tmp_path, name)) > len(there[name])
 
 
-def test_what_cannot_continue_is_refused_under_its_name(folder: Path, spark: SparkSession):
+def test_what_cannot_continue_is_refused_under_its_name(folder: Path, session: Session):
     wider = {"best": sp.Skyline("price MIN, rating MAX"), "load": LOAD}
-    change = job_of(spark, folder, wider).changes()
+    change = job_of(session, folder, wider).changes()
     assert change.refused == (
         "query 'best': query.by was ['sensor'], is []: what the panes hold was chosen by the earlier value",
     )
     assert not change.kept
-    other = job_of(spark, folder, BOTH, progress=sp.Watermark("1 s")).changes()
+    other = job_of(session, folder, BOTH, progress=sp.Watermark("1 s")).changes()
     assert len(other.refused) == 1
     assert other.refused[0].startswith("progress.policy was 'KSlack', is 'Watermark'")
 
 
-def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(spark: SparkSession, tmp_path: Path):
+def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(session: Session, tmp_path: Path):
     less = [name for name in SCHEMA.names if name != "weight"]
     counts = sp.Aggregate("sensor", rows=sp.count())
     (tmp_path / "in").mkdir()
@@ -276,7 +275,7 @@ def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(spark:
     write_batches(tmp_path / "in", first)
 
     def job(names: list[str]) -> sp.Job:
-        rows = read_batches(spark, tmp_path / "in", SCHEMA).select(*names)
+        rows = read_batches(session, tmp_path / "in", SCHEMA).select(*names)
         return sp.streams(
             rows,
             {"best": BEST, "load": counts},

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from tests.engine.test_query_changes import BATCHES, HALF, Answers, aggregate, answers, by_window, killed, listed
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, CountBySensor, finish, parquet_rows, write_batches
-from tests.runtime.test_query_changes import BATCHES, HALF, Answers, aggregate, answers, by_window, killed, listed
+from tests.runtime.streams import SECOND, AnySession, CountBySensor, finish, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query
@@ -26,6 +25,7 @@ from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.handover import RECORD
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.testing import Session
 from skypane.windows import Windows
 
 TUMBLING, SLIDING = Windows(30 * SECOND, 30 * SECOND), Windows(70 * SECOND, 30 * SECOND)
@@ -41,22 +41,24 @@ Began = Callable[..., Task]
 
 
 @pytest.fixture
-def began(spark: SparkSession, tmp_path: Path) -> Began:
+def began(session: Session, tmp_path: Path) -> Began:
     """Return a function that runs a query over the first batches, and writes those up to `until`; it returns its task."""
 
     def run(query: Query = OLD, *, late: bool = False, until: int | None = None) -> Task:
         task = Task(str(tmp_path), late=late)
         write_batches(tmp_path / "in", BATCHES[:HALF])
-        finish(job_of(spark, task, query))
+        finish(job_of(session, task, query))
         write_batches(tmp_path / "in", BATCHES[HALF:until], first=HALF)
         return task
 
     return run
 
 
-def job(spark: SparkSession, task: Task, query: Query = NEW, windows: Windows = ITS, **options: Any) -> sp.Job:
+def job(session: AnySession, task: Task, query: Query = NEW, windows: Windows = ITS, **options: Any) -> sp.Job:
     """Return the job of another query, into the folder of the earlier one."""
-    return job_of(spark, task, query, **{"window": sp.Windows(windows.length, windows.slide), "slide": None} | options)
+    return job_of(
+        session, task, query, **{"window": sp.Windows(windows.length, windows.slide), "slide": None} | options
+    )
 
 
 def begin_of(job: sp.Job) -> datetime:
@@ -93,57 +95,57 @@ def rejected(plan: Plan) -> dict[tuple[int, str], datetime | None]:
 
 @pytest.mark.parametrize(("old", "new", "windows"), PAIRS.values(), ids=PAIRS.keys())
 def test_the_earlier_query_answers_the_windows_that_begin_before_the_first_of_the_new_one(
-    old: Query, new: Query, windows: Windows, began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    old: Query, new: Query, windows: Windows, began: Began, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     task = began(old)
     files = listed(Path(task.folder) / "checkpoint")
-    change = job(spark, task, new, windows).changes("at_offsets")
-    begin = begin_of(job(spark, task, new, windows))
+    change = job(session, task, new, windows).changes("at_offsets")
+    begin = begin_of(job(session, task, new, windows))
     assert listed(Path(task.folder) / "checkpoint") == files, "to show a change changes nothing"
     assert f"windows that begin before {begin:%Y-%m-%d %H:%M}" in change.kept[0]
     for place in ("before the sink", "before the commit"):
-        killed(place, job(spark, task, new, windows), monkeypatch, begin="at_offsets")
-        assert begin_of(job(spark, task, new, windows)) == begin
-    metrics = finish(job(spark, task, new, windows), begin="at_offsets")
+        killed(place, job(session, task, new, windows), monkeypatch, begin="at_offsets")
+        assert begin_of(job(session, task, new, windows)) == begin
+    metrics = finish(job(session, task, new, windows), begin="at_offsets")
     assert metrics[0].queries.keys() == {"earlier", "new"}
     assert not metrics[-1].queries, "the earlier query has answered its last window"
     assert RECORD not in operator(task)
-    assert not job(spark, task, new, windows).changes()
+    assert not job(session, task, new, windows).changes()
     assert answers(Path(task.folder) / "out") == both(old, new, windows, begin, BATCHES)
 
 
-def test_a_start_on_the_way_continues_both_queries(began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_a_start_on_the_way_continues_both_queries(began: Began, session: Session, monkeypatch: pytest.MonkeyPatch):
     task = began(until=HALF + 1)
     folder = Path(task.folder)
-    begin = begin_of(job(spark, task))
-    finish(job(spark, task), begin="at_offsets")
+    begin = begin_of(job(session, task))
+    finish(job(session, task), begin="at_offsets")
     assert RECORD in operator(task)
-    assert not job(spark, task).changes()
+    assert not job(session, task).changes()
     for other in (OLD, TOP, sp.TopK(1, "price", "sensor")):
-        change = job_of(spark, task, other).changes("at_offsets")
+        change = job_of(session, task, other).changes("at_offsets")
         assert "has taken over from an earlier one" in change.refused[0]
     with pytest.raises(sp.SkypaneError, match="cannot be readmitted while an earlier query"):
-        job(spark, task).readmit("late")
+        job(session, task).readmit("late")
     files = listed(folder / "checkpoint")
     with pytest.raises(sp.CheckpointError, match="has to answer its last windows, and cannot: the new query amends"):
-        job(spark, task, late=sp.Amend("1 hour")).start()
+        job(session, task, late=sp.Amend("1 hour")).start()
     assert listed(folder / "checkpoint") == files
     for number in range(HALF + 1, len(BATCHES)):
         write_batches(folder / "in", BATCHES[number : number + 1], first=number)
         for place in ("before the sink", "before the commit"):
             if RECORD in operator(task):
-                killed(place, job(spark, task), monkeypatch)
-        finish(job(spark, task))
+                killed(place, job(session, task), monkeypatch)
+        finish(job(session, task))
     assert RECORD not in operator(task)
     assert answers(folder / "out") == both(OLD, NEW, ITS, begin, BATCHES)
 
 
-def test_both_queries_write_stays(began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch):
+def test_both_queries_write_stays(began: Began, session: Session, monkeypatch: pytest.MonkeyPatch):
     """The earlier query has written the rows of windows, and writes its last windows as the new job writes its own."""
     task = began()
-    begin = begin_of(job(spark, task, answers="stays"))
-    killed("before the commit", job(spark, task, answers="stays"), monkeypatch, begin="at_offsets")
-    finish(job(spark, task, answers="stays"), begin="at_offsets")
+    begin = begin_of(job(session, task, answers="stays"))
+    killed("before the commit", job(session, task, answers="stays"), monkeypatch, begin="at_offsets")
+    finish(job(session, task, answers="stays"), begin="at_offsets")
     found: Answers = {}
     columns = set()
     for path in sorted((Path(task.folder) / "out").glob("*.parquet")):
@@ -158,18 +160,18 @@ def test_both_queries_write_stays(began: Began, spark: SparkSession, monkeypatch
 
 
 def test_a_drain_on_the_way_answers_the_windows_of_both(
-    began: Began, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    began: Began, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     task = began(until=HALF + 1)
-    begin = begin_of(job(spark, task))
-    handle = job(spark, task).start(trigger="available now", begin="at_offsets")
+    begin = begin_of(job(session, task))
+    handle = job(session, task).start(trigger="available now", begin="at_offsets")
     handle.await_termination()
     assert RECORD in operator(task)
     with monkeypatch.context() as once:
         once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
         with pytest.raises(pytest.fail.Exception):
             handle.drain()
-    handle = job(spark, task).start(trigger="available now")  # finishes the drain of the earlier query
+    handle = job(session, task).start(trigger="available now")  # finishes the drain of the earlier query
     handle.await_termination()
     assert RECORD not in operator(task)
     handle.drain()
@@ -178,10 +180,10 @@ def test_a_drain_on_the_way_answers_the_windows_of_both(
     assert answers(Path(task.folder) / "out") == both(OLD, NEW, ITS, begin, events)
 
 
-def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason(began: Began, spark: SparkSession):
+def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason(began: Began, session: Session):
     task = began(late=True)
-    begin = begin_of(job(spark, task))
-    finish(job(spark, task), begin="at_offsets")
+    begin = begin_of(job(session, task))
+    finish(job(session, task), begin="at_offsets")
     assert answers(Path(task.folder) / "out") == both(OLD, NEW, ITS, begin, BATCHES)
     rows = parquet_rows(Path(task.folder) / "late").to_pylist()
     got = [(row["id"], row["reason"]) for row in rows]
@@ -194,14 +196,14 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
     assert {*got} <= {*earlier, *later}
 
 
-def test_each_row_is_answered_by_one_of_both_or_rejected(spark: SparkSession, tmp_path: Path):
+def test_each_row_is_answered_by_one_of_both_or_rejected(session: Session, tmp_path: Path):
     task = Task(str(tmp_path))
     options: dict[str, Any] = {"window": "20 s", "slide": None, "progress": sp.AqKSlack(max_drop=0.05)}
     old, new = sp.Aggregate(rows=sp.count()), sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"))
     write_batches(tmp_path / "in", BATCHES[:HALF])
-    finish(job_of(spark, task, old, **options))
+    finish(job_of(session, task, old, **options))
     write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
-    handle = job_of(spark, task, new, **options).start(trigger="available now", begin="at_offsets")
+    handle = job_of(session, task, new, **options).start(trigger="available now", begin="at_offsets")
     handle.await_termination()
     handle.drain()
     tables = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
@@ -226,11 +228,11 @@ def test_each_row_is_answered_by_one_of_both_or_rejected(spark: SparkSession, tm
     ],
 )
 def test_a_query_that_cannot_run_beside_the_new_one_has_to_be_drained(
-    old: Query, options: dict[str, Any], why: str, began: Began, spark: SparkSession
+    old: Query, options: dict[str, Any], why: str, began: Began, session: Session
 ):
     task = began(old, until=HALF)
-    change = job(spark, task, **options).changes("at_offsets")
+    change = job(session, task, **options).changes("at_offsets")
     assert why in change.refused[-1]
     assert change.refused[-1].endswith("with drain() or `skypane run JOB --drain`")
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
-        job(spark, task, **options).start(begin="at_offsets")
+        job(session, task, **options).start(begin="at_offsets")

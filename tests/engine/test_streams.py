@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from tests.runtime.streams import (
     SECOND,
+    AnySession,
     expected,
     finish,
     late_rows,
@@ -22,12 +21,12 @@ from tests.runtime.streams import (
 )
 
 import skypane as sp
-from skypane.control.exchange import Exchange, ExchangeState
 from skypane.operators.entry.reject_reasons import LATE, REASON
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.shared_plan import SharedPlan
+from skypane.testing import Session
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -62,7 +61,7 @@ def batches(seed: int) -> list[pa.Table]:
     return found
 
 
-def job_of(spark: SparkSession, folder: Path, schema: pa.Schema, **options: Any) -> sp.Job:
+def job_of(session: AnySession, folder: Path, schema: pa.Schema, **options: Any) -> sp.Job:
     (folder / "in").mkdir(exist_ok=True)
     own: dict[str, Any] = {
         "time": "ts",
@@ -73,7 +72,7 @@ def job_of(spark: SparkSession, folder: Path, schema: pa.Schema, **options: Any)
         "output": folder / "out",
         "late": folder / "late",
     }
-    return sp.streams(read_batches(spark, folder / "in", schema), ASKED, **own | options)
+    return sp.streams(read_batches(session, folder / "in", schema), ASKED, **own | options)
 
 
 def as_alone(name: str, tables: list[pa.Table], *, drain: bool = False) -> list[Any]:
@@ -82,20 +81,20 @@ def as_alone(name: str, tables: list[pa.Table], *, drain: bool = False) -> list[
     return expected(plan, [*read, local.Drain()] if drain else read)
 
 
-def test_each_query_answers_as_alone(spark: SparkSession, tmp_path: Path):
+def test_each_query_answers_as_alone(session: Session, tmp_path: Path):
     tables = batches(1)
     write_batches(tmp_path / "in", tables)
-    job = job_of(spark, tmp_path, tables[0].schema)
+    job = job_of(session, tmp_path, tables[0].schema)
     seen = finish(job)
     for name in ASKED:
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
     assert [metrics.rows for metrics in seen] == [table.num_rows for table in tables]
 
 
-def test_a_drain_answers_the_open_windows_of_all(spark: SparkSession, tmp_path: Path):
+def test_a_drain_answers_the_open_windows_of_all(session: Session, tmp_path: Path):
     tables = batches(2)
     write_batches(tmp_path / "in", tables)
-    handle = job_of(spark, tmp_path, tables[0].schema).start(trigger="available now")
+    handle = job_of(session, tmp_path, tables[0].schema).start(trigger="available now")
     assert handle.await_termination(600)
     metrics = handle.drain()
     assert metrics is not None
@@ -107,10 +106,10 @@ def test_a_drain_answers_the_open_windows_of_all(spark: SparkSession, tmp_path: 
     assert handle.drain() is None
 
 
-def test_rows_are_accounted_for_by_query(spark: SparkSession, tmp_path: Path):
+def test_rows_are_accounted_for_by_query(session: Session, tmp_path: Path):
     tables = batches(3)
     write_batches(tmp_path / "in", tables)
-    last = finish(job_of(spark, tmp_path, tables[0].schema))[-1]
+    last = finish(job_of(session, tmp_path, tables[0].schema))[-1]
     rejected = parquet_rows(tmp_path / "late")
     plan = SharedPlan({name: plan_of(name) for name in ASKED})
     *_, defined = local.run_shared(plan, tables)
@@ -121,10 +120,10 @@ def test_rows_are_accounted_for_by_query(spark: SparkSession, tmp_path: Path):
         assert sum(own) == alone.totals.late + alone.totals.quarantined, name
 
 
-def test_a_rejected_row_comes_once_for_each_reason(spark: SparkSession, tmp_path: Path):
+def test_a_rejected_row_comes_once_for_each_reason(session: Session, tmp_path: Path):
     tables = batches(4)
     write_batches(tmp_path / "in", tables)
-    finish(job_of(spark, tmp_path, tables[0].schema))
+    finish(job_of(session, tmp_path, tables[0].schema))
     rejected = parquet_rows(tmp_path / "late")
     by_reason = Counter(zip(rejected["id"].to_pylist(), rejected[REASON].to_pylist(), strict=True))
     assert set(by_reason.values()) == {1}
@@ -134,62 +133,31 @@ def test_a_rejected_row_comes_once_for_each_reason(spark: SparkSession, tmp_path
     assert len(rejected.filter(pa.compute.equal(rejected[REASON], LATE))[QUERIES].unique()) > 1
 
 
-def test_only_columns_that_a_query_reads_are_sent(spark: SparkSession, tmp_path: Path):
+def test_only_columns_that_a_query_reads_are_sent(session: Session, tmp_path: Path):
     tables = batches(5)
     write_batches(tmp_path / "in", tables)
     two = {"load": ASKED["load"], "sums": ASKED["sums"]}
-    rows = read_batches(spark, tmp_path / "in", tables[0].schema)
+    rows = read_batches(session, tmp_path / "in", tables[0].schema)
     job = sp.streams(rows, two, time="ts", window="10 s", checkpoint=tmp_path / "checkpoint", output=tmp_path / "out")
     assert set(job.settings.schema.names) == {"ts", "sensor", "weight", "price"}
 
 
-def test_a_stopped_stream_continues(spark: SparkSession, tmp_path: Path):
+def test_a_stopped_stream_continues(session: Session, tmp_path: Path):
     tables = batches(6)
     write_batches(tmp_path / "in", tables[:4])
-    finish(job_of(spark, tmp_path, tables[0].schema))
+    finish(job_of(session, tmp_path, tables[0].schema))
     write_batches(tmp_path / "in", tables[4:], first=4)
-    finish(job_of(spark, tmp_path, tables[0].schema))
+    finish(job_of(session, tmp_path, tables[0].schema))
     for name in ASKED:
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
 
 
-@pytest.mark.parametrize(("splitting", "folder"), [("PB_RR", True), ("AS_PID", False)])
-def test_workers_and_exchange_apply_to_all(
-    splitting: str, folder: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """With an exchange, by the panes of the query with the shortest ones, and windows on workers, answers are the same."""
-    monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
-    tables = batches(7)
-    write_batches(tmp_path / "in", tables, files=3)
-    rows = read_batches(spark, tmp_path / "in", tables[0].schema, files=3)
-    memories = {name: sp.Memory() for name in ASKED}
-    job = sp.streams(
-        rows,
-        ASKED,
-        time="ts",
-        window=WINDOWS,
-        source="sensor",
-        checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out" if folder else memories,
-        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2)),
-    )
-    costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
-    seen = finish(replace(job, settings=replace(job.settings, costs=costs)))
-    for name in ASKED:
-        rows_of = parquet_rows(tmp_path / "out" / name) if folder else memories[name].table()
-        assert windows_of(rows_of.sort_by("window_start")) == as_alone(name, tables), name
-    assert not [*(tmp_path / "checkpoint" / "skypane" / "answers").iterdir()]
-    assert {metrics.exchange for metrics in seen} == {True}
-    assert {"spark", "threads"} & {metrics.wlq_where for metrics in seen}
-    assert any(metrics.decision("workers") for metrics in seen), "the elastic policy sees the seconds of all queries"
-
-
-def test_a_changed_query_is_refused_by_name(spark: SparkSession, tmp_path: Path):
+def test_a_changed_query_is_refused_by_name(session: Session, tmp_path: Path):
     tables = batches(8)
     write_batches(tmp_path / "in", tables[:2])
     schema = tables[0].schema
-    finish(job_of(spark, tmp_path, schema))
-    rows = read_batches(spark, tmp_path / "in", schema)
+    finish(job_of(session, tmp_path, schema))
+    rows = read_batches(session, tmp_path / "in", schema)
     options: dict[str, Any] = {
         "time": "ts",
         "window": "10 s",
@@ -204,14 +172,14 @@ def test_a_changed_query_is_refused_by_name(spark: SparkSession, tmp_path: Path)
         sp.stream(rows, ASKED["best"], **options).start()
 
 
-def test_outputs_cannot_be_swapped(spark: SparkSession, tmp_path: Path):
+def test_outputs_cannot_be_swapped(session: Session, tmp_path: Path):
     tables = batches(9)
     write_batches(tmp_path / "in", tables[:2])
     schema = tables[0].schema
-    finish(job_of(spark, tmp_path, schema))
+    finish(job_of(session, tmp_path, schema))
     swapped = {name: tmp_path / "out" / other for name, other in zip(ASKED, reversed(ASKED), strict=True)}
     with pytest.raises(sp.CheckpointError, match="another query"):
-        job_of(spark, tmp_path, schema, output=swapped).start()
+        job_of(session, tmp_path, schema, output=swapped).start()
 
 
 @pytest.mark.parametrize(
@@ -228,14 +196,14 @@ def test_outputs_cannot_be_swapped(spark: SparkSession, tmp_path: Path):
         ({"time": None, "output": None}, "time= and output= are needed"),
     ],
 )
-def test_what_does_not_fit_is_an_error(spark: SparkSession, tmp_path: Path, options: dict[str, Any], message: str):
+def test_what_does_not_fit_is_an_error(session: Session, tmp_path: Path, options: dict[str, Any], message: str):
     with pytest.raises(sp.ConfigError, match=message):
-        job_of(spark, tmp_path, late_rows(0, batches=1)[0].schema, **options)
+        job_of(session, tmp_path, late_rows(0, batches=1)[0].schema, **options)
 
 
-def test_queries_are_named(spark: SparkSession, tmp_path: Path):
+def test_queries_are_named(session: Session, tmp_path: Path):
     write_batches(tmp_path / "in", [])
-    rows = read_batches(spark, tmp_path / "in", late_rows(0, batches=1)[0].schema)
+    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
     asked: dict[str, Any] = {"time": "ts", "window": "10 s", "checkpoint": tmp_path, "output": tmp_path / "out"}
     with pytest.raises(sp.ConfigError, match="at least one query"):
         sp.streams(rows, {}, **asked)
@@ -247,15 +215,15 @@ def test_queries_are_named(spark: SparkSession, tmp_path: Path):
         sp.streams(rows, [ASKED["best"]], **asked)  # type: ignore[arg-type]
 
 
-def test_a_job_shows_each_query_and_its_output(spark: SparkSession, tmp_path: Path):
-    job = job_of(spark, tmp_path, late_rows(0, batches=1)[0].schema)
+def test_a_job_shows_each_query_and_its_output(session: Session, tmp_path: Path):
+    job = job_of(session, tmp_path, late_rows(0, batches=1)[0].schema)
     for part in ("best: ", "40 seconds of ts, every 10 seconds", "output of load", "late rows: "):
         assert part in repr(job)
 
 
-def test_a_preference_is_a_query(spark: SparkSession, tmp_path: Path):
+def test_a_preference_is_a_query(session: Session, tmp_path: Path):
     write_batches(tmp_path / "in", [])
-    rows = read_batches(spark, tmp_path / "in", late_rows(0, batches=1)[0].schema)
+    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
     asked: dict[str, Any] = {"time": "ts", "window": "10 s", "checkpoint": tmp_path, "output": tmp_path / "out"}
     text, composed = "price MIN, rating MAX", sp.low("price") * sp.high("rating")
     several = sp.streams(rows, {"text": text, "composed": composed, "load": ASKED["load"]}, **asked)
@@ -269,9 +237,9 @@ def test_a_preference_is_a_query(spark: SparkSession, tmp_path: Path):
         sp.streams(rows, {"best": "price"}, **asked)
 
 
-def test_lengths_of_windows_are_given_by_name(spark: SparkSession, tmp_path: Path):
+def test_lengths_of_windows_are_given_by_name(session: Session, tmp_path: Path):
     write_batches(tmp_path / "in", [])
-    rows = read_batches(spark, tmp_path / "in", late_rows(0, batches=1)[0].schema)
+    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
     two = {"best": ASKED["best"], "load": ASKED["load"]}
     job = sp.streams(
         rows,

@@ -11,9 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
 from tests.rows import Bag
-from tests.runtime.streams import SECOND, expected, finish, parquet_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import (
+    SECOND,
+    AnySession,
+    expected,
+    finish,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
@@ -27,6 +35,7 @@ from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.testing import Session
 from skypane.windows import Windows
 
 START = 1_700_000_000 * SECOND
@@ -54,10 +63,10 @@ def seconds(first: int, last: int) -> list[int]:
     return [second * SECOND for second in range(first, last)]
 
 
-def job(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
+def job(session: AnySession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
     late = options.pop("late", folder / "late")
     return sp.stream(
-        read_batches(spark, folder / "in", schema),
+        read_batches(session, folder / "in", schema),
         of_plan.query,
         time="ts",
         window="20 seconds",
@@ -71,13 +80,13 @@ def job(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema, **o
 
 
 def run_with_a_restart_after_each_batch(
-    spark: SparkSession, folder: Path, of_plan: Plan, batches: list[pa.Table]
+    session: AnySession, folder: Path, of_plan: Plan, batches: list[pa.Table]
 ) -> list[sp.BatchMetrics]:
     """Each batch is run by an engine of its own: what it knows of those before, it has read from the ledger."""
     metrics: list[sp.BatchMetrics] = []
     for number, batch in enumerate(batches):
         write_batches(folder / "in", [batch], first=number)
-        metrics += finish(job(spark, folder, of_plan, batches[0].schema))
+        metrics += finish(job(session, folder, of_plan, batches[0].schema))
     return metrics
 
 
@@ -92,7 +101,7 @@ def partials(folder: Path) -> set[str]:
     return {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()}
 
 
-def test_a_stream_that_pauses_for_a_week_loses_no_row(spark: SparkSession, tmp_path: Path):
+def test_a_stream_that_pauses_for_a_week_loses_no_row(session: Session, tmp_path: Path):
     week = WEEK // SECOND
     batches = [
         rows(0, seconds(0, 60)),
@@ -101,7 +110,7 @@ def test_a_stream_that_pauses_for_a_week_loses_no_row(spark: SparkSession, tmp_p
         rows(300, seconds(week + 40, week + 80)),
     ]
     of_plan = plan(sp.KSlack())
-    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
+    metrics = run_with_a_restart_after_each_batch(session, tmp_path, of_plan, batches)
     assert [batch.held_rows for batch in metrics] == [0, 10, 0, 0]
     assert metrics[1].newest == START + 99 * SECOND
     assert metrics[-1].seen_rows == sum(batch.num_rows for batch in batches)
@@ -109,7 +118,7 @@ def test_a_stream_that_pauses_for_a_week_loses_no_row(spark: SparkSession, tmp_p
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, batches)
 
 
-def test_rows_of_wrong_clocks_are_quarantined_when_the_stream_continues(spark: SparkSession, tmp_path: Path):
+def test_rows_of_wrong_clocks_are_quarantined_when_the_stream_continues(session: Session, tmp_path: Path):
     wrong = [52 * WEEK, 52 * WEEK + SECOND, 99 * WEEK]
     batches = [
         rows(0, seconds(0, 40)),
@@ -119,7 +128,7 @@ def test_rows_of_wrong_clocks_are_quarantined_when_the_stream_continues(spark: S
         rows(400, seconds(120, 140)),
     ]
     of_plan = plan(sp.KSlack(patience=30))
-    metrics = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
+    metrics = run_with_a_restart_after_each_batch(session, tmp_path, of_plan, batches)
     # 20 rows have come since with the third batch, 60 with the fourth.
     assert [batch.held_rows for batch in metrics] == [0, 3, 4, 0, 0]
     assert [batch.quarantined for batch in metrics] == [{}, {}, {}, {"future": 4}, {}]
@@ -128,13 +137,13 @@ def test_rows_of_wrong_clocks_are_quarantined_when_the_stream_continues(spark: S
     assert metrics[-1].newest == START + 139 * SECOND
 
 
-def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: SparkSession, tmp_path: Path):
+def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(session: Session, tmp_path: Path):
     of_plan = plan(sp.KSlack(patience=10))
     batches = [rows(0, seconds(0, 40)), rows(100, [*seconds(40, 60), WEEK]), rows(200, seconds(60, 80))]
     named = []
     for number, batch in enumerate(batches):
         write_batches(tmp_path / "in", [batch], first=number)
-        finish(job(spark, tmp_path, of_plan, batch.schema))
+        finish(job(session, tmp_path, of_plan, batch.schema))
         manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
         assert manifest is not None
         named.append({ref[0] for ref in json.loads(json.dumps(manifest.operator))["ahead"]})
@@ -143,9 +152,9 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(spark: 
     assert not named[1] & partials(tmp_path)
 
 
-def drained(spark: SparkSession, folder: Path, of_plan: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
+def drained(session: AnySession, folder: Path, of_plan: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
     """Start the job once more, over what is there already or new, and drain it."""
-    handle = job(spark, folder, of_plan, schema).start(trigger="available now")
+    handle = job(session, folder, of_plan, schema).start(trigger="available now")
     assert handle.await_termination(600)
     return handle.drain()
 
@@ -170,14 +179,14 @@ BAG = Plan(Bag(()), WINDOWS, "ts", sp.KSlack())
 
 
 @pytest.mark.parametrize("batches", [1, 5])
-def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, spark: SparkSession, tmp_path: Path):
+def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, session: Session, tmp_path: Path):
     """The last game is cut off after ten rows: the weeks before speak for them."""
     season = games(5, 40).slice(0, 170)
     size = season.num_rows // batches
     cut = [season.slice(at, size) for at in range(0, season.num_rows, size)]
-    before = run_with_a_restart_after_each_batch(spark, tmp_path, BAG, cut)
+    before = run_with_a_restart_after_each_batch(session, tmp_path, BAG, cut)
     assert before[-1].held_rows >= 10
-    metrics = drained(spark, tmp_path, BAG, season.schema)
+    metrics = drained(session, tmp_path, BAG, season.schema)
     assert metrics is not None
     assert (metrics.held_rows, metrics.open_panes, metrics.quarantined, metrics.late_rows) == (0, 0, {}, 0)
     assert metrics.totals == {"read": 170, "answered": 170, "late": 0, "quarantined": 0, "held": 0, "open": 0}
@@ -187,13 +196,13 @@ def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, 
 
 
 def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_continues(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ):
     batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
     of_plan = replace(BAG, progress=sp.KSlack())
-    before = run_with_a_restart_after_each_batch(spark, tmp_path, of_plan, batches)
+    before = run_with_a_restart_after_each_batch(session, tmp_path, of_plan, batches)
     assert (before[-1].held_rows, before[-1].totals["held"], rejected(tmp_path)) == (1, 1, Counter())
-    metrics = drained(spark, tmp_path, of_plan, batches[0].schema)
+    metrics = drained(session, tmp_path, of_plan, batches[0].schema)
     assert metrics is not None
     assert (metrics.rows, metrics.quarantined, metrics.held_rows) == (0, {"future": 1}, 0)
     assert metrics.totals == {"read": 81, "answered": 80, "late": 0, "quarantined": 1, "held": 0, "open": 0}
@@ -202,16 +211,16 @@ def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_co
 
     more = rows(200, [75 * SECOND, *seconds(95, 120)])  # the first is in a window that the drain has answered
     write_batches(tmp_path / "in", [more], first=2)
-    drained(spark, tmp_path, of_plan, more.schema)
+    drained(session, tmp_path, of_plan, more.schema)
     events: list[local.Event] = [*batches, local.Drain(), more, local.Drain()]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, events)
     assert rejected(tmp_path) == rejected_by(of_plan, events) == Counter({(120, "future"): 1, (200, "late"): 1})
 
 
-def test_a_checkpoint_of_before_pauses_and_rows_were_counted_continues(spark: SparkSession, tmp_path: Path):
+def test_a_checkpoint_of_before_pauses_and_rows_were_counted_continues(session: Session, tmp_path: Path):
     """Rows are counted from there on, and those that are held."""
     batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    run_with_a_restart_after_each_batch(spark, tmp_path, BAG, batches)
+    run_with_a_restart_after_each_batch(session, tmp_path, BAG, batches)
     manifest = latest(tmp_path)
     del manifest.operator["account"], manifest.progress["pauses"]
     names = Manifest.__slots__
@@ -220,20 +229,20 @@ def test_a_checkpoint_of_before_pauses_and_rows_were_counted_continues(spark: Sp
         f"{manifest.batch_id:012d}.json", {"format": 2} | {name: getattr(manifest, name) for name in names}
     )
     write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
-    metrics = drained(spark, tmp_path, BAG, batches[0].schema)
+    metrics = drained(session, tmp_path, BAG, batches[0].schema)
     assert metrics is not None
     assert metrics.totals == {"read": 21, "answered": 20, "late": 0, "quarantined": 1, "held": 0, "open": 0}
     assert len(set(parquet_rows(tmp_path / "out")["id"].to_pylist())) == 100
 
 
-def test_a_batch_that_spark_brings_again_is_counted_once(spark: SparkSession, tmp_path: Path):
+def test_a_batch_that_spark_brings_again_is_counted_once(session: Session, tmp_path: Path):
     batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    run_with_a_restart_after_each_batch(spark, tmp_path, BAG, batches)
+    run_with_a_restart_after_each_batch(session, tmp_path, BAG, batches)
     committed = tmp_path / "checkpoint" / "commits" / "1"
     committed.unlink()
-    committed.with_name(".1.crc").unlink()
+    committed.with_name(".1.crc").unlink(missing_ok=True)
     write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
-    reported = finish(job(spark, tmp_path, BAG, batches[0].schema))
+    reported = finish(job(session, tmp_path, BAG, batches[0].schema))
     assert committed.exists(), "the batch has come again"
     assert [(batch.batch_id, batch.totals["read"]) for batch in reported] == [(2, 101)]
 
@@ -252,11 +261,13 @@ class Forgetful(sp.KSlack):
         )
 
 
-def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(spark: SparkSession, tmp_path: Path):
+def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(session: Session, tmp_path: Path):
     of_plan = replace(BAG, progress=Forgetful())
     write_batches(tmp_path / "in", [rows(0, seconds(0, 60)), rows(100, seconds(60, 80))])
     reported: list[sp.BatchMetrics] = []
-    handle = job(spark, tmp_path, of_plan, rows(0, [0]).schema).start(trigger="available now", on_batch=reported.append)
+    handle = job(session, tmp_path, of_plan, rows(0, [0]).schema).start(
+        trigger="available now", on_batch=reported.append
+    )
     numbers = r"9 of 80 rows read .* would be lost: 60 answered \+ 0 late \+ 1 quarantined \+ 0 held \+ 10 open = 71"
     with pytest.raises(sp.SkypaneError, match=numbers):
         handle.await_termination(600)
@@ -269,7 +280,7 @@ def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(spa
     "policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
 )
 def test_a_line_of_each_batch_states_why_it_waits_and_for_which_source(
-    policy: sp.ProgressPolicy, spark: SparkSession, tmp_path: Path
+    policy: sp.ProgressPolicy, session: Session, tmp_path: Path
 ):
     times = [seconds(0, 40), seconds(20, 60)]
     meters = [["meter 4"] * 40, ["meter 3"] * 10 + ["meter 4"] * 30]
@@ -278,7 +289,7 @@ def test_a_line_of_each_batch_states_why_it_waits_and_for_which_source(
         for number, (drawn, names) in enumerate(zip(times, meters, strict=True))
     ]
     write_batches(tmp_path / "in", batches)
-    metrics = finish(job(spark, tmp_path, plan(policy), batches[0].schema, source="meter"))
+    metrics = finish(job(session, tmp_path, plan(policy), batches[0].schema, source="meter"))
     lines = [decision.because for batch in metrics if (decision := batch.decision("progress"))]
     assert len(lines) == len(metrics)
     assert all(lines)

@@ -1,0 +1,167 @@
+"""DataFrames of a session without Java: tables in this process, on which the engine runs its own stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.types import StructType
+
+from skypane.runtime.spark.spark_schema import spark_schema
+from skypane.types import ConfigError
+
+if TYPE_CHECKING:
+    from skypane.testing.session import Session
+    from skypane.testing.stream_query import StreamWriter
+
+_Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+PIECE: Final = 1_000
+"""Rows of an Arrow batch, at most: a stage gets the rows of a task in several."""
+
+
+class Frame(DataFrame):
+    """Rows of a session without Java, a table for each partition; it has what the engine and its sinks request of Spark.
+
+    Whatever Spark would compute raises ConfigError: such a job is tested with Spark.
+    """
+
+    def __new__(cls, *_: object, **__: object) -> Self:  # PySpark's makes one of Java's
+        """Make a frame that no object of Java is behind."""
+        return object.__new__(cls)
+
+    def __init__(self, session: Session, parts: Sequence[pa.Table], stage: _Stage | None = None) -> None:
+        self._session, self._parts, self._stage = session, parts, stage  # type: ignore[assignment]
+
+    @property
+    def sparkSession(self) -> Session:  # type: ignore[override]
+        return self._session  # type: ignore[return-value]
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        return self._parts[0].schema
+
+    @property
+    def schema(self) -> StructType:
+        return spark_schema(self.arrow_schema)
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.arrow_schema.names)
+
+    @property
+    def isStreaming(self) -> bool:
+        return False
+
+    @property
+    def writeStream(self) -> StreamWriter:  # type: ignore[override]
+        raise ConfigError("only the frame of session.stream(...) is a stream")
+
+    def select(self, *columns: Any) -> Frame:
+        names = [_name(column) for column in columns]
+        return Frame(self.sparkSession, [part.select(names) for part in self._parts])
+
+    def drop(self, *columns: Any) -> Frame:
+        dropped = {_name(column) for column in columns}
+        return self.select(*(name for name in self.columns if name not in dropped))
+
+    def selectExpr(self, *_: str) -> Frame:  # type: ignore[override]
+        """Mark each row, in one more column, as one whose texts are not too long to cross: here they cross nothing."""
+        marks = (pa.array([False] * part.num_rows, pa.bool_()) for part in self._parts)
+        return Frame(self.sparkSession, [
+            part.append_column("mark", mark) for part, mark in zip(self._parts, marks, strict=True)
+        ])  # fmt: skip
+
+    def where(self, condition: Any) -> Frame:
+        """Keep all rows under the bound by which a driver takes few; another condition is Spark's."""
+        if not (isinstance(condition, str) and "monotonically_increasing_id" in condition):
+            raise needs_spark("a filter")
+        return self
+
+    def withColumns(self, columns: Mapping[str, Any]) -> Frame:  # type: ignore[override]
+        raise needs_spark(f"the column {next(iter(columns))!r}")
+
+    def coalesce(self, numPartitions: int) -> Frame:
+        tasks = min(numPartitions, len(self._parts))
+        return Frame(self.sparkSession, [pa.concat_tables(self._parts[task::tasks]) for task in range(tasks)])
+
+    def repartition(self, *_: Any) -> Frame:
+        raise needs_spark("an exchange of rows between tasks")
+
+    def mapInArrow(self, func: _Stage, *_: Any, **__: Any) -> Frame:  # type: ignore[override]
+        return Frame(self.sparkSession, self._parts, func)
+
+    def collect(self) -> list[Row]:
+        tables = [table for part in self._parts for table in self._of_task(part)]
+        return [Row(**row) for table in tables for row in table.to_pylist()]
+
+    def toArrow(self) -> pa.Table:
+        return pa.concat_tables(table for part in self._parts for table in self._of_task(part))
+
+    def toPandas(self) -> Any:
+        return self.toArrow().to_pandas()
+
+    def count(self) -> int:
+        return int(self.toArrow().num_rows)
+
+    def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:
+        del prefetchPartitions
+        return iter(self.collect())
+
+    def show(self, n: int = 20, *_: Any, **__: Any) -> None:
+        print(self.toArrow().slice(0, n).to_pylist())  # noqa: T201 - what it is for
+
+    def _of_task(self, part: pa.Table) -> list[pa.Table]:
+        """Return the rows of a task; if it is tried twice, the first try leaves what it has written."""
+        if self._stage is None:
+            return [part]
+        for _ in range(self.sparkSession.tries()):
+            batches = part.combine_chunks().to_batches(max_chunksize=PIECE) or part.schema.empty_table().to_batches()
+            made = list(self._stage(iter(batches)))
+        return [pa.Table.from_batches(made)] if made else []
+
+
+class StreamFrame(Frame):
+    """A stream: `batches` are the tables that have come so far, of which a query takes `at_once` in each micro-batch."""
+
+    def __init__(
+        self, session: Session, schema: pa.Schema, batches: Sequence[pa.Table], at_once: Callable[[], int]
+    ) -> None:
+        super().__init__(session, [schema.empty_table()])
+        self.batches, self.at_once = batches, at_once
+
+    @property
+    def isStreaming(self) -> bool:
+        return True
+
+    @property
+    def writeStream(self) -> StreamWriter:  # type: ignore[override]
+        from skypane.testing.stream_query import StreamWriter  # noqa: PLC0415 - it imports this file
+
+        return StreamWriter(self)
+
+    def select(self, *columns: Any) -> StreamFrame:
+        names = [_name(column) for column in columns]
+        schema = pa.schema([self.arrow_schema.field(name) for name in names])
+        return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
+
+    def micro_batch(self, begin: int, end: int) -> Frame:
+        """Return the rows of the tables from `begin` to before `end`, cut into partitions by the session's chance."""
+        tables = [self.batches[number].select(self.columns) for number in range(begin, end)]
+        rows = pa.concat_tables([self.arrow_schema.empty_table(), *(table.cast(self.arrow_schema) for table in tables)])
+        return Frame(self.sparkSession, self.sparkSession.cut(rows))
+
+
+def needs_spark(what: str) -> ConfigError:
+    """Return the error for what only Spark computes."""
+    return ConfigError(
+        f"{what} needs Spark, and this session has none: name columns of the batches, or test it with Spark"
+    )
+
+
+def _name(column: Any) -> str:
+    if not isinstance(column, str):
+        raise needs_spark(f"the expression {column}")
+    return column[1:-1].replace("``", "`") if column.startswith("`") else column

@@ -1,0 +1,197 @@
+"""A query over a stream without Java, run as Structured Streaming runs it: batches are noted before they begin.
+
+    <checkpoint>/metadata            the id of the query
+    <checkpoint>/offsets/<batch>     how many tables were there after it, when it began
+    <checkpoint>/commits/<batch>     the batch is done; one that was begun and is not done comes again
+
+Each file appears whole, and once: of two drivers, one has noted a batch, and both go by what stands there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final, Self
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+from skypane.locations import Location
+from skypane.testing.frames import StreamFrame
+
+POLL: Final = 0.01
+"""Seconds between looks for further batches, as in Spark."""
+
+Batches = Callable[[DataFrame, int], Any]
+
+
+@dataclass(frozen=True)
+class BatchLog:
+    """Which tables are in which batch of a query, and which batches are done, in the folder of its checkpoint."""
+
+    folder: Path
+
+    def begun(self) -> list[int]:
+        return _numbers(self.folder / "offsets")
+
+    def next(self, known: int, at_once: Callable[[], int]) -> tuple[int, int, int] | None:
+        """Return number, first and last table of the next batch, which is noted; None without a table that is not done."""
+        begun, done = self.begun(), _numbers(self.folder / "commits")
+        number = begun[-1] if begun and (not done or done[-1] < begun[-1]) else len(begun)
+        if number == len(begun):
+            start = self._end(number - 1)
+            if start >= known:
+                return None
+            _put(self.folder / "metadata", [{"id": str(uuid.uuid4())}])
+            times = {"batchWatermarkMs": 0, "batchTimestampMs": time.time_ns() // 1_000_000, "conf": {}}
+            end = min(start + max(1, at_once()), known)
+            _put(self.folder / "offsets" / str(number), ["v1", times, {"tables": end}])
+        return number, self._end(number - 1), self._end(number)
+
+    def done(self, number: int) -> None:
+        _put(self.folder / "commits" / str(number), ["v1", {"nextBatchWatermarkMs": 0}])
+
+    def _end(self, number: int) -> int:
+        if number < 0:
+            return 0
+        *_, offset = (self.folder / "offsets" / str(number)).read_text(encoding="ascii").splitlines()
+        return int(json.loads(offset)["tables"])
+
+
+def _numbers(log: Path) -> list[int]:
+    return sorted(int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal())
+
+
+def _put(path: Path, lines: list[Any]) -> None:
+    """Write a file, whole, unless it is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    draft.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="ascii")
+    with suppress(FileExistsError):
+        os.link(draft, path)
+    draft.unlink()
+
+
+def _ignored(_rows: DataFrame, _number: int) -> None:
+    """Take a batch for whoever has not said what to do with it."""
+
+
+class StreamWriter:
+    """Builds a query, as DataStreamWriter does."""
+
+    def __init__(self, rows: StreamFrame) -> None:
+        self._rows = rows
+        self._batches: Batches = _ignored
+        self._options: dict[str, Any] = {}
+
+    def foreachBatch(self, func: Batches) -> Self:
+        self._batches = func
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        self._options[key] = value
+        return self
+
+    def queryName(self, queryName: str) -> Self:
+        return self.option("name", queryName)
+
+    def trigger(self, **trigger: Any) -> Self:
+        return self.option("ends", bool(trigger.get("availableNow")))
+
+    def start(self) -> StreamQuery:
+        place = Location.of(self._options["checkpointLocation"], "checkpoint")
+        log = BatchLog(Path(place.path))
+        query = StreamQuery(
+            self._rows, self._batches, log, ends=self._options.get("ends", False), name=self._options.get("name")
+        )
+        query.thread.start()
+        return query
+
+
+@dataclass
+class StreamQuery:
+    """A query that runs in a thread: what skypane requests of Spark's StreamingQuery."""
+
+    rows: StreamFrame
+    batches: Batches
+    log: BatchLog
+    ends: bool
+    name: str | None
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    lastProgress: None = None  # noqa: N815 - PySpark's name
+
+    def __post_init__(self) -> None:
+        self.thread = Thread(target=self._run, name="skypane stream without Java", daemon=True)
+        self._stopping, self._is_running, self._has_rows = Event(), False, False
+        self._error: BaseException | None = None
+        self._ended = Event()
+
+    @property
+    def isActive(self) -> bool:
+        return not self._ended.is_set() and not self._stopping.is_set()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        message = "Processing new data" if self._is_running else "Waiting for data to arrive"
+        return {
+            "message": message if self.isActive else "Stopped",
+            "isDataAvailable": self._has_rows,
+            "isTriggerActive": self._is_running,
+        }
+
+    def stop(self) -> None:
+        """Stop after the running batch."""
+        self._stopping.set()
+        if self.thread.is_alive():
+            self._ended.wait()
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        """Wait for the end, at most `timeout` seconds; raise StreamingQueryException if a batch has failed."""
+        ended = self._ended.wait(timeout)
+        if self._error is not None:
+            raise StreamingQueryException(f"[STREAM_FAILED] {self._error}") from self._error
+        return None if timeout is None else ended
+
+    def processAllAvailable(self) -> None:
+        """Wait until the tables that are there now are done."""
+        wanted = len(self.rows.batches)
+        while not self._ended.wait(POLL) and self._taken < wanted:
+            pass
+
+    @property
+    def _taken(self) -> int:
+        """How many tables are in batches that are done."""
+        done = _numbers(self.log.folder / "commits")
+        return self.log._end(done[-1]) if done else 0  # noqa: SLF001 - of this file
+
+    def _run(self) -> None:
+        try:
+            self._take(len(self.rows.batches) if self.ends else None)
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the end raises it
+            if not self._stopping.is_set():
+                self._error = error
+        finally:
+            self._is_running = False
+            self._ended.set()
+
+    def _take(self, last: int | None) -> None:
+        """Take batch after batch until the query is stopped; with `last`, until so many tables are done."""
+        while not self._stopping.is_set():
+            known = len(self.rows.batches) if last is None else last
+            batch = self.log.next(known, self.rows.at_once)
+            self._has_rows = self._is_running = batch is not None
+            if batch is not None:
+                number, begin, end = batch
+                self.batches(self.rows.micro_batch(begin, end), number)
+                self.log.done(number)
+            elif last is not None:
+                return
+            else:
+                self._stopping.wait(POLL)
