@@ -7,17 +7,21 @@
     check_sink(spark, MySink, read, folder)                     a sink
     check_source(spark, MySource, {"path": "..."}, folder)      a streaming source
 
-Each raises AssertionError, which names the broken law and the input that breaks it. docs/extending.md has a complete
+    Session().stream(batches)                                   a stream without Java, for sp.stream: docs/how-to-test-a-job.md
+    killed(run, at=17)                                          a driver that is killed at an operation on a file
+
+Each check raises AssertionError, which names the broken law and the input that breaks it. docs/extending.md has a complete
 program for each.
 """
 
 from skypane.testing.elasticity_kit import check_elasticity
+from skypane.testing.kills import killed
 from skypane.testing.policy_kit import check_policy
 from skypane.testing.progress_kit import check_progress_policy
 from skypane.testing.query_kit import check_query, same_rows
-from skypane.testing.session import Session
 from skypane.testing.sink_kit import check_sink
 from skypane.testing.source_kit import check_source
+from skypane.testing.without_java import Session
 
 __all__ = [
     "Session",
@@ -27,5 +31,6 @@ __all__ = [
     "check_query",
     "check_sink",
     "check_source",
+    "killed",
     "same_rows",
 ]

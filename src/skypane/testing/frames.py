@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row
@@ -12,14 +12,22 @@ from pyspark.sql.types import StructType
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
 
-if TYPE_CHECKING:
-    from skypane.testing.session import Session
-    from skypane.testing.stream_query import StreamWriter
-
 _Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 PIECE: Final = 1_000
 """Rows of an Arrow batch, at most: a stage gets the rows of a task in several."""
+
+
+class Tasks(Protocol):
+    """What a session decides of the tasks that run over a frame."""
+
+    def tries(self) -> int:
+        """Return how often a task runs."""
+        ...
+
+    def cut(self, rows: pa.Table) -> list[pa.Table]:
+        """Return the rows of a micro-batch as partitions."""
+        ...
 
 
 class Frame(DataFrame):
@@ -32,11 +40,11 @@ class Frame(DataFrame):
         """Make a frame that no object of Java is behind."""
         return object.__new__(cls)
 
-    def __init__(self, session: Session, parts: Sequence[pa.Table], stage: _Stage | None = None) -> None:
+    def __init__(self, session: Tasks, parts: Sequence[pa.Table], stage: _Stage | None = None) -> None:
         self._session, self._parts, self._stage = session, parts, stage  # type: ignore[assignment]
 
     @property
-    def sparkSession(self) -> Session:  # type: ignore[override]
+    def sparkSession(self) -> Any:  # type: ignore[override]
         return self._session  # type: ignore[return-value]
 
     @property
@@ -55,16 +63,12 @@ class Frame(DataFrame):
     def isStreaming(self) -> bool:
         return False
 
-    @property
-    def writeStream(self) -> StreamWriter:  # type: ignore[override]
-        raise ConfigError("only the frame of session.stream(...) is a stream")
-
     def select(self, *columns: Any) -> Frame:
-        names = [_name(column) for column in columns]
+        names = [name_of(column) for column in columns]
         return Frame(self.sparkSession, [part.select(names) for part in self._parts])
 
     def drop(self, *columns: Any) -> Frame:
-        dropped = {_name(column) for column in columns}
+        dropped = {name_of(column) for column in columns}
         return self.select(*(name for name in self.columns if name not in dropped))
 
     def selectExpr(self, *_: str) -> Frame:  # type: ignore[override]
@@ -123,37 +127,6 @@ class Frame(DataFrame):
         return [pa.Table.from_batches(made)] if made else []
 
 
-class StreamFrame(Frame):
-    """A stream: `batches` are the tables that have come so far, of which a query takes `at_once` in each micro-batch."""
-
-    def __init__(
-        self, session: Session, schema: pa.Schema, batches: Sequence[pa.Table], at_once: Callable[[], int]
-    ) -> None:
-        super().__init__(session, [schema.empty_table()])
-        self.batches, self.at_once = batches, at_once
-
-    @property
-    def isStreaming(self) -> bool:
-        return True
-
-    @property
-    def writeStream(self) -> StreamWriter:  # type: ignore[override]
-        from skypane.testing.stream_query import StreamWriter  # noqa: PLC0415 - it imports this file
-
-        return StreamWriter(self)
-
-    def select(self, *columns: Any) -> StreamFrame:
-        names = [_name(column) for column in columns]
-        schema = pa.schema([self.arrow_schema.field(name) for name in names])
-        return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
-
-    def micro_batch(self, begin: int, end: int) -> Frame:
-        """Return the rows of the tables from `begin` to before `end`, cut into partitions by the session's chance."""
-        tables = [self.batches[number].select(self.columns) for number in range(begin, end)]
-        rows = pa.concat_tables([self.arrow_schema.empty_table(), *(table.cast(self.arrow_schema) for table in tables)])
-        return Frame(self.sparkSession, self.sparkSession.cut(rows))
-
-
 def needs_spark(what: str) -> ConfigError:
     """Return the error for what only Spark computes."""
     return ConfigError(
@@ -161,7 +134,8 @@ def needs_spark(what: str) -> ConfigError:
     )
 
 
-def _name(column: Any) -> str:
+def name_of(column: Any) -> str:
+    """Return the name that a column is requested by; raise ConfigError for an expression."""
     if not isinstance(column, str):
         raise needs_spark(f"the expression {column}")
     return column[1:-1].replace("``", "`") if column.startswith("`") else column

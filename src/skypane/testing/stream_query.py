@@ -13,18 +13,19 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final, Self
 
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from skypane.locations import Location
-from skypane.testing.frames import StreamFrame
+from skypane.testing.frames import Frame, Tasks, name_of
 
 POLL: Final = 0.01
 """Seconds between looks for further batches, as in Spark."""
@@ -81,6 +82,35 @@ def _put(path: Path, lines: list[Any]) -> None:
 
 def _ignored(_rows: DataFrame, _number: int) -> None:
     """Take a batch for whoever has not said what to do with it."""
+
+
+class StreamFrame(Frame):
+    """A stream: `batches` are the tables that have come so far, of which a query takes `at_once` in each micro-batch."""
+
+    def __init__(
+        self, session: Tasks, schema: pa.Schema, batches: Sequence[pa.Table], at_once: Callable[[], int]
+    ) -> None:
+        super().__init__(session, [schema.empty_table()])
+        self.batches, self.at_once = batches, at_once
+
+    @property
+    def isStreaming(self) -> bool:
+        return True
+
+    @property
+    def writeStream(self) -> StreamWriter:  # type: ignore[override]
+        return StreamWriter(self)
+
+    def select(self, *columns: Any) -> StreamFrame:
+        names = [name_of(column) for column in columns]
+        schema = pa.schema([self.arrow_schema.field(name) for name in names])
+        return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
+
+    def micro_batch(self, begin: int, end: int) -> Frame:
+        """Return the rows of the tables from `begin` to before `end`, cut into partitions by the session's chance."""
+        tables = [self.batches[number].select(self.columns) for number in range(begin, end)]
+        rows = pa.concat_tables([self.arrow_schema.empty_table(), *(table.cast(self.arrow_schema) for table in tables)])
+        return Frame(self.sparkSession, self.sparkSession.cut(rows))
 
 
 class StreamWriter:

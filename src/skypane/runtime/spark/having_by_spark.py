@@ -76,6 +76,8 @@ def _named(condition: str) -> Iterator[None]:
         yield
     except PySparkException as error:
         raise refusal(condition, str(error).strip().partition("\n")[0]) from error
+    except AssertionError:  # PySpark's, which makes no Column without Java
+        raise refusal(condition, "it needs Spark, and there is none") from None
 
 
 def refusal(condition: str, said: str) -> ConfigError:

@@ -92,6 +92,10 @@ class _Added:
             self.names[written.key] = self._name_of(written)
         except PySparkException as error:
             raise _refusal(written, self._rows, error) from error
+        except AssertionError:  # PySpark's, which makes no Column without Java
+            raise ConfigError(
+                f"{written.argument}: {shortened(written.sql)!r} needs Spark, and there is none"
+            ) from None
 
     def _name_of(self, written: Written) -> str:
         column = sf.expr(written.sql) if written.column is None else cast("Column", written.column)

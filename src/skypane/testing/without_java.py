@@ -23,7 +23,8 @@ from pyspark.sql.types import StructType
 
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.runtime.spark.classic_host import ClassicHost
-from skypane.testing.frames import Frame, StreamFrame
+from skypane.testing.frames import Frame
+from skypane.testing.stream_query import StreamFrame
 
 _NEVER: Final = 1e9
 """Seconds that no exchange is worth: only Spark moves rows between tasks."""
