@@ -1,22 +1,22 @@
 # Everything a checkout needs, on a machine with Python 3.11+ and make: each goal sets up .venv first, once.
 #
-#   make test     lint, types, tests             make demo     replay real flights through Structured Streaming
-#   make check    lint, types, tests of a minute make slow     the tests that take minutes
-#   make bench    all tables and charts of speed make doctor   check this machine, and say how to mend it
-#   make lint     ruff, mypy and prose alone     make oldest   the core tests with the oldest versions that will do
-#   make fuzz     random cases until one fails   make fuzz-intake   hostile bytes at all that reads inputs
+#   make check    lint, types, tests of a minute      make demo     replay real flights through Structured Streaming
+#   make test     lint, types, tests of all sources   make doctor   check this machine, and say how to mend it
+#   make pages    tests of docs, papers and measure   make docs     the site, in build/site
+#   make slow     kills, clusters, real servers       make bench    all tables and charts of speed
+#   make night    all again, for longer               make notebooks   run the notebooks of docs, and store their outputs
+#   make oldest   core tests, oldest versions         make reference   the tables of docs/reference.md
+#   make quick    tests that start no Java            make newest   tests with the newest of all
+#   make lint     ruff, mypy and prose alone          make lock     hold what is installed to the newest versions of today
+#   make fuzz     random cases until one fails        make matrix   core tests, versions in turn: writes docs/versions.md
+#   make fuzz-intake   hostile bytes at all inputs    make cpus     tests as on other CPUs: writes docs/versions.md
+#   make mutants  faults that random cases must show  make faults   random faults that tests should show
 #   make chaos KILLS=1000   kill, freeze and starve streams on a real Spark, and hold them to docs/reliability.md
 #   make anywhere the tests without Java as on machines of others: other zones, locales, orders, no home
-#   make mutants  small faults in copies of src: random cases must show them
-#   make docs     the site, in build/site        make pages    programs and claims of docs
-#   make notebooks   run the notebooks of docs, and store their outputs
-#   make workflow the CI file against its schema
-#   make newest   tests with the newest of all   make lock     hold what is installed to the newest versions of today
-#   make matrix   core tests, versions in turn   make cpus     tests as on other CPUs: both write docs/versions.md
-#   make wheel    build what is published        make reference  the tables of docs/reference.md
-#   make release  build and try what is published   make clean    remove .venv and caches
+#   make workflow the CI file against its schema      make wheel    build what is published
+#   make release  build and try what is published     make clean    remove .venv and caches
 #
-# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants and pytest.
+# PYTHON=/path/to/python3.12 chooses the interpreter of .venv; ARGS="..." is passed on to demo, bench, doctor, mutants, faults and pytest.
 # Tests run in as many processes as cores and memory allow; WORKERS=3 sets their number, and WORKERS=1 is pytest's own process.
 # `make test` runs JOBS=2 of what comes before its tests at once: linters, and `make kernels`, `classes` and `figures`, which
 # leave compiled what tests would compile each for itself.
@@ -46,21 +46,12 @@ FOR_DEMO := $(VENV)/.installed-for-demo
 ifneq ($(VENV),.venv)
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/kernels
 endif
-# The rooms of tests that start Java.
-JAVA := runtime measure jobs test_demo.py test_snippets.py
-# Those that search, kill and measure for longer than anyone waits between two changes.
-CAMPAIGNS := chaos cpus differential papers stores
-# All but those that start Java.
-QUICK := -m "not slow and not spark" $(addprefix --ignore=tests/,$(JAVA))
-# And of those, all that together take half a minute.
-FIRST := -m "not slow and not spark and not long" $(addprefix --ignore=tests/,$(JAVA) $(CAMPAIGNS))
 # The processes that tests run in; tests/processes.py counts them where this says auto.
 WORKERS := auto
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
-# The files that hold docs to what there is.
-PAGES := $(addprefix tests/,test_snippets.py test_page_steps.py test_tutorials.py test_guides.py test_guide_to_receiving.py test_guide_to_kafka.py \
-    test_extending.py docs/test_notebooks.py docs/test_facts_of_notebooks.py test_claims.py test_promises.py test_workflow.py test_locks.py test_style.py test_prose.py measure/test_versions.py cpus/test_cpus.py)
+# Seconds of CPU that a test and a room of `make test` may take: LIMITS=40,180 on a machine that is slow.
+LIMITS := 20,90
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
@@ -69,8 +60,8 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help test check slow lint ruff types prose workflow references brief quick anywhere suite docs pages oldest newest newer lock core matrix cpus \
-    kernels figures classes wheel fuzz fuzz-intake chaos mutants demo bench doctor reference notebooks release clean
+.PHONY: help check test pages slow night oldest quick brief suite anywhere lint ruff types prose workflow references docs newest newer lock \
+    core matrix cpus kernels figures classes wheel fuzz fuzz-intake chaos mutants faults demo bench doctor reference notebooks release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -78,32 +69,38 @@ help:
 # What comes before tests, side by side: linters, and what would else be compiled and read in each process of tests.
 test: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=line ruff types prose kernels figures classes
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -m test --limits $(LIMITS) $(ARGS)
 
 suite: kernels figures classes
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -m "test or pages" $(ARGS)
 
-# Linters and a first look at the rooms that start no Java, side by side; each says all it has to say.
+# Linters and a first look at what starts no Java, side by side; each says all it has to say.
 check: $(INSTALLED)
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target ruff types prose workflow brief
 
-brief: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),$(if $(CI),ci,quick))
 brief: kernels
-	@$(PYTEST) $(FIRST) $(ARGS)
+	@$(PYTEST) -m check $(ARGS)
 
 quick: kernels
-	@$(PYTEST) $(QUICK) $(ARGS)
+	@$(PYTEST) -m quick $(ARGS)
 
-# Before a larger change is shared. By night, and before a release, with TIMES=4: four times as many kills and random cases.
+# What docs show runs as it stands, and what they say of goals, versions and files is so.
+pages: kernels figures classes
+	@$(PYTEST) -m pages $(ARGS)
+
+# Before a larger change is shared.
+slow: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),slow)
 slow: kernels classes
 	@$(PYTEST) -m slow --table=test $(ARGS)
 
-anywhere: kernels
-	@$(BIN)/python -m tests.anywhere $(QUICK) $(ARGS)
+# What no change waits for; then kills and properties again, with more of them.
+night: export HYPOTHESIS_PROFILE := $(or $(HYPOTHESIS_PROFILE),nightly)
+night: export TIMES := $(or $(TIMES),4)
+night: kernels figures classes
+	@$(PYTEST) -m "night or slow or hypothesis" --table=test $(ARGS)
 
-# What docs show runs as it stands, and what they say of goals, versions and files is so.
-pages: kernels
-	@$(PYTEST) $(PAGES) $(ARGS)
+anywhere: kernels
+	@$(BIN)/python -m tests.anywhere -m quick $(ARGS)
 
 # A warning is an error: a dead link, a name that is not there, a page that no other leads to. Then all that was built is read.
 docs: $(INSTALLED)
@@ -136,7 +133,7 @@ lock: | $(BIN)/python
 	@git --no-pager diff --stat -- locks
 
 core: $(INSTALLED)
-	@$(PYTEST) -m "core and not slow" $(CORE) $(ARGS)
+	@$(PYTEST) -m "core and test" $(CORE) $(ARGS)
 
 MINUTES := 60
 SEED := 0
@@ -145,6 +142,9 @@ fuzz: $(INSTALLED)
 
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.differential.mutants $(ARGS)
+
+faults: $(INSTALLED)
+	@$(BIN)/python -m tests.faults $(ARGS)
 
 lint: ruff types prose
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 from tests.checkout import ROOT
 from tests.failed import Failed
+from tests.goals import Goals
 from tests.java import end, inside_java, options
 from tests.leftovers import CACHE, Leftovers, temporary
-from tests.processes import Sharing, turn, workers
-from tests.table import Table
+from tests.processes import Sharing, measured, turn, workers
+from tests.spent import Spent
+from tests.table import By, Limits, Table
 
 from skypane.runtime.resources import cores, memory_bytes
 from skypane.runtime.spark.machine.session import session
@@ -24,11 +26,10 @@ if TYPE_CHECKING:
     from tests.servers.postgresql import Server
 
 # HYPOTHESIS_PROFILE names another. A first call compiles kernels, which no deadline foresees.
-settings.register_profile("dev", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 # Derandomised: a red build is red again when it is run again.
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
-# A first look, of `make check`: most of what a change breaks shows in few examples.
-settings.register_profile("quick", settings.get_profile("dev"), max_examples=15)
+settings.register_profile("slow", settings.get_profile("dev"), max_examples=25, print_blob=True)
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
@@ -83,16 +84,23 @@ def postgresql() -> Iterator[Server]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of a run."""
     parser.addoption(
-        "--table", choices=("test", "file"), help="a table of what ran, by test or by file: seconds, outcome"
+        "--table",
+        nargs="?",
+        const="room",
+        choices=get_args(By),
+        help="a table of what ran, by test, file or room: seconds of CPU, those of the clock, outcome",
     )
+    parser.addoption("--limits", help="fail if a test, or a room, takes more CPU seconds: TEST,ROOM")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hold the run to leaving nothing behind, and note what it does for a table."""
-    config.pluginmanager.register(Leftovers.of(config, TEMPORARY))
-    config.pluginmanager.register(Failed())
-    if config.getoption("table") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Table(config.getoption("table")))
+    """Hold the run to leaving nothing behind, and note what it takes."""
+    for plugin in (Leftovers.of(config, TEMPORARY), Failed(), Goals(), Spent()):
+        config.pluginmanager.register(plugin)
+    if not hasattr(config, "workerinput"):
+        limits = config.getoption("limits")
+        most = Limits(*map(float, limits.split(","))) if limits else None
+        config.pluginmanager.register(Table(config.getoption("table"), most))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -102,19 +110,18 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell each process what files have taken before: all of them have to sort tests alike."""
+    node.workerinput["measured"] = measured(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing | None:
     """Return what shares out tests by file, where that is what is wanted."""
     return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark whatever reaches for the session, directly or through a fixture of its own: `-m "not spark"` stays quick.
-
-    Where files are shared out among processes the long ones come first, so that none is left over at the end.
-    """
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.spark)
-    if hasattr(config, "workerinput"):
-        slow = config.getoption("markexpr") == "slow"
-        items.sort(key=lambda item: turn(item.nodeid, slow=slow))
+    """Put the dearest files first where they are shared out among processes."""
+    if (workerinput := getattr(config, "workerinput", None)) is not None:
+        items.sort(key=lambda item: turn(item.nodeid, workerinput["measured"]))

@@ -1,30 +1,22 @@
-"""How tests are shared out among processes: how many there are, which files go first, and which tests go apart."""
+"""How tests are shared out among processes: how many there are, which files go first, and which tests go apart.
+
+The dearest file goes first, by the CPU time that it took in the last run of this goal, which .pytest_cache keeps: none is left over
+at the end. In a checkout where nothing ran yet those of rooms that start Java are taken for the dearest.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+import pytest
+from tests.goals import MARKS, ROOMS, room_of
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from skypane.runtime.resources import GIB
 
 _MEMORY: Final = 4 * GIB
 """Bytes of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
-
-LONG: Final = (
-    "runtime/test_recovery.py",
-    "test_snippets.py",
-    "runtime/test_stream.py",
-    "runtime/test_zones.py",
-    "measure/test_admission.py",
-    "test_demo.py",
-    "runtime/test_continuous_recovery.py",
-    "runtime/test_elastic.py",
-    "papers/test_figures.py",
-    "operators/test_laws.py",
-    "differential/test_cases.py",
-)
-"""The files that take half a minute or more beside another process, the longest one first: `--table=file` shows them."""
 
 APART: Final = (
     "tests/runtime/test_recovery.py::test_many_kills_at_random_moments",
@@ -36,24 +28,10 @@ APART: Final = (
     "tests/chaos/test_kills.py::test_a_stream_survives_many_kills",
     "tests/runtime/test_recovery.py::test_rows_that_are_held_survive_kills_at_exact_places",
 )
-"""Slow tests, the longest one first, that take minutes: they need not run in one process with the others of their files.
+"""Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
-Each of their parameters goes to a process by itself: the files as a whole would be left over at the end of `make slow`.
-"""
-
-LONG_IF_SLOW: Final = (
-    "cpus/test_cpus.py",
-    "runtime/test_recovery.py",
-    "runtime/test_continuous_recovery.py",
-    "runtime/test_early_recovery.py",
-    "runtime/test_amended_recovery.py",
-    "runtime/test_every_start.py",
-    "runtime/test_zones.py",
-    "test_tutorials.py",
-    "docs/test_notebooks.py",
-    "test_guides.py",
-)
-"""The files of which the other slow tests take minutes, the longest ones first."""
+_GUESSES: Final = {"apart": 300.0, "test": 10.0, "pages": 10.0, "quick": 5.0, "check": 1.0}
+"""Seconds of CPU of what has not been measured here: a test that goes apart, a file by the goal of its room."""
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]
@@ -65,11 +43,11 @@ class Sharing(LoadFileScheduling):  # type: ignore[misc]
 
 def together(nodeid: str) -> str:
     """Return what names those tests that one process has to run: a file, or a test that goes apart."""
-    return nodeid if _without_parameters(nodeid) in APART else nodeid.partition("::")[0]
+    return nodeid if _is_apart(nodeid) else nodeid.partition("::")[0]
 
 
-def _without_parameters(nodeid: str) -> str:
-    return nodeid.partition("[")[0]
+def _is_apart(nodeid: str) -> bool:
+    return nodeid.partition("[")[0] in APART
 
 
 def workers(cores: int, memory: int) -> int:
@@ -77,14 +55,34 @@ def workers(cores: int, memory: int) -> int:
     return max(1, min(cores, memory // _MEMORY))
 
 
-def turn(nodeid: str, *, slow: bool) -> tuple[int, int]:
-    """Return when a test's turn comes, in a run of slow tests or of the others: those that go apart, then those of long files.
+def turn(nodeid: str, measured: Mapping[str, float]) -> float:
+    """Return by what tests are sorted: the dearest file first, its own tests in pytest's order."""
+    if (known := measured.get(together(nodeid))) is not None:
+        return -known
+    room = room_of(nodeid.partition("::")[0].removeprefix("tests/"))
+    return -_GUESSES["apart" if _is_apart(nodeid) else ROOMS[room] if room else "check"]
 
-    So none is left over at the end; else they come in pytest's order.
-    """
-    test, long = _without_parameters(nodeid), LONG_IF_SLOW if slow else LONG
-    file = test.partition("::")[0].removeprefix("tests/")
-    return (
-        APART.index(test) if test in APART else len(APART),
-        long.index(file) if file in long else len(long),
-    )
+
+def measured(config: pytest.Config) -> dict[str, float]:
+    """Return the seconds of CPU of files in the last run of this goal, as far as there was one."""
+    cache = _cache(config)
+    return cache.get(_key(config), {}) if cache else {}
+
+
+def keep(config: pytest.Config, tests: Iterable[tuple[str, float]]) -> None:
+    """Note what tests have taken, for the next run of this goal; files that did not run keep what they had."""
+    taken: dict[str, float] = {}
+    for nodeid, seconds in tests:
+        taken[together(nodeid)] = taken.get(together(nodeid), 0.0) + seconds
+    if taken and (cache := _cache(config)):
+        cache.set(_key(config), measured(config) | taken)
+
+
+def _cache(config: pytest.Config) -> pytest.Cache | None:
+    """Return what .pytest_cache keeps, None with `-p no:cacheprovider`."""
+    return getattr(config, "cache", None)
+
+
+def _key(config: pytest.Config) -> str:
+    marks = config.getoption("markexpr")
+    return f"skypane/cpu/{marks if marks in MARKS else 'test'}"

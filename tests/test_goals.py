@@ -1,15 +1,17 @@
-"""What goals of the Makefile would do in a new checkout, and in one that has everything; nothing is installed here."""
+"""What goals of the Makefile would do in a new checkout, and in one that has everything; and which of them runs a test."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.checkout import PYTHONPATH, ROOT
+from tests.goals import FILES, MARKS, PARTS, ROOMS, fault, goals, room_of
 
-ROOT = Path(__file__).parent.parent
 OF_MAKE = frozenset({"ARGS", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"})
 """What the goal that runs the tests passes on to other goals."""
 
@@ -49,3 +51,92 @@ def test_other_goals_then_install_the_rest(tmp_path: Path):
 def test_a_demo_installs_nothing_twice(stamp: str, tmp_path: Path):
     environment = made(tmp_path / "there", stamp)
     assert would_do("demo", environment) == f"{environment}/bin/skypane demo \n"
+
+
+def test_each_room_is_there_and_holds_tests():
+    assert [room for room in ROOMS if not any((ROOT / "tests" / room).rglob("test_*.py"))] == []
+    assert list(ROOMS) == sorted(ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("file", "room"),
+    [
+        ("test_imports.py", FILES),
+        ("kernels/test_exact.py", "kernels"),
+        ("operators/fronts/test_front.py", "operators"),
+        ("runtime/many/test_inputs.py", "runtime/many"),
+        ("new/test_new.py", None),
+    ],
+)
+def test_a_test_is_in_the_innermost_room_that_holds_its_file(file: str, room: str | None):
+    assert room_of(file) == room
+
+
+@pytest.mark.parametrize(
+    ("room", "marks", "expected"),
+    [
+        ("kernels", [], ["check", "quick", "test"]),
+        ("kernels", ["long"], ["quick", "test"]),
+        ("kernels", ["spark", "core"], ["test"]),
+        ("chaos", [], ["quick", "test"]),
+        ("runtime", [], ["test"]),
+        ("docs", ["long"], ["pages"]),
+        ("docs", ["slow"], ["slow"]),
+        ("kernels", ["night", "spark"], ["night"]),
+    ],
+)
+def test_a_mark_names_the_goal_or_else_the_room_does(room: str, marks: list[str], expected: list[str]):
+    assert goals(room, marks) == expected
+    assert set(expected) <= {*PARTS, *MARKS}
+
+
+def test_what_has_no_goal_or_two_is_told_what_to_write():
+    assert fault("kernels/test_exact.py", ["slow", "spark"]) is None
+    assert "ROOMS of tests/goals.py" in str(fault("new/test_new.py", []))
+    assert str(fault("kernels/test_exact.py", ["slow", "pages"])).startswith("is marked pages and slow")
+
+
+PLACES = {
+    "kernels/test_kept.py": "def test_kept(): ...",
+    "new/test_new.py": "def test_new(): ...",
+    "chaos/test_two.py": """
+import pytest
+pytestmark = pytest.mark.slow
+@pytest.mark.night
+def test_two(): ...
+""",
+}
+CONFTEST = """
+from pathlib import Path
+from tests.goals import Goals
+def pytest_configure(config):
+    for name in ("check", "quick", "test", "slow", "night"):
+        config.addinivalue_line("markers", name)
+    config.pluginmanager.register(Goals(Path(__file__).parent))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_a_run_with_such_tests_fails_and_names_them(processes: str, tmp_path: Path):
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for file, text in PLACES.items():
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text(text)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"]
+        own = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
+        environment = own | {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [*command, "-n", processes, *arguments],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    code, output = run("--import-mode=importlib")
+    assert code != 0
+    assert "new/test_new.py::test_new is in no room: name its folder" in output
+    assert "chaos/test_two.py::test_two is marked slow and night: leave it the one" in output
+    assert "test_kept" not in output
+    assert run("-m", "check", "--ignore=new")[1].count("1 passed") == 1  # it reads no file of the other rooms

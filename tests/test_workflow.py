@@ -1,4 +1,4 @@
-"""What a stranger's first commands rest on: goals of make, the workflow that calls them, and how tests are shared out."""
+"""What a stranger's first commands rest on: goals of make, and the workflow that calls them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ import yaml
 from measure.versions.lock import DEVELOPMENT, OLDEST, lines, versions
 from packaging.version import Version
 from tests.checkout import ROOT
-from tests.processes import APART, LONG, LONG_IF_SLOW, together, turn, workers
-
-from skypane.runtime.resources import GIB
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 GOALS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
@@ -37,7 +33,11 @@ def test_the_workflow_runs_goals_of_the_makefile_and_nothing_else():
     ]
     assert all(goals), commands
     run = {goal[1] for goal in goals if goal}
-    assert run == {"check", "test", "oldest", "core", "docs", "pages", "bench", "wheel", "slow", "newest"} <= GOALS
+    assert (
+        run
+        == {"check", "test", "oldest", "core", "docs", "pages", "bench", "wheel", "night", "slow", "newest"}
+        <= GOALS
+    )
 
 
 def test_each_job_checks_out_what_it_runs_and_has_an_end():
@@ -85,18 +85,11 @@ def test_a_page_names_goals_that_there_are(page: str):
 
 def test_goals_in_the_help_exist_and_make_can_read_the_makefile():
     listed = re.findall(r"\bmake ([a-z][\w-]*) ", "\n".join(re.findall("^#   (.*)$", MAKEFILE, re.MULTILINE)))
-    assert {"check", "test", "slow"} <= set(listed) <= GOALS
+    assert {"check", "test", "pages", "slow", "night", "oldest"} <= set(listed) <= GOALS
     plan = subprocess.run(
         ["/usr/bin/make", "-n", *sorted(listed)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert plan.returncode == 0, plan.stderr
-
-
-def test_the_files_of_pages_are_there():
-    plan = subprocess.run(["/usr/bin/make", "-n", "pages"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = re.findall(r"\btests/\S+\.py\b", plan)
-    assert "tests/test_snippets.py" in files
-    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 def test_hooks_call_the_programs_that_lint_calls():
@@ -116,27 +109,3 @@ def test_hooks_call_the_programs_that_lint_calls():
         for called_by in ("ruff check", "ruff format", "mypy", "python -m tests.references")
     )
     assert all(hook["language"] == "system" for hook in hooks)
-
-
-@pytest.mark.parametrize(
-    ("cores", "memory", "expected"), [(2, 24 * GIB, 2), (8, 10 * GIB, 2), (1, GIB, 1), (4, GIB, 1)]
-)
-def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, expected: int):
-    assert workers(cores, memory) == expected
-
-
-def test_the_longest_files_are_there_and_go_first():
-    assert [file for file in (*LONG, *LONG_IF_SLOW) if not (ROOT / "tests" / file).exists()] == []
-    for slow, long in ((False, LONG), (True, LONG_IF_SLOW)):
-        first = [*APART, *(f"tests/{file}::test" for file in long)]
-        others = ["tests/kernels/test_exact.py::test", "tests/cli/test_main.py::test"]
-        tests = [others[0], *reversed(first), others[1]]
-        assert sorted(tests, key=partial(turn, slow=slow)) == [*first, *others]
-
-
-@pytest.mark.parametrize("test", APART)
-def test_what_goes_apart_is_a_slow_test(test: str):
-    file, _, name = test.partition("::")
-    assert together(f"{test}[a-b::c]") == f"{test}[a-b::c]"
-    assert together(f"{file}::test_another[a]") == file
-    assert re.search(rf"@pytest\.mark\.slow\n(@.*\n)*def {name}\(", (ROOT / file).read_text())

@@ -1,0 +1,98 @@
+"""CPU time of tests: of the process that runs them, and of all that it has started, directly or not, Java among them.
+
+The clock would say what else the machine does. What a fixture of the whole session takes, such as the start of Java, counts to no
+test: to which one would be chance. What a process takes after its parent was killed is missed. Where there is no /proc, only processes
+that have ended count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+
+Kind = Literal["pure", "process", "Java"]
+
+APART: Final = "fixtures of the session"
+"""What is spent, and no test's."""
+
+_OF_PROCESSES: Final = 0.1
+"""Seconds of other processes from which a test is one that starts some: what Java does when nobody asks is less."""
+
+_PROC: Final = Path("/proc")
+_TICK: Final = os.sysconf("SC_CLK_TCK")
+
+
+def cpu() -> tuple[float, float]:
+    """Return the seconds that this process has taken so far, and those of the ones that it has started."""
+    own = os.times()
+    living = sum(_ticks(child) for child in _started(os.getpid())) / _TICK
+    return own.user + own.system, own.children_user + own.children_system + living
+
+
+def _ticks(process: int) -> int:
+    """Return what a process that lives has taken, those that it has seen end, and all that it has started."""
+    try:
+        columns = (_PROC / f"{process}" / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:  # it has ended, and counts to its parent
+        return 0
+    return sum(map(int, columns[11:15])) + sum(map(_ticks, _started(process)))
+
+
+def _started(process: int) -> Iterator[int]:
+    """Yield who is a child of one of the threads of a process."""
+    with suppress(OSError):
+        for thread in os.listdir(_PROC / f"{process}" / "task"):  # noqa: PTH208 - a Path for each costs more than to read it
+            with suppress(OSError):
+                yield from map(int, (_PROC / f"{process}" / "task" / thread / "children").read_bytes().split())
+
+
+class Spent:
+    """The plugin: each test's last report has what all of it took, in `cpu`, its kind, and what was spent that is no test's."""
+
+    def __init__(self) -> None:
+        self._last = cpu()
+        self._apart = (0.0, 0.0)
+
+    def pytest_collection_finish(self) -> None:
+        self._last = cpu()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+        """Set aside what a fixture of the session takes."""
+        before = cpu() if fixturedef.scope == "session" else None
+        try:
+            return (yield)
+        finally:
+            if before is not None:
+                self._apart = _sum(self._apart, _difference(cpu(), before))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Add to the report of a test's end what was spent since the end of the one before."""
+        report = yield
+        if call.when == "teardown":
+            now = cpu()
+            own, others = _difference(_difference(now, self._last), self._apart)
+            report.cpu, report.apart = max(0.0, own + others), sum(self._apart)
+            report.kind = _kind(item, others)
+            self._last, self._apart = now, (0.0, 0.0)
+        return report
+
+
+def _kind(item: pytest.Item, others: float) -> Kind:
+    if item.get_closest_marker("spark"):
+        return "Java"
+    return "process" if others >= _OF_PROCESSES else "pure"
+
+
+def _sum(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _difference(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return one[0] - other[0], one[1] - other[1]

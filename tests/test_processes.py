@@ -1,0 +1,37 @@
+"""How tests are shared out among processes."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import pytest
+from tests.checkout import ROOT
+from tests.processes import APART, together, turn, workers
+
+from skypane.runtime.resources import GIB
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "expected"), [(2, 24 * GIB, 2), (8, 10 * GIB, 2), (1, GIB, 1), (4, GIB, 1)]
+)
+def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, expected: int):
+    assert workers(cores, memory) == expected
+
+
+def test_the_dearest_go_first_and_unknown_ones_by_their_rooms():
+    dear, apart, java = "tests/kernels/test_exact.py::test", f"{APART[0]}[1]", "tests/runtime/test_new.py::test"
+    cheap, quick, cheapest = (
+        f"tests/{name}.py::test" for name in ("runtime/test_stream", "cli/test_new", "test_imports")
+    )
+    known = {"tests/kernels/test_exact.py": 900.0, "tests/runtime/test_stream.py": 2.0, "tests/test_imports.py": 0.0}
+    tests = [cheapest, cheap, java, quick, apart, dear]
+    assert sorted(tests, key=partial(turn, measured=known)) == [dear, apart, java, cheap, quick, cheapest]
+
+
+@pytest.mark.parametrize("test", APART)
+def test_what_goes_apart_is_a_slow_test(test: str):
+    file, _, name = test.partition("::")
+    assert together(f"{test}[a-b::c]") == f"{test}[a-b::c]"
+    assert together(f"{file}::test_another[a]") == file
+    assert re.search(rf"@pytest\.mark\.slow\n(@.*\n)*def {name}\(", (ROOT / file).read_text())
