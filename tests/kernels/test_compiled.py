@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,8 @@ from zipfile import ZipFile, ZipInfo
 
 import numba
 import pytest
+from tests.checkout import PYTHONPATH
+from tests.kernels.forking import Forking
 
 from skypane.kernels import compiled, sort_filter
 
@@ -53,68 +56,9 @@ def _stamped(package: Path) -> Any:
     return compiled._stamp(package)
 
 
-@pytest.mark.long
-def test_kernels_of_an_unpacked_image_are_not_compiled_again(tmp_path: Path):
-    """As an image does: the files are the same, at the same place, and their times are whole seconds."""
-    module = tmp_path / "points.py"
-    module.write_text(POINTS.format(name="Point") + LOADED)
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    assert loaded(tmp_path, cache) == 0
-    os.utime(module, (1, 1))
-    assert loaded(tmp_path, cache) == 1
-
-
-@pytest.mark.long
-def test_kernels_beside_their_sources_are_not_compiled_again_where_an_archive_is_unpacked(tmp_path: Path):
-    packed, unpacked = tmp_path / "packed", tmp_path / "unpacked"
-    packed.mkdir()
-    (packed / "points.py").write_text(POINTS.format(name="Point") + LOADED)
-    assert loaded(packed, {"NUMBA_CACHE_DIR": ""}) == 0
-    packed.rename(unpacked)
-    os.utime(unpacked / "points.py", (1, 1))
-    assert loaded(unpacked, {"NUMBA_CACHE_DIR": ""}) == 1
-
-
-@pytest.mark.long
-def test_kernels_in_a_zip_file_are_compiled_again_if_anything_in_it_has_changed(tmp_path: Path):
-    """At the same place and with the same time, as where the file is copied over the one before."""
-    file, cache = tmp_path / "points.zip", {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    hits = []
-    for other in ("first", "first", "then"):
-        with ZipFile(file, "w") as archive:
-            archive.writestr(ZipInfo("points.py"), POINTS.format(name="Point") + LOADED)
-            archive.writestr(ZipInfo("other.py"), other)
-        os.utime(file, (1, 1))
-        hits.append(loaded(tmp_path, cache, str(file)))
-    assert hits == [0, 1, 0]
-
-
-def loaded(folder: Path, cache: dict[str, str], *packed: str) -> int:
-    """Run the module in a process of its own; return how many of its kernels came from a cache.
-
-    packed   a zip file in which it is
-    """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*packed, path()])} | cache
-    done = subprocess.run(
-        [sys.executable, "-c", "import points"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    answer, hits = done.stdout.split()
-    assert answer == "3.0", done.stderr
-    return int(hits)
-
-
-LOADED = """
-print(sum(doubled.stats.cache_hits.values()))
-"""
-
 POINTS = """
 from typing import NamedTuple
-from skypane.kernels.compiled import kernel
+from skypane.kernels.compiled import kernel, lacking
 
 class {name}(NamedTuple):
     x: float
@@ -123,31 +67,63 @@ class {name}(NamedTuple):
 def doubled(point):
     return 2 * point.x
 
+print(*lacking(["points"]))
 print(doubled({name}(1.5)))
+print(sum(doubled.stats.cache_hits.values()), *lacking(["points"]))
 """
+COMPILED, LOADED = "doubled\n3.0\n0\n", "\n3.0\n1\n"
+"""What the module prints that has compiled its kernel, and that has it from a cache."""
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[Forking]:
+    with Forking() as one:
+        yield one
 
 
 @pytest.mark.long
-def test_cached_code_whose_classes_are_gone_is_compiled_again(tmp_path: Path):
-    """As after an upgrade in which a named tuple got another name: Numba reads the old index before it looks at its stamp."""
+def test_kernels_of_an_unpacked_image_are_not_compiled_again(tmp_path: Path, forking: Forking):
+    """As an image does: the files are the same, at the same place, and their times are whole seconds."""
     module = tmp_path / "points.py"
+    module.write_text(POINTS.format(name="Point"))
+    assert forking.imported("points", tmp_path, tmp_path / "cache") == (0, COMPILED)
+    os.utime(module, (1, 1))
+    assert forking.imported("points", tmp_path, tmp_path / "cache") == (0, LOADED)
+
+
+@pytest.mark.long
+def test_kernels_beside_their_sources_are_not_compiled_again_where_an_archive_is_unpacked(
+    tmp_path: Path, forking: Forking
+):
+    packed, unpacked = tmp_path / "packed", tmp_path / "unpacked"
+    packed.mkdir()
+    (packed / "points.py").write_text(POINTS.format(name="Point"))
+    assert forking.imported("points", packed, "") == (0, COMPILED)
+    packed.rename(unpacked)
+    os.utime(unpacked / "points.py", (1, 1))
+    assert forking.imported("points", unpacked, "") == (0, LOADED)
+
+
+@pytest.mark.long
+def test_kernels_in_a_zip_file_are_compiled_again_if_anything_in_it_has_changed(tmp_path: Path, forking: Forking):
+    """At the same place and with the same time, as where the file is copied over the one before."""
+    file, shown = tmp_path / "points.zip", []
+    for other in ("first", "first", "then"):
+        with ZipFile(file, "w") as archive:
+            archive.writestr(ZipInfo("points.py"), POINTS.format(name="Point"))
+            archive.writestr(ZipInfo("other.py"), other)
+        os.utime(file, (1, 1))
+        shown.append(forking.imported("points", file, tmp_path / "cache"))
+    assert shown == [(0, COMPILED), (0, LOADED), (0, COMPILED)]
+
+
+@pytest.mark.long
+def test_cached_code_whose_classes_are_gone_is_compiled_again(tmp_path: Path, forking: Forking):
+    """As after an upgrade in which a named tuple got another name: Numba reads the old index before it looks at its stamp."""
     for name in ("Point", "Place"):
-        module.write_text(POINTS.format(name=name))
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path()}
-        done = subprocess.run(
-            [sys.executable, "-c", "import points"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stdout == "3.0\n", done.stderr
+        (tmp_path / "points.py").write_text(POINTS.format(name=name))
+        assert forking.imported("points", tmp_path, tmp_path / "cache") == (0, COMPILED)
     assert list((tmp_path / "cache").rglob("points.doubled*.nbi"))
-
-
-def path() -> str:
-    return os.pathsep.join(entry for entry in sys.path if entry)
 
 
 KILLED = """
@@ -174,26 +150,32 @@ print(changed(1))
 
 
 @pytest.mark.long
-def test_a_process_that_is_killed_while_it_saves_a_kernel_leaves_no_code_of_an_older_text(tmp_path: Path):
+def test_a_process_that_is_killed_while_it_saves_a_kernel_leaves_no_code_of_an_older_text(
+    tmp_path: Path, forking: Forking
+):
     """Between the two files of a kernel: its code, and the index that names it."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": path()}
-    answers = []
-    for added, more in (("0.5", {}), ("1.5", {"KILLED": "yes"}), ("1.5", {})):
+    shown = []
+    for added, killed in ((0.5, False), (1.5, True), (1.5, False)):
         (tmp_path / "changing.py").write_text(KILLED.format(added=added))
-        command = [sys.executable, "-c", "import changing"]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment | more, capture_output=True, text=True, check=False
-        )
-        answers.append((done.returncode, done.stdout))
-    assert answers == [(0, "1.5\n"), (9, ""), (0, "2.5\n")]
+        shown.append(forking.imported("changing", tmp_path, tmp_path / "cache", killed=killed))
+    assert shown == [(0, "1.5\n"), (9, ""), (0, "2.5\n")]
+
+
+PROGRAM = """
+import points
+from skypane.kernels.warming import missing
+print(len(missing(["scores"])))
+"""
 
 
 @pytest.mark.long
-def test_kernels_without_cached_code_are_missing_and_code_for_another_processor_does_not_count(tmp_path: Path):
-    program = "from skypane.kernels.warming import missing, warm; print(len(missing(['scores']))); warm(families=['scores']); print(missing(['scores']))"
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    shown = []
-    for more in ({}, {}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}):
-        command = [sys.executable, "-c", program]
-        shown.append(subprocess.run(command, env=environment | more, capture_output=True, text=True, check=True).stdout)
-    assert shown == ["3\n[]\n", "0\n[]\n", "3\n[]\n"]
+def test_kernels_without_cached_code_are_missing_and_code_for_another_processor_does_not_count(
+    tmp_path: Path, forking: Forking
+):
+    (tmp_path / "points.py").write_text(POINTS.format(name="Point"))
+    shown = [forking.imported("points", tmp_path, tmp_path / "cache") for _ in range(2)]
+    assert shown == [(0, COMPILED), (0, LOADED)]
+    other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command, environment = [sys.executable, "-c", PROGRAM], os.environ | {"PYTHONPATH": PYTHONPATH} | other
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{COMPILED}3\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kernels.forking import Forking
 
 from skypane.kernels.turns import LOCK_NAME, turn
 
@@ -26,14 +27,18 @@ with turn(sys.argv[1], sys.argv[2], patience=float(sys.argv[3])):
     print("has it", flush=True)
 """
 COMPILING = """
-import numpy as np
-from skypane.kernels.warming import compilations
-from skypane.kernels import skyline_indices
-print("ready", flush=True)
-input()
-with compilations(None) as compiled:
-    found = skyline_indices(np.array([[1.0, 3.0], [2.0, 2.0], [2.0, 3.0]])).tolist()
-print(found, *compiled)
+from skypane.kernels.compiled import kernel
+
+@kernel
+def doubled(x):
+    return 2 * x
+
+@kernel
+def tripled(x):
+    return x + doubled(x)
+
+found = tripled(1.5)
+print(found, *(each.__name__ for each in (doubled, tripled) if each.stats.cache_misses))
 """
 
 
@@ -100,19 +105,12 @@ def test_where_no_file_can_be_locked_nobody_waits(tmp_path: Path):
         assert not (tmp_path / "missing").exists()
 
 
-@pytest.mark.long
 def test_two_processes_compile_each_kernel_once(tmp_path: Path):
-    with (
-        process(COMPILING, NUMBA_CACHE_DIR=str(tmp_path)) as one,
-        process(COMPILING, NUMBA_CACHE_DIR=str(tmp_path)) as two,
-    ):
-        assert [first_line(one), first_line(two)] == ["ready", "ready"]
-        for each in (one, two):
-            assert each.stdin is not None
-            each.stdin.write("\n")
-            each.stdin.flush()
-        answers = [first_line(each) for each in (one, two)]
-    assert all(answer.startswith("[0, 1]") for answer in answers)
-    compiled = [name for answer in answers for name in answer.removeprefix("[0, 1]").split()]
-    assert "thinned" in compiled
-    assert len(compiled) == len(set(compiled))
+    """They begin in the same moment; a kernel compiles another one for itself."""
+    (tmp_path / "numbers_of_points.py").write_text(COMPILING)
+    with Forking() as forking:
+        status, printed = forking.imported("numbers_of_points", tmp_path, tmp_path / "cache", times=2)
+    assert status == 0
+    answers = printed.splitlines()
+    assert [answer.split()[0] for answer in answers] == ["4.5", "4.5"]
+    assert sorted(name for answer in answers for name in answer.split()[1:]) == ["doubled", "tripled"]
