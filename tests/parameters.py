@@ -1,4 +1,4 @@
-"""Parameters of tests: some in every run, the others among the slow ones; and how many kills or cases are drawn at random."""
+"""Parameters of tests: some in every run, the others among the slow ones; and how many kills, cases or examples are drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 
 def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
@@ -22,6 +23,11 @@ def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
 def times(count: int) -> int:
     """Return how many kills or cases a slow test draws: `count`, or as many times that as TIMES says."""
     return count * int(os.environ.get("TIMES", "1"))
+
+
+def examples(share: float) -> int:
+    """Return how many examples a property draws that takes longer, or less, than others: a share of what the profile says."""
+    return max(1, round(share * settings.default.max_examples))
 
 
 def _each(value: Any) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import heavy_tailed, steps
 
@@ -49,7 +49,6 @@ LATE_STREAMS = st.tuples(
 
 
 @pytest.mark.long
-@settings(max_examples=15)
 @given(LATE_STREAMS, st.sampled_from([0.001, 0.01, 0.05]), st.sampled_from([10_000, 200_000, 2_000_000]))
 def test_is_never_later_than_k_slack_from_the_first_row_on(stream, budget, pane):
     seed, shape, scale, batch = stream

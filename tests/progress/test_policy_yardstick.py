@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.parameters import examples
 from tests.progress.streams import heavy_tailed
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, Watermark
@@ -88,7 +89,7 @@ def test_excess_is_looked_for_in_every_stretch():
 
 
 @pytest.mark.long
-@settings(max_examples=5)
+@settings(max_examples=examples(1 / 3))
 @given(st.integers(0, 2**32 - 1))
 def test_aqkslack_on_its_yardstick(seed):
     event = heavy_tailed(60_000, shape=2.0, scale=0.2, rng=np.random.default_rng(seed))

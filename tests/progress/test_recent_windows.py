@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import batches
 
@@ -67,7 +67,6 @@ def test_each_slack_amends_the_windows_of_the_definition(windows, stream, slack,
     assert set(recent.number.tolist()) == set(naive.distance)
 
 
-@settings(max_examples=12)
 @given(WINDOWS, st.integers(0, 2**32 - 1), st.sampled_from([(LEAST, True), (MOST, False)]), st.floats(0, 1))
 def test_the_definition_holds_for_more_windows_than_are_remembered(windows, seed, remembered, part):
     """If no row comes for a window that is no longer remembered; LEAST are, even if all may be forgotten."""

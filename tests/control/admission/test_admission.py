@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.admission import STRATEGIES, Admission, AdmissionState, MetaData, PeriodObservation
@@ -134,7 +134,6 @@ def test_a_decision_names_overloaded_readers_and_moved_streams():
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=20)
 @given(periods=st.lists(st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 20)), max_size=4))
 def test_a_snapshot_in_between_changes_nothing(strategy: str, periods: list[dict[str, float]]):
     policy = Admission(capacity=10, strategy=strategy, give_back=0.5)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.control.splitting.loop import run
+from tests.parameters import examples
 
 from skypane.control.monitoring import SamplingPeriod
 from skypane.control.splitting import AdaptiveSplitting, PidSplitting, Share, SplittingSample, UpcomingBatch
@@ -99,7 +100,7 @@ def test_every_row_of_a_batch_is_routed_once(rows, loads, theta):
 
 
 @pytest.mark.long
-@settings(max_examples=6)
+@settings(max_examples=examples(0.4))
 @given(seed=st.integers(0, 99), workers=st.integers(2, 8), overload=st.floats(1.2, 4.0))
 def test_what_cannot_keep_up_is_split_evenly(seed, workers, overload):
     """Proposition 1 of paper 5: if rho cannot come to the setpoint, sigma goes to n."""
@@ -178,7 +179,7 @@ def test_one_pane_that_holds_everything_is_split_over_all():
 
 
 @given(seed=st.integers(0, 99))
-@settings(max_examples=3)
+@settings(max_examples=examples(0.2))
 def test_a_restart_at_every_interval_changes_nothing(seed):
     class Restarted(PidSplitting):
         def observe(self, state, measured):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.operators.aggregates.oracle import ORACLE, groups
 from tests.operators.aggregates.tables import FUNCTIONS, INF, NAN, SCHEMA, VALUES, tables
 from tests.oracles import cut_off
+from tests.parameters import examples
 
 import skypane as sp
 from skypane.operators.aggregates import aggregate
@@ -48,7 +49,6 @@ def same(found: Any, wanted: Any, lost: float = 0.0) -> bool:
 
 @given(tables())
 @example(pa.Table.from_pylist([{"f": value, "at": VALUES["at"][0]} for value in (1e16, -1e16, 1e-9)], schema=SCHEMA))
-@settings(max_examples=25)
 def test_every_function_returns_its_definition(rows: pa.Table):
     wanted = groups(rows.to_pylist(), BY)
     found = {
@@ -80,7 +80,7 @@ def groups_of(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 @given(tables())
-@settings(max_examples=5)
+@settings(max_examples=examples(1 / 3))
 def test_aggregates_keep_the_laws(rows: pa.Table):
     check_query(ALL, rows, tries=1)
 
@@ -123,7 +123,7 @@ SIZES = (1.0, 1e-9, 1e4, 0.0, 1e30, -1e30, 1e300, 5e-324, INF, NAN)
 
 @pytest.mark.long
 @given(st.lists(st.sampled_from(SIZES), min_size=8, max_size=30), st.integers(2, 6))
-@settings(max_examples=60)
+@settings(max_examples=examples(2))
 def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float], length: int):
     """A pane for each, of two keys; sums are on a grid, lie in stacks, and are on a grid again: to the bit."""
     windows = Windows(length, 1)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.fronts.eager import Eager, Update, net
 
@@ -76,7 +76,6 @@ def in_order(updates) -> bool:
 
 @pytest.mark.long
 @pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES.keys())
-@settings(max_examples=20)
 @given(
     by=st.sampled_from([(), ("city",), ("size", "city")]),
     rows=tables(),
