@@ -274,18 +274,18 @@ def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
     assert job.window.length == "5 minutes"
 
 
-@pytest.mark.long
-def test_a_sample_without_a_time_ends_the_questions(folder: Path):
+def test_a_sample_without_a_time_ends_the_questions(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     (folder / "timeless.csv").write_text("at,n\n01/02/2025,1\n")
     ours, theirs = os.openpty()
-    done = subprocess.run(
-        [sys.executable, "-m", "skypane", "init", "timeless.csv"],
-        stdin=theirs, capture_output=True, text=True, cwd=folder, check=False,
-    )  # fmt: skip
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert main(["init", "timeless.csv"]) == 1
     os.close(ours)
-    os.close(theirs)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "timeless.csv has no column that can be the event time" in done.stderr
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "timeless.csv has no column that can be the event time" in printed.err
 
 
 def test_ten_windows_fit_into_the_sample():

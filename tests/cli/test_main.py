@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -78,43 +79,55 @@ class Prints:
     def add_parser(self, commands):
         return commands.add_parser("prints")
     def run(self, arguments):
-        for number in range({lines}):
-            {call}
+        for number in range(lines):
+            exec(call)
         return 0
 module.COMMANDS = (Prints(),)
-raise SystemExit(module.main({argv}))
 """
+ONCE = f"""{PRINTS}
+lines, call = 1, "print(number)"
+raise SystemExit(module.main(["prints"]))
+"""
+INTO_BROKEN_PIPES = f"""{PRINTS}
+import json, os
+cases, broken, codes = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+for lines, call, argv in cases:
+    if not (child := os.fork()):
+        os.dup2(broken, 2 if "sys.stderr" in call else 1)
+        raise SystemExit(module.main(argv))
+    os.write(codes, b"%d " % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+"""Each case in a process of its own."""
+BROKEN = {
+    "lines that do not fit the buffer": (100_000, "print(number)", ["prints"]),
+    "a line that fits it, and is written at the end": (1, "print(number)", ["prints"]),
+    "errors": (1, "print(number, file=sys.stderr)", ["prints"]),
+    "the console of commands": (
+        1, "from skypane.cli.command_console import CommandConsole; CommandConsole().print(number)", ["prints"],
+    ),
+    "help": (0, "", ["--help"]),
+}  # fmt: skip
 
 
-STDOUT, STDERR = "print(number)", "print(number, file=sys.stderr)"
-CONSOLE = "from skypane.cli.command_console import CommandConsole; CommandConsole().print(number)"
-
-
-@pytest.mark.parametrize(
-    ("lines", "call", "argv"),
-    [
-        (100_000, STDOUT, ["prints"]),
-        (1, STDOUT, ["prints"]),  # it fits the buffer, which is written at the end
-        (1, STDERR, ["prints"]),
-        (1, CONSOLE, ["prints"]),
-        (0, STDOUT, ["--help"]),
-    ],
-)
-def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace(lines: int, call: str, argv: list[str]):
+def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace():
     end_read, end_written = os.pipe()
     os.close(end_read)
-    program = PRINTS.format(lines=lines, call=call, argv=argv)
-    output, errors = (subprocess.PIPE, end_written) if call == STDERR else (end_written, subprocess.PIPE)
-    done = subprocess.run([sys.executable, "-c", program], stdout=output, stderr=errors, check=False)
-    os.close(end_written)
-    assert (done.stdout or b"", done.stderr or b"") == (b"", b"")
-    assert done.returncode == 141 or argv == ["--help"]  # argparse ignores errors of an output without a buffer
+    codes_read, codes = os.pipe()
+    command = [sys.executable, "-c", INTO_BROKEN_PIPES, json.dumps([*BROKEN.values()]), str(end_written), str(codes)]
+    done = subprocess.run(command, capture_output=True, pass_fds=[end_written, codes], check=False)
+    for file in (end_written, codes):
+        os.close(file)
+    with os.fdopen(codes_read) as file:
+        ended = dict(zip(BROKEN, map(int, file.read().split()), strict=True))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert ended.pop("help") in {0, 141}  # argparse ignores errors of an output without a buffer
+    assert ended == dict.fromkeys(ended, 141)
 
 
 def test_a_command_runs_without_an_output():
     """As a daemon that was started with its output closed."""
-    command = [sys.executable, "-c", PRINTS.format(lines=1, call=STDOUT, argv=["prints"])]
-    done = subprocess.run(["/bin/sh", "-c", '"$@" >&-', "sh", *command], stderr=subprocess.PIPE, check=False)
+    command = ["/bin/sh", "-c", '"$@" >&-', "sh", sys.executable, "-c", ONCE]
+    done = subprocess.run(command, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

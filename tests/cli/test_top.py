@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tests.reporting.made import hourly
@@ -33,7 +36,10 @@ trigger: available now
 
 RUNS = """
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 from skypane.reporting.runlog import RunLog
 log = RunLog(Path(sys.argv[1]))
 log.begin({})
@@ -94,60 +100,81 @@ def test_nothing_in_the_checkpoint_is_changed(tmp_path: Path, capsys: pytest.Cap
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == there
 
 
-@pytest.mark.parametrize("kill", [False, True])
-def test_the_table_ends_with_the_job_however_that_ends(tmp_path: Path, *, kill: bool):
+@contextmanager
+def running(log: RunLog) -> Iterator[None]:
+    """Be a job that runs."""
+    log.begin({})
+    with log.running():
+        yield
+
+
+@contextmanager
+def watching(*words: str, folder: Path, remote: str = "") -> Iterator[IO[str]]:
+    """Watch a job that ends meanwhile; yield what the command writes."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "skypane", "top", *words],
+        stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | ({"SPARK_REMOTE": remote} if remote else {}),
+    ) as top:  # fmt: skip
+        assert top.stdout is not None
+        yield top.stdout
+    assert top.returncode == 0
+
+
+def test_the_table_ends_with_the_job(tmp_path: Path):
     """The watcher is there first; the last batch is committed before the job ends, and is therefore shown."""
+    checkpoint = tmp_path / "checkpoint"
+    ledger = driver(checkpoint)
+    commit(ledger, hourly(1))
+    with ExitStack() as stack:
+        job = stack.enter_context(ExitStack())
+        job.enter_context(running(RunLog(Path(f"{checkpoint}-metrics"))))
+        shown = stack.enter_context(watching(str(checkpoint), folder=tmp_path))
+        assert shown.readline() == f"{checkpoint}\n"
+        assert "batch 0" in shown.readline()
+        commit(ledger, hourly(2)[1:])
+        job.close()
+        rest = shown.read().splitlines()
+    assert "batch 1" in rest[-2]
+    assert rest[-1] == "the job has ended"
+
+
+def test_the_table_ends_with_a_job_that_is_killed(tmp_path: Path):
     checkpoint = tmp_path / "checkpoint"
     ledger = driver(checkpoint)
     commit(ledger, hourly(1))
     with subprocess.Popen(
         [sys.executable, "-c", RUNS, f"{checkpoint}-metrics"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as job:
-        assert job.stdin is not None
         assert job.stdout is not None
         job.stdout.readline()
-        with subprocess.Popen(
-            [sys.executable, "-m", "skypane", "top", str(checkpoint)], stdout=subprocess.PIPE, text=True
-        ) as top:
-            assert top.stdout is not None
-            assert top.stdout.readline() == f"{checkpoint}\n"
-            assert "batch 0" in top.stdout.readline()
+        with watching(str(checkpoint), folder=tmp_path) as shown:
+            assert shown.readline() == f"{checkpoint}\n"
+            assert "batch 0" in shown.readline()
             commit(ledger, hourly(2)[1:])
-            if kill:
-                job.kill()
-            job.stdin.close()
-            rest = top.stdout.read().splitlines()
-            assert top.wait() == 0
+            job.kill()
+            rest = shown.read().splitlines()
     assert "batch 1" in rest[-2]
     assert rest[-1] == "the job has ended"
 
 
-@pytest.mark.parametrize("by", ["option", "environment"])
-def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path, by: str):
+def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Beside the checkpoint is the one of an earlier run without the server, which says nothing of this one."""
     job = tmp_path / "job.yaml"
     job.write_text(JOB.format(folder=tmp_path / "there"))
     commit(driver(tmp_path / "there" / "checkpoint"), hourly(1))
-    earlier = RunLog(tmp_path / "there" / "checkpoint-metrics")
-    earlier.begin({})
-    with earlier.running():
+    with running(RunLog(tmp_path / "there" / "checkpoint-metrics")):
         pass
-    option = ["--remote", "sc://host"] if by == "option" else []
-    settings = os.environ | ({} if by == "option" else {"SPARK_REMOTE": "sc://host"})
-    with subprocess.Popen(
-        [sys.executable, "-c", RUNS, "checkpoint-metrics"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
-    ) as running:
-        assert running.stdin is not None
-        assert running.stdout is not None
-        running.stdout.readline()
-        with subprocess.Popen(
-            [sys.executable, "-m", "skypane", "top", str(job), *option],
-            stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=settings,
-        ) as top:  # fmt: skip
-            assert top.stdout is not None
-            assert [top.stdout.readline(), "batch 0" in top.stdout.readline()] == ["offers\n", True]
-            running.stdin.close()
-            assert top.stdout.read().splitlines()[-1] == "the job has ended"
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+        mark = stack.enter_context(ExitStack())
+        mark.enter_context(running(RunLog(Path("checkpoint-metrics"))))
+        by_option = stack.enter_context(watching(str(job), "--remote", "sc://host", folder=tmp_path))
+        by_variable = stack.enter_context(watching(str(job), folder=tmp_path, remote="sc://host"))
+        for shown in (by_option, by_variable):
+            assert [shown.readline(), "batch 0" in shown.readline()] == ["offers\n", True]
+        mark.close()
+        for shown in (by_option, by_variable):
+            assert shown.read().splitlines()[-1] == "the job has ended"
 
 
 def test_whether_a_job_runs_is_not_known_without_a_mark(tmp_path: Path):
