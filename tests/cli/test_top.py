@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -36,8 +36,8 @@ trigger: available now
 
 RUNS = """
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 from skypane.reporting.runlog import RunLog
@@ -101,11 +101,23 @@ def test_nothing_in_the_checkpoint_is_changed(tmp_path: Path, capsys: pytest.Cap
 
 
 @contextmanager
-def running(log: RunLog) -> Iterator[None]:
-    """Be a job that runs."""
+def that_ends(folder: Path) -> Iterator[Callable[[], None]]:
+    """Be a job with its log in a folder; yield what ends it."""
+    log = RunLog(folder)
     log.begin({})
-    with log.running():
-        yield
+    with ExitStack() as job:
+        job.enter_context(log.running())
+        yield job.close
+
+
+@contextmanager
+def that_is_killed(folder: Path) -> Iterator[Callable[[], None]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNS, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as job:
+        assert job.stdout is not None
+        job.stdout.readline()
+        yield job.kill
 
 
 @contextmanager
@@ -116,63 +128,47 @@ def watching(*words: str, folder: Path, remote: str = "") -> Iterator[IO[str]]:
         stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | ({"SPARK_REMOTE": remote} if remote else {}),
     ) as top:  # fmt: skip
         assert top.stdout is not None
-        yield top.stdout
+        try:
+            yield top.stdout
+        except BaseException:
+            top.kill()  # the job has not ended
+            raise
     assert top.returncode == 0
 
 
-def test_the_table_ends_with_the_job(tmp_path: Path):
+@pytest.mark.parametrize("job", [that_ends, that_is_killed])
+def test_the_table_ends_with_the_job_however_that_ends(
+    tmp_path: Path, job: Callable[[Path], AbstractContextManager[Callable[[], None]]]
+):
     """The watcher is there first; the last batch is committed before the job ends, and is therefore shown."""
     checkpoint = tmp_path / "checkpoint"
     ledger = driver(checkpoint)
     commit(ledger, hourly(1))
-    with ExitStack() as stack:
-        job = stack.enter_context(ExitStack())
-        job.enter_context(running(RunLog(Path(f"{checkpoint}-metrics"))))
-        shown = stack.enter_context(watching(str(checkpoint), folder=tmp_path))
+    with job(Path(f"{checkpoint}-metrics")) as end, watching(str(checkpoint), folder=tmp_path) as shown:
         assert shown.readline() == f"{checkpoint}\n"
         assert "batch 0" in shown.readline()
         commit(ledger, hourly(2)[1:])
-        job.close()
+        end()
         rest = shown.read().splitlines()
     assert "batch 1" in rest[-2]
     assert rest[-1] == "the job has ended"
 
 
-def test_the_table_ends_with_a_job_that_is_killed(tmp_path: Path):
-    checkpoint = tmp_path / "checkpoint"
-    ledger = driver(checkpoint)
-    commit(ledger, hourly(1))
-    with subprocess.Popen(
-        [sys.executable, "-c", RUNS, f"{checkpoint}-metrics"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as job:
-        assert job.stdout is not None
-        job.stdout.readline()
-        with watching(str(checkpoint), folder=tmp_path) as shown:
-            assert shown.readline() == f"{checkpoint}\n"
-            assert "batch 0" in shown.readline()
-            commit(ledger, hourly(2)[1:])
-            job.kill()
-            rest = shown.read().splitlines()
-    assert "batch 1" in rest[-2]
-    assert rest[-1] == "the job has ended"
-
-
-def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path):
     """Beside the checkpoint is the one of an earlier run without the server, which says nothing of this one."""
     job = tmp_path / "job.yaml"
     job.write_text(JOB.format(folder=tmp_path / "there"))
     commit(driver(tmp_path / "there" / "checkpoint"), hourly(1))
-    with running(RunLog(tmp_path / "there" / "checkpoint-metrics")):
-        pass
-    monkeypatch.chdir(tmp_path)
-    with ExitStack() as stack:
-        mark = stack.enter_context(ExitStack())
-        mark.enter_context(running(RunLog(Path("checkpoint-metrics"))))
-        by_option = stack.enter_context(watching(str(job), "--remote", "sc://host", folder=tmp_path))
-        by_variable = stack.enter_context(watching(str(job), folder=tmp_path, remote="sc://host"))
+    with that_ends(tmp_path / "there" / "checkpoint-metrics") as end:
+        end()
+    with (
+        that_ends(tmp_path / "checkpoint-metrics") as end,
+        watching(str(job), "--remote", "sc://host", folder=tmp_path) as by_option,
+        watching(str(job), folder=tmp_path, remote="sc://host") as by_variable,
+    ):
         for shown in (by_option, by_variable):
             assert [shown.readline(), "batch 0" in shown.readline()] == ["offers\n", True]
-        mark.close()
+        end()
         for shown in (by_option, by_variable):
             assert shown.read().splitlines()[-1] == "the job has ended"
 
