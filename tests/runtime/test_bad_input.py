@@ -277,10 +277,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "unknown time": (lambda df: job(df, time="tz"), r"unknown column 'tz'.*ts"),
     "unknown source": (lambda df: job(df, source="carrier"), r"unknown column 'carrier'.*sensor"),
     "unknown group": (lambda df: job(df, by="city"), r"column 'city' does not exist.*sensor"),
-    "criterion of a wrong type": (
-        lambda df: job(df.withColumn("prices", sf.array("price")), preference="prices MIN"),
-        r"'prices'.*list",
-    ),
+    "criterion of a wrong type": (lambda df: job(df.withColumn("prices", sf.array("price")), preference="prices MIN"), r"'prices'.*list"),
     "time of a wrong type": (lambda df: job(df, time="price"), r"time column 'price' is of type double; cast it"),
     "slide over length": (lambda df: job(df, slide="2 minutes"), r"slide=120000000, length=60000000"),
     "no slide": (lambda df: job(df, slide="0 s"), r"need 0 < slide <= length, got slide=0"),
@@ -289,54 +286,19 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "unknown unit": (lambda df: job(df, window="1 fortnight"), r"window: unknown unit 'fortnight'"),
     "months": (lambda df: job(df, window="1 month"), r"window: unknown unit 'month'"),
     "not a duration": (lambda df: job(df, window=1.5), r"window must be .*got 1\.5"),
-    "column window_start": (
-        lambda df: job(df.withColumnRenamed("id", "window_start")),
-        r"add columns window_start and window_end: rename window_start",
-    ),
-    "column Window_Start": (
-        lambda df: job(df.withColumnRenamed("id", "Window_Start")),
-        r"add columns window_start and window_end: rename Window_Start",
-    ),
-    "columns of one name but for case": (
-        lambda df: job(df.withColumnRenamed("id", "PRICE")),
-        r"columns 'PRICE' and 'price' are the same to Spark",
-    ),
-    "months as a column": (
-        lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))),
-        r"column 'term' is of type interval month.*cast it",
-    ),
-    "a calendar interval": (
-        lambda df: job(df.withColumn("term", sf.expr("make_interval(1, 2)"))),
-        r"column 'term' is of type interval, .*cast it",
-    ),
-    "months deep in a column": (
-        lambda df: job(df.withColumn("term", sf.expr("named_struct('of', array(INTERVAL '1' MONTH))"))),
-        r"column 'term' is of type struct<of:array<interval month>>, .*cast it",
-    ),
-    "months in a batch": (
-        lambda df: sp.skyline(
-            df.sparkSession.sql("SELECT 1 AS price, 2 AS rating, INTERVAL '1' MONTH AS term"), PARETO
-        ),
-        r"column 'term' is of type interval month, .*cast it",
-    ),
-    "months in the answers": (
-        lambda df: sp.stream(df, InMonths(), **GOOD),
-        r"column 'term' of the answers is of type month_day_nano_interval, which Spark does not have.*cast it",
-    ),
-    "months in the answers of a batch": (
-        lambda df: sp.ask(df.sparkSession.sql("SELECT 'a' AS sensor"), InMonths()),
-        r"column 'term' of the answers is of type month_day_nano_interval, which Spark does not have.*cast it",
-    ),
-    "offset over 64 bits": (
-        lambda df: job(df, window=sp.Windows.of("1 day", offset="99999999999 days"), slide=None),
-        r"offset=8639999999913600000000",
-    ),
+    "column window_start": (lambda df: job(df.withColumnRenamed("id", "window_start")), r"add columns window_start and window_end: rename window_start"),
+    "column Window_Start": (lambda df: job(df.withColumnRenamed("id", "Window_Start")), r"add columns window_start and window_end: rename Window_Start"),
+    "columns of one name but for case": (lambda df: job(df.withColumnRenamed("id", "PRICE")), r"columns 'PRICE' and 'price' are the same to Spark"),
+    "months as a column": (lambda df: job(df.withColumn("term", sf.expr("INTERVAL '1' MONTH"))), r"column 'term' is of type interval month.*cast it"),
+    "a calendar interval": (lambda df: job(df.withColumn("term", sf.expr("make_interval(1, 2)"))), r"column 'term' is of type interval, .*cast it"),
+    "months deep in a column": (lambda df: job(df.withColumn("term", sf.expr("named_struct('of', array(INTERVAL '1' MONTH))"))), r"column 'term' is of type struct<of:array<interval month>>, .*cast it"),
+    "months in a batch": (lambda df: sp.skyline(df.sparkSession.sql("SELECT 1 AS price, 2 AS rating, INTERVAL '1' MONTH AS term"), PARETO), r"column 'term' is of type interval month, .*cast it"),
+    "months in the answers": (lambda df: sp.stream(df, InMonths(), **GOOD), r"column 'term' of the answers is of type month_day_nano_interval, which Spark does not have.*cast it"),
+    "months in the answers of a batch": (lambda df: sp.ask(df.sparkSession.sql("SELECT 'a' AS sensor"), InMonths()), r"column 'term' of the answers is of type month_day_nano_interval, which Spark does not have.*cast it"),
+    "offset over 64 bits": (lambda df: job(df, window=sp.Windows.of("1 day", offset="99999999999 days"), slide=None), r"offset=8639999999913600000000"),
     "column reason": (lambda df: job(df.withColumnRenamed("id", "reason"), late="late"), r"'reason'.*rename"),
     "one option missing": (lambda df: job(df, checkpoint=None), r"^checkpoint= is needed"),
-    "all that is missing": (
-        lambda df: sp.stream(df, sp.Skyline(PARETO)),
-        r"time= and window= and checkpoint= and output= are needed",
-    ),
+    "all that is missing": (lambda df: sp.stream(df, sp.Skyline(PARETO)), r"time= and window= and checkpoint= and output= are needed"),
     "a static door": (lambda df: sp.skyline(df, PARETO), r"is a stream.*sp\.stream\(rows, sp\.Skyline"),
     "memory by name": (lambda _: sp.Memory("name"), r"batches.*got 'name'"),  # type: ignore[arg-type]
     "share as a text": (lambda _: sp.AqKSlack("1%"), r"max_drop is a share.*0\.01.*got '1%'"),  # type: ignore[arg-type]
@@ -344,21 +306,12 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "output of no kind": (lambda df: job(df, output=5), r"output must be a path.*got 5"),
     "output and late in one": (lambda df: job(df, late="/nowhere/out"), r"two folders, both are /nowhere/out$"),
     "format": (lambda _: sp.Directory("out", "orc"), r"parquet, csv or json, got 'orc'"),  # type: ignore[arg-type]
-    "splitting": (
-        lambda _: sp.WorkerOptions(splitting="A"),
-        r"splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'A'",
-    ),
+    "splitting": (lambda _: sp.WorkerOptions(splitting="A"), r"splitting must be one of PB_RR, TB_RR, AS, AS_PID, got 'A'"),
     "plq workers": (lambda _: sp.WorkerOptions(plq_workers=0), r"plq.*at least 1.*got 0"),
     "wlq workers": (lambda _: sp.WorkerOptions(wlq_workers=-1), r"wlq.*at least 1.*got -1"),
     "workers": (lambda df: job(df, workers=4), r"workers must be WorkerOptions\(plq_workers=.*got 4"),
-    "a slide twice": (
-        lambda df: job(df, window=sp.Windows.of("1 hour"), slide="1 minute"),
-        r"slide='1 minute' is set twice: window=Windows\(length='1 hour', .*leave slide= out",
-    ),
-    "elastic twice": (
-        lambda df: job(df, workers=sp.WorkerOptions(), elastic=sp.Fuzzy()),
-        r"elastic= is set twice.*WorkerOptions\(elastic=\.\.\.\) only",
-    ),
+    "a slide twice": (lambda df: job(df, window=sp.Windows.of("1 hour"), slide="1 minute"), r"slide='1 minute' is set twice: window=Windows\(length='1 hour', .*leave slide= out"),
+    "elastic twice": (lambda df: job(df, workers=sp.WorkerOptions(), elastic=sp.Fuzzy()), r"elastic= is set twice.*WorkerOptions\(elastic=\.\.\.\) only"),
     "microseconds as texts": (lambda _: sp.Windows("1 hour", "1 hour"), r"Windows\.of\('1 hour', '1 hour'\)"),  # type: ignore[arg-type]
     "progress": (lambda df: job(df, progress="1 hour"), r"progress must be a policy.*got '1 hour'"),
     "drop budget": (lambda _: sp.AqKSlack(max_drop=2), r"max_drop.*got 2"),
@@ -368,7 +321,7 @@ REFUSED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "k of k-dominant": (lambda _: sp.KDominant(3, PARETO), r"1 <= k <= 2.*got k=3"),
     "delta": (lambda _: sp.TopDelta(-1, PARETO), r"delta >= 0, got delta=-1"),
     "score": (lambda _: sp.TopK(3, "price --1"), r"price --1.*comment"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED.keys())
@@ -432,12 +385,3 @@ def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
     assert started().await_termination(60)
     plan = Plan(Skyline(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack())
     assert windows_of(parquet_rows(small_disk / "out")) == expected(plan, batches)
-
-
-def test_workers_are_at_least_one(spark: SparkSession, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(0, batches=1))
-    frame = read_batches(spark, tmp_path / "in", late_rows(0, batches=1).pop().schema)
-    handle = job(frame, checkpoint=tmp_path / "checkpoint", output=sp.Memory()).start(trigger="available now")
-    with pytest.raises(sp.ConfigError, match="plq_workers must be a whole number of at least 1, got 0"):
-        handle.scale(plq=0)
-    assert handle.await_termination(120)

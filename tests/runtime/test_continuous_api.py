@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
 import sqlite3
 from dataclasses import replace
 from itertools import chain
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.operators.fronts.test_row_front import eager_updates
+from tests.parameters import slow_but
 from tests.runtime.continuous_streams import (
     EVERY,
     PLAN,
@@ -96,13 +98,11 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
     assert emitted == expected(batches)
 
 
-@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
-def test_any_number_of_shards_on_workers_emits_the_same_updates(
-    by: tuple[str, ...], spark: SparkSession, tmp_path: Path
-):
+@pytest.mark.parametrize("by", slow_but(["sensor"], ["", "sensor"]))
+def test_any_number_of_shards_on_workers_emits_the_same_updates(by: str, spark: SparkSession, tmp_path: Path):
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, by=by, output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
+    job = job_of(spark, tmp_path, by=by or (), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
@@ -112,7 +112,7 @@ def test_any_number_of_shards_on_workers_emits_the_same_updates(
 
     handle = dear.start(trigger="available now", on_batch=scale)
     handle.await_termination(600)
-    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by or ()))
     assert [plain(table) for table in emitted._tables.values()] == expected(batches, plan)
     assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
     assert len(seen[4].wlq_busy) == 3
@@ -124,9 +124,9 @@ def test_any_number_of_shards_on_workers_emits_the_same_updates(
     assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
 
 
-@pytest.mark.parametrize("by", [(), ("sensor",)], ids=["one front", "a front for each sensor"])
+@pytest.mark.parametrize("by", slow_but([""], ["", "sensor"]))
 def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_updates(
-    by: tuple[str, ...], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """With a start in the middle, which makes the front again from its partials."""
     places = [("threads", 2), ("threads", 3), ("driver", 1), ("threads", 2), ("spark", 2), ("threads", 2)]
@@ -143,11 +143,13 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
     seen: list[sp.BatchMetrics] = []
     for half in (batches[:2], batches[2:]):
         write_batches(tmp_path / "in", half, first=len(seen))
-        job = job_of(spark, tmp_path, by=by, output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
+        job = job_of(
+            spark, tmp_path, by=by or (), output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3)
+        )
         handle = job.start(trigger="available now", on_batch=seen.append)
         assert handle.await_termination(600)
         emitted += [plain(table) for table in sink._tables.values()]
-    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by))
+    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by or ()))
     assert emitted == expected(batches, plan)
     assert [(m.wlq_where, m.wlq_workers) for m in seen] == places
     assert [len(m.wlq_busy) for m in seen if m.wlq_where == "threads"] == [2, 3, 2, 2]
@@ -298,34 +300,19 @@ def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSe
         (stream, "price MIN", {"window": "0 seconds"}, "window must be longer than 0 and at most 100 years, got 0"),
         (stream, "price MIN", {"window": "40000 days"}, "at most 100 years, got 3456000000000000"),
         (stream, "price MIN", {"window": 10}, "window must be a text such as '10 minutes'"),
-        (
-            stream,
-            "price MIN",
-            {"every": "1 minute"},
-            "every must be longer than 0 and at most the window, '50 seconds', got",
-        ),
+        (stream, "price MIN", {"every": "1 minute"}, "every must be longer than 0 and at most the window, '50 seconds', got"),
         (stream, "price MIN", {"every": "0 s"}, "every must be longer than 0"),
         (stream, "prize MIN", {}, "unknown column 'prize'; there are id, ts"),
         (stream, "sensor MIN", {}, "is text, which has no better and worse values"),
         (stream, sp.low("price") & sp.low("rating"), {}, "continuous skylines need a product"),
         (stream, "price MIN", {"time": "id"}, "time column 'id' is of type int64"),
         (stream, "price MIN", {"by": "nowhere"}, "column 'nowhere' does not exist"),
-        (
-            stream,
-            "price MIN",
-            {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"},
-            "output and front must be two",
-        ),
+        (stream, "price MIN", {"output": tmp_path / "o", "front": tmp_path / "x" / ".." / "o"}, "output and front must be two"),
         (stream, "price MIN", {"front": 3}, "front must be a path"),
         (stream.withColumnRenamed("sent", "Action"), "price MIN", {}, "rename Action"),
         (static, "price MIN", {}, r"this DataFrame is static: .* query it with sp\.skyline_history\(rows"),
-        (
-            stream,
-            "price MIN",
-            {"workers": sp.WorkerOptions(elastic=sp.Fuzzy())},
-            "elastic= is not for a continuous skyline",
-        ),
-    ]
+        (stream, "price MIN", {"workers": sp.WorkerOptions(elastic=sp.Fuzzy())}, "elastic= is not for a continuous skyline"),
+    ]  # fmt: skip
     for rows, preference, changed, complaint in cases:
         with pytest.raises(sp.ConfigError, match=complaint):
             sp.continuous_skyline(rows, preference, **options | changed)
@@ -392,11 +379,10 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
 
 @pytest.mark.parametrize("what", ["damaged", "gone"])
 def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_not_as_written(
-    what: str, spark: SparkSession, tmp_path: Path
+    what: str, spark: SparkSession, run: Path, tmp_path: Path
 ):
-    write_batches(tmp_path / "in", late_rows(2, batches=3))
-    finish(job_of(spark, tmp_path))
-    path = min((tmp_path / "checkpoint" / "skypane" / "partials").glob("*.arrow"))
+    folder = shutil.copytree(run, tmp_path / "copy")
+    path = min((folder / "checkpoint" / "skypane" / "partials").glob("*.arrow"))
     if what == "gone":
         path.unlink()
     else:
@@ -404,7 +390,7 @@ def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_no
         data[len(data) // 3] ^= 1
         path.write_bytes(data)
     with pytest.raises(sp.CheckpointError, match=rf"{path.name} is {what}.*restore the whole checkpoint"):
-        job_of(spark, tmp_path).start()
+        job_of(spark, folder).start()
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.dividing_driver import LAST, dividing_job
-from tests.runtime.driver import Task, assert_killed
+from tests.parameters import slow_but
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
@@ -61,18 +60,22 @@ def job_of(spark: SparkSession, folder: Path, costs: Costs, query: Any, more: Ma
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
-@pytest.mark.parametrize(
-    ("query", "more"),
-    [
-        (sp.Skyline("price MIN, rating MAX", by="sensor"), {}),
-        (sp.Skyline("price MIN, rating MAX", by="sensor"), {"late": sp.Amend("2 minutes"), "early": "10 seconds"}),
-        (sp.Aggregate("sensor", n=sp.count(), total=sp.sum("weight")), {"late": sp.Amend("2 minutes", changes=True)}),
-    ],
-    ids=["skyline", "amended and early", "changes"],
+BEST, SUMS = (
+    sp.Skyline("price MIN, rating MAX", by="sensor"),
+    sp.Aggregate("sensor", n=sp.count(), total=sp.sum("weight")),
 )
+DIVIDED: dict[str, tuple[sp.Query, dict[str, Any]]] = {
+    "skyline": (BEST, {}),
+    "amended and early": (BEST, {"late": sp.Amend("2 minutes"), "early": "10 seconds"}),
+    "changes": (SUMS, {"late": sp.Amend("2 minutes", changes=True)}),
+}
+
+
+@pytest.mark.parametrize("name", slow_but(["amended and early"], DIVIDED))
 def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
-    query: Any, more: dict[str, Any], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    query, more = DIVIDED[name]
     batches = late_rows(17, batches=6, rows=60)
     write_batches(tmp_path / "in", batches[:3])
     monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
@@ -105,21 +108,4 @@ def test_a_stream_divides_windows_by_what_its_runs_took_and_continues_so(spark: 
     assert all(decision.figures for decision in again)
     assert isinstance(job.settings.plan, Plan)
     found, wanted = parquet_rows(tmp_path / "out"), answers(job.settings.plan, batches)
-    assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.to_pylist()))
-
-
-@pytest.mark.slow
-def test_a_kill_keeps_what_runs_took(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(14, batches=8)
-    write_batches(tmp_path / "in", batches)
-    assert_killed("tests.runtime.dividing_driver", tmp_path)
-    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
-    assert manifest.batch_id == LAST
-    assert manifest.control["windows"]["runs"] > 0
-    job = dividing_job(spark, tmp_path)
-    decided = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
-    assert decided
-    assert all(decision.figures for decision in decided)
-    found, wanted = parquet_rows(tmp_path / "out"), answers(Task(str(tmp_path)).plan, batches)
     assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.to_pylist()))
