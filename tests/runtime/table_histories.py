@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -61,6 +62,18 @@ class Interposed:
             "loses the reply": self.loses_the_reply,
             "is lost": self.is_lost,
         }
+
+
+def write_at_once(sinks: Sequence[Sink]) -> list[int]:
+    """Write five batches of each sink, of all at once; return the numbers that a table has then."""
+
+    def write_all(at: int) -> None:
+        for batch in range(5):
+            sinks[at].write(NO_SPARK, numbers(10 * batch + at), batch)
+
+    with ThreadPoolExecutor(len(sinks)) as threads:
+        list(threads.map(write_all, range(len(sinks))))
+    return sorted(10 * batch + at for batch in range(5) for at in range(len(sinks)))
 
 
 class TablePlace(Protocol):

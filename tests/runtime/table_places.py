@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, HourTransform, IdentityTransform, Transform
 from sqlalchemy import NullPool, create_engine
 from tests.runtime.rows_of_batches import SCHEMA, of
 from tests.runtime.table_histories import Interposed
@@ -28,6 +31,8 @@ from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
 from skypane.runtime.spark.sinks.open_table_sink import OpenTableSink
 
+PROPERTY: Final = "skypane.batches.q.output"
+"""The property of a table in which a sink of the query q keeps its note."""
 NAME: Final = "shop.answers"
 """The table of Iceberg of a test that does not name another one."""
 
@@ -63,6 +68,26 @@ class OpenPlace(ABC):
         return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
 
     @abstractmethod
+    def create(self, *fields: pa.Field, partition: str | None = None, **options: Any) -> None:
+        """Create the table as another client does, with a partition by one of `partitions` or by a column."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Remove the table with its rows."""
+
+    @abstractmethod
+    def note(self, text: str | None) -> None:
+        """Write the note of the query q, or remove it."""
+
+    @abstractmethod
+    def roll_back(self) -> None:
+        """Take the table back to the first batch of its sink."""
+
+    @abstractmethod
+    def join_files(self) -> None:
+        """Write all rows into one file, if there are any, in a commit of another writer."""
+
+    @abstractmethod
     def version(self) -> int:
         """Return a number that each commit to the table changes."""
 
@@ -78,6 +103,13 @@ class OpenPlace(ABC):
     @abstractmethod
     def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
         """Stand between the sink and the client: commits of batches and of starts."""
+
+
+PARTITIONS: Final[Mapping[str, tuple[str, Transform[Any, Any]]]] = {
+    "hour": ("window_start", HourTransform()),
+    "bucket": ("city", BucketTransform(4)),
+}
+"""Partitions of Iceberg that are not by the values of a column."""
 
 
 @dataclass(frozen=True)
@@ -105,21 +137,38 @@ class IcebergPlace(OpenPlace):
     def version(self) -> int:
         return len(self.table().snapshots())
 
+    def create(self, *fields: pa.Field, partition: str | None = None, **options: Any) -> None:
+        catalog = self.catalog()
+        catalog.create_namespace_if_not_exists("shop")
+        with catalog.create_table(NAME, pa.schema(fields), **options).update_spec() as spec:
+            if partition is not None:
+                spec.add_field(*PARTITIONS.get(partition, (partition, IdentityTransform())))
+
+    def drop(self) -> None:
+        self.catalog().drop_table(NAME)
+
+    def note(self, text: str | None) -> None:
+        with self.table().transaction() as changes:
+            changes.remove_properties(PROPERTY) if text is None else changes.set_properties({PROPERTY: text})
+
+    def roll_back(self) -> None:
+        table = self.table()
+        table.manage_snapshots().rollback_to_snapshot(table.snapshots()[1].snapshot_id).commit()
+
     def foreign(self, number: int) -> None:
         self.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
 
     @property
     def maintenance(self) -> Mapping[str, Callable[[], None]]:
-        return {"expire": self.expire, "compact": self.compact}
+        return {"expire": self.expire, "compact": self.join_files}
 
     def expire(self) -> None:
         """Remove all snapshots but the last, as maintenance does."""
         self.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
 
-    def compact(self) -> None:
-        """Write all rows into one file, in a snapshot of another writer, if there are any: PyIceberg warns if there are none."""
+    def join_files(self) -> None:
         rows = self.read()
-        if rows.num_rows:
+        if rows.num_rows:  # PyIceberg warns if there are none
             self.table().overwrite(rows)
 
     def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
@@ -157,9 +206,31 @@ class DeltaPlace(OpenPlace):
     def version(self) -> int:
         return self.table().version()
 
-    def create(self, *fields: pa.Field, **options: Any) -> None:
-        """Create the table as another client does."""
-        DeltaTable.create(self.path, pa.schema(fields), **options)
+    def create(self, *fields: pa.Field, partition: str | None = None, **options: Any) -> None:
+        DeltaTable.create(self.path, pa.schema(fields), partition_by=partition, **options)
+
+    def drop(self) -> None:
+        shutil.rmtree(self.path)
+
+    def note(self, text: str | None) -> None:
+        if text is None:
+            self._remove_note()
+        else:
+            self.table().alter.set_table_properties({PROPERTY: text}, raise_if_not_exists=False)
+
+    def _remove_note(self) -> None:
+        """Do what ALTER TABLE ... UNSET TBLPROPERTIES does, which delta-rs has no function for."""
+        found = self.table().metadata()
+        metadata = {
+            "id": str(found.id), "format": {"provider": "parquet", "options": {}}, "createdTime": found.created_time,
+            "schemaString": self.table().schema().to_json(), "partitionColumns": found.partition_columns,
+            "configuration": {name: text for name, text in found.configuration.items() if name != PROPERTY},
+        }  # fmt: skip
+        commit = Path(self.path) / "_delta_log" / f"{self.version() + 1:020}.json"
+        commit.write_text(json.dumps({"metaData": metadata}) + "\n")
+
+    def roll_back(self) -> None:
+        self.table().restore(2)  # the commit of batch 0, after those of the creation and of the start
 
     def foreign(self, number: int) -> None:
         write_delta(self.path, of(SCHEMA, (0, "elsewhere", number)).table(), mode="append")
@@ -168,9 +239,12 @@ class DeltaPlace(OpenPlace):
     def maintenance(self) -> Mapping[str, Callable[[], None]]:
         return {"compact": self.compact, "checkpoint": self.checkpoint}
 
-    def compact(self) -> None:
-        """Join the files of the table, and delete those that no version needs."""
+    def join_files(self) -> None:
         self.table().optimize.compact()
+
+    def compact(self) -> None:
+        """Join the files of the table, and delete those that the last version does not need."""
+        self.join_files()
         self.table().vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
 
     def checkpoint(self) -> None:

@@ -1,16 +1,17 @@
-"""Run by test_table_streams as a process of its own: a stream into a table of an open format that dies at a place of its work.
+"""Run by test_table_streams as a process of its own: streams into tables of open formats that die at one place of their work.
 
-Its argument is a folder with `in`, the rows, and crash.json: the format, one of FORMATS, the place, one of PLACES, and
-whether workers answer windows.
+Its argument is a folder with `in`, the rows, and crash.json: the place, one of PLACES, and whether workers answer windows. The
+streams of STREAMS run at once, each in a folder of its name; when all have come to the place, the process dies.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from deltalake import DeltaTable as OpenedTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
 from tests.runtime.driver import die, replace_method
-from tests.runtime.streams import SECOND, finish, late_rows, read_batches
+from tests.runtime.streams import SECOND, late_rows, read_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -63,12 +64,15 @@ FORMATS: Final = {
         lambda folder, name: sp.Iceberg(name, options=_properties(folder)), _rows_of_iceberg, IcebergTable
     ),
 }
+STREAMS: Final = {f"{name}-{cut}": (form, cut) for name, form in FORMATS.items() for cut in (False, True)}
+"""By its name the format of a stream, and whether workers answer its windows when those of the others do not."""
 
 
-def job(spark: SparkSession, folder: Path, form: Format, *, cut: bool = False) -> sp.Job:
-    """Return the job of a folder; `cut`: workers answer its windows, into several files."""
+def job(spark: SparkSession, folder: Path, form: Format, *, cut: bool = False, **more: Any) -> sp.Job:
+    """Return a job over `in`, beside the folder of its own; `cut`: workers answer its windows, into several files."""
+    folder.mkdir(exist_ok=True)
     whole = sp.stream(
-        read_batches(spark, folder / "in", SCHEMA),
+        read_batches(spark, folder.parent / "in", SCHEMA),
         PLAN.query,
         time="ts",
         window=PLAN.windows,
@@ -76,6 +80,7 @@ def job(spark: SparkSession, folder: Path, form: Format, *, cut: bool = False) -
         checkpoint=folder / "checkpoint",
         output=form.sink(folder, NAME),
         workers=sp.WorkerOptions(wlq_workers=2),
+        **more,
     )
     if not cut:
         return whole
@@ -83,9 +88,25 @@ def job(spark: SparkSession, folder: Path, form: Format, *, cut: bool = False) -
     return replace(whole, settings=replace(whole.settings, costs=costs))
 
 
+def finish_at_once(jobs: Iterable[sp.Job], *, drain: bool = False) -> None:
+    """Run jobs over all that is there."""
+    for handle in [one.start(trigger="available now") for one in jobs]:
+        assert handle.await_termination(600), handle.status
+        if drain:
+            handle.drain()
+
+
+_TOGETHER: Final = Barrier(len(STREAMS))
+
+
+def _die_together() -> None:
+    _TOGETHER.wait(300)
+    die()
+
+
 def _before_the_table(form: Format) -> None:
     def commit(original: Callable[..., Any], *what: Any, **more: Any) -> Any:
-        return die() if _adds_rows(what) else original(*what, **more)
+        return _die_together() if _adds_rows(what) else original(*what, **more)
 
     replace_method(form.commits, "commit", commit)
 
@@ -94,7 +115,7 @@ def _after_the_table(form: Format) -> None:
     def commit(original: Callable[..., Any], *what: Any, **more: Any) -> None:
         original(*what, **more)
         if _adds_rows(what):
-            die()
+            _die_together()
 
     replace_method(form.commits, "commit", commit)
 
@@ -104,8 +125,9 @@ def _adds_rows(what: tuple[Any, ...]) -> bool:
     return len(what) > 3
 
 
-def _before_the_ledger(_form: Format) -> None:
-    replace_method(Ledger, "commit", lambda _original, *_: die())
+def _before_the_ledger(form: Format) -> None:
+    if form is FORMATS["delta"]:  # all streams have a ledger of one class
+        replace_method(Ledger, "commit", lambda _original, *_: _die_together())
 
 
 PLACES: Final = {
@@ -118,10 +140,10 @@ PLACES: Final = {
 def main() -> None:
     folder = Path(sys.argv[1])
     crash = json.loads((folder / "crash.json").read_text())
-    form = FORMATS[crash["format"]]
-    spark = session("local[1]", "tables")
-    PLACES[crash["place"]](form)
-    finish(job(spark, folder, form, cut=crash["cut"]))
+    spark = session("local[2]", "tables")
+    for form in FORMATS.values():
+        PLACES[crash["place"]](form)
+    finish_at_once(job(spark, folder / name, form, cut=crash["cut"] != cut) for name, (form, cut) in STREAMS.items())
 
 
 if __name__ == "__main__":

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -19,13 +15,9 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from psycopg import OperationalError
-from pyspark.sql import SparkSession
-from tests.checkout import ROOT
 from tests.runtime.database_places import DATABASES, DatabasePlace, database, on_server
 from tests.runtime.rows_of_batches import CHANGES, NO_SPARK, SCHEMA, UPDATES, VERSIONS, numbers, of
-from tests.runtime.streams import read_batches, write_batches
 
-import skypane as sp
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
@@ -170,12 +162,6 @@ def test_a_table_that_holds_a_front_takes_nothing_else(place: DatabasePlace):
     place.started(role="front").write(NO_SPARK, numbers(1), 0)
     with pytest.raises(CheckpointError, match="has the front of query q"):
         place.started()
-
-
-def test_one_sink_is_for_one_role(place: DatabasePlace):
-    sink = place.started()
-    with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
-        sink.open(QueryStart("q", role="late"))
 
 
 def test_a_file_that_one_sink_of_two_jobs_names_is_that_of_the_working_folder_of_its_time(
@@ -414,74 +400,3 @@ def test_a_batch_whose_connection_ends_before_its_commit_is_not_taken_for_writte
             sink.write(NO_SPARK, numbers(1), 0)
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [1]
-
-
-@pytest.mark.parametrize("key", ["", "window_start,city"])
-def test_the_table_of_a_stream_that_amends_has_the_current_answers(
-    spark: SparkSession, tmp_path: Path, place: DatabasePlace, key: str
-):
-    """The second batch amends a window, in which a key disappears by `having`."""
-    times = pa.array([0, 1_000_000, 20_000_000, 2_000_000, 3_000_000], pa.timestamp("us", "UTC"))
-    sent = pa.table({"ts": times, "city": ["Oslo", "Rome", "Oslo", "Rome", "Bern"]})
-    write_batches(tmp_path / "in", [sent.slice(0, 3), sent.slice(3, 2)])
-    handle = sp.stream(
-        read_batches(spark, tmp_path / "in", sent.schema),
-        sp.Aggregate("city", n=sp.count(), having="n < 2"),
-        time="ts",
-        window="10 seconds",
-        progress=sp.Watermark("1 second"),
-        late=sp.Amend("1 minute"),
-        output=place.sink(key),
-        checkpoint=tmp_path / "checkpoint",
-    ).start(trigger="available now")
-    assert handle.await_termination(300), handle.status
-    handle.drain()
-    found = place.ask(f"SELECT window_start, city, n, version FROM {place.table} ORDER BY 1, 2")  # noqa: S608
-    assert [(city, n, version) for _, city, n, version in found] == [("Bern", 1, 1), ("Oslo", 1, 1), ("Oslo", 1, 0)]
-
-
-def test_one_sink_of_two_streams_at_once_has_the_answers_of_both(
-    spark: SparkSession, tmp_path: Path, place: DatabasePlace
-):
-    """Both start before either has answered, and have batches of the same numbers; each is answered once."""
-    given, handles, wanted = place.sink(), list[sp.StreamHandle](), list[str]()
-    for city in ("Oslo", "Rome"):
-        times = pa.array([0, 11_000_000, 22_000_000, 33_000_000], pa.timestamp("us", "UTC"))
-        sent = pa.table({"ts": times, "city": [city] * 4})
-        write_batches(tmp_path / city, [sent.slice(at, 1) for at in range(4)])
-        wanted += [city] * 4
-        handles.append(
-            sp.stream(
-                read_batches(spark, tmp_path / city, sent.schema),
-                sp.Aggregate("city", n=sp.count()),
-                time="ts",
-                window="10 seconds",
-                progress=sp.Watermark("1 second"),
-                output=given,
-                checkpoint=tmp_path / f"checkpoint of {city}",
-            ).start(trigger="available now")
-        )
-    for handle in handles:
-        assert handle.await_termination(300), handle.status
-        handle.drain()
-    assert sorted(place.rows("city")) == wanted
-
-
-@pytest.mark.slow
-def test_kills_at_any_line_leave_each_batch_once(place: DatabasePlace):
-    """Each driver is killed at a later line of the sink, with a table of its own; the next one finishes."""
-    lines = int(driven(place, place.table).stdout)
-    step = lines // 25  # a driver may run a few lines fewer than the first one did, so the last step is left out
-    for line in range(0, lines - step, step):
-        table = f"{place.table}_{line}"
-        assert driven(place, table, line).returncode == -signal.SIGKILL
-        assert driven(place, table).returncode == 0
-        assert replace(place, table=table).rows() == list(range(30)), line
-
-
-def driven(place: DatabasePlace, table: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.runtime.jdbc_sink_driver", place.url, table, str(line)]
-    environment = {**os.environ, "SKYPANE_TEST_USER": place.options.get("user", "")}
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=120, check=False
-    )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +13,11 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.checkout import ROOT
 from tests.runtime.streams import read_batches, write_batches
 from tests.servers.kafka import PASSWORD, Broker
 
 import skypane as sp
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
@@ -30,9 +25,10 @@ from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
 from skypane.types import CheckpointError, ConfigError
 
+pytestmark = pytest.mark.slow
+
 NO_SPARK = cast("SparkSession", None)
 SCHEMA = pa.schema([("window_start", pa.timestamp("us", "UTC")), ("city", pa.string()), ("n", pa.int64())])
-BOUNDS = [(name, pa.timestamp("us", "UTC")) for name in ("window_start", "window_end")]
 START = "2026-01-01T00:00:00+00:00"
 
 
@@ -248,39 +244,6 @@ def test_a_login_is_from_the_environment(kafka: Broker, topic: str, monkeypatch:
     assert numbers(kafka, topic) == [1]
 
 
-@pytest.mark.parametrize(("arguments", "message"), [
-    ({"servers": "host"}, "servers must be host:port of a broker of Kafka, got 'host'"),
-    ({"topic": "a*"}, "topic must be the name of a topic, got 'a\\*'"),
-    ({"options": {"transactional.id": "x"}}, "topic t: option transactional.id is set by skypane; remove it"),
-    ({"timeout": "0 s"}, "timeout"),
-])  # fmt: skip
-def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str):
-    with pytest.raises(ConfigError, match=message):
-        Kafka(**{"servers": "h:1", "topic": "t", **arguments})  # type: ignore[arg-type]
-
-
-def test_a_key_is_of_columns_of_the_rows_and_options_are_the_clients():
-    with pytest.raises(
-        ConfigError, match="key column 'shop' is not a column of the rows, which are window_start, city"
-    ):
-        Kafka("h:1", "t", key="shop").check(SCHEMA)
-    with pytest.raises(ConfigError, match=r"options of kafka h:1: .*nonsense"):
-        Kafka("h:1", "t", options={"fetch.nonsense.ms": 1}).open(QueryStart("q"))
-
-
-def test_a_digest_is_of_the_rows_in_any_order_with_their_number():
-    one, two = b"one", b"two"
-
-    def digest(*rows: bytes) -> str:
-        made = BatchDigest()
-        for row in rows:
-            made.add(row)
-        return str(made)
-
-    assert digest(one, two) == digest(two, one)
-    assert len({digest(), digest(one), digest(one, one), digest(one, two), digest(two)}) == 5
-
-
 def test_one_sink_of_two_jobs_has_the_batches_of_both(kafka: Broker, topic: str):
     """Their batches have the same numbers."""
     given = Kafka(kafka.address, topic, timeout="60 seconds")
@@ -367,31 +330,3 @@ def test_a_batch_with_tombstones_that_comes_again_is_there_once(kafka: Broker, t
     assert [(key, value is None) for key, value in kafka.committed(topic)] == [
         (b'{"id": 1}', False), (b'{"id": 2}', False), (b'{"id": 1}', True)
     ]  # fmt: skip
-
-
-def test_tombstones_need_a_key_and_changes():
-    with pytest.raises(ConfigError, match="tombstones=True needs a key, and changes of rows: Amend"):
-        Kafka("h:1", "t", key="city", tombstones=True).check(SCHEMA)
-    changes = pa.schema([*BOUNDS, ("version", pa.int64()), ("action", pa.string()), ("city", pa.string())])
-    with pytest.raises(ConfigError, match="tombstones=True needs a key"):
-        Kafka("h:1", "t", tombstones=True).check(changes)
-    with pytest.raises(ConfigError, match="key must have the column window_start"):
-        Kafka("h:1", "t", key="city", tombstones=True).check(changes)
-    Kafka("h:1", "t", key="window_start,city", tombstones=True).check(changes)
-
-
-@pytest.mark.slow
-def test_kills_at_any_line_leave_each_batch_once(kafka: Broker, topic: str):
-    """Each driver is killed at a later line of the sink, in a topic of its own; the next one finishes."""
-    lines = int(driven(kafka, topic).stdout)
-    for line in range(0, lines, lines // 25):
-        name = f"{topic}-{line}"
-        kafka.create(name)
-        assert driven(kafka, name, line).returncode == -signal.SIGKILL
-        assert driven(kafka, name).returncode == 0
-        assert numbers(kafka, name) == [n for batch in range(3) for n in range(batch * 10, batch * 10 + 10)], line
-
-
-def driven(kafka: Broker, topic: str, line: int = 10**9) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.runtime.kafka_sink_driver", kafka.address, topic, str(line)]
-    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=60, check=False)

@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.rows_of_batches import SCHEMA, numbers, of
-from tests.runtime.streams import answers, finish, late_rows, read_batches, write_batches
-from tests.runtime.table_stream_driver import PLAN
+from tests.runtime.streams import answers, late_rows, read_batches, write_batches
+from tests.runtime.table_stream_driver import PLAN, finish_at_once
 from tests.runtime.test_table_streams import multiset
 
 import skypane as sp
@@ -51,8 +51,7 @@ def test_a_table_has_the_answers_of_a_stream(spark: SparkSession, tmp_path: Path
         checkpoint=tmp_path / "checkpoint",
         output=sp.Table(table),
     )
-    finish(job)
-    job.start(trigger="available now").drain()
+    finish_at_once([job], drain=True)
     assert multiset(spark.table(table).toArrow()) == multiset(answers(PLAN, [*tables, local.Drain()]))
 
 

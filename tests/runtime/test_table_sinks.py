@@ -14,7 +14,7 @@ from tests.runtime.table_places import PLACES, OpenPlace
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
-from skypane.types import CheckpointError
+from skypane.types import CheckpointError, ConfigError
 
 Place = OpenPlace | DatabasePlace
 
@@ -94,3 +94,9 @@ def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(p
         with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
             repeated.write(NO_SPARK, other, 2)
     assert place.rows() == [0, 1, 2]
+
+
+def test_one_sink_is_for_one_role(place: Place):
+    sink = place.started()
+    with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
+        sink.open(QueryStart("q", role="late"))

@@ -46,9 +46,19 @@ def running() -> Iterator[int]:
             process.kill()
 
 
+def empty(port: int) -> None:
+    """Let a server that runs be as at its start."""
+    _request(port, "POST", "/moto-api/reset")
+    make_bucket(port, BUCKET)
+
+
 def make_bucket(port: int, name: str) -> None:
+    _request(port, "PUT", f"/{name}")
+
+
+def _request(port: int, method: str, path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request("PUT", f"/{name}")
+    connection.request(method, path)
     assert connection.getresponse().status == 200
     connection.close()
 

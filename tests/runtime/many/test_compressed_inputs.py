@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.compressed.packing import PACK
+from tests.runtime.many.read_batches import NOTHING, kept, parts_of, values_of
 
 from skypane.runtime.compressed import text_window
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.compressed.unpacking import Unpacking
-from skypane.runtime.row_parser import Malformed
-from skypane.runtime.spark.sources.many.discovery import KINDS, discovered, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.discovery import discovered, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError, ConfigError
 
-NOTHING = Offsets({})
 N = pa.schema([("n", pa.int64())])
 
 
@@ -44,12 +43,8 @@ def planner(*given: object, on_loss: str = "fail", times: EventTimes | None = No
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int | str]]:
     """Return (name of the file, n) of all rows of a batch, as its tasks read them; of malformed ones the error."""
-    found: list[tuple[str, int | str]] = []
-    for task in plan.assigned(start, end):
-        for part, table in KINDS["path"].read(task, N):
-            values = [table.error] if isinstance(table, Malformed) else table["n"].to_pylist()
-            found += [(Path(part.input.name).name, n) for n in values]
-    return found
+    parts = parts_of(plan, start, end, N)
+    return [(Path(part.input.name).name, n) for part, found in parts for n in values_of(found, lambda one: one.error)]
 
 
 def test_the_format_is_that_of_the_ending_before_and_patterns_find_both(tmp_path: Path):
@@ -115,7 +110,7 @@ def test_rows_are_read_once_in_order_over_growth_batches_and_restarts(tmp_path_f
             if data.draw(st.booleans()):
                 plan = planner(str(path))
             end = plan.latest(place, data.draw(st.sampled_from([None, 1, 50, 1000])))
-            end = Offsets.of(json.loads(json.dumps(end.to_json())))
+            end = kept(end)
             found = [n for _, n in rows(plan, place, end)]
             assert [n for _, n in rows(planner(str(path)), place, end)] == found
             seen, place = seen + found, end
@@ -151,7 +146,7 @@ def test_a_restart_after_all_was_read_unpacks_nothing(tmp_path: Path, monkeypatc
     end = planner(f"{tmp_path}/*.json.gz").latest(NOTHING, None)
     monkeypatch.setattr(Unpacking, "piece", lambda *_: pytest.fail("unpacked again"))
     again = planner(f"{tmp_path}/*.json.gz")
-    assert again.latest(Offsets.of(json.loads(json.dumps(end.to_json()))), None) == Offsets.of(end.to_json())
+    assert again.latest(kept(end), None) == Offsets.of(end.to_json())
 
 
 def test_the_status_from_outside_begins_at_the_marks(tmp_path: Path, monkeypatch):

@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.many.read_batches import parts_of
 
 from skypane.control.admission.alignment import BATCHES
 from skypane.progress.kslack import KSlack
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.runtime.growing_files import GrowingFile
 from skypane.runtime.receiving.log import SegmentLog
-from skypane.runtime.spark.sources.many.discovery import KINDS, listed
+from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.event_times import EventTimes, time_column
 from skypane.runtime.spark.sources.many.input_kind import InputSpec
 from skypane.runtime.spark.sources.many.offsets import Offsets
@@ -73,11 +74,9 @@ def planner(listing: Sequence[InputSpec], *, align: bool = True) -> Planner:
 def rows(plan: Planner, start: Offsets, end: Offsets) -> dict[str, list[int]]:
     """Return the event times of a batch's rows by input; malformed rows are left out."""
     found: dict[str, list[int]] = {}
-    for task in plan.assigned(start, end):
-        for key, kind in KINDS.items():
-            for part, table in kind.read([part for part in task if part.input.kind == key], COLUMNS):
-                if isinstance(table, pa.Table):
-                    found.setdefault(part.input.name, []).extend(table["ts"].cast(pa.int64()).to_pylist())
+    for part, table in parts_of(plan, start, end, COLUMNS):
+        if isinstance(table, pa.Table):
+            found.setdefault(part.input.name, []).extend(table["ts"].cast(pa.int64()).to_pylist())
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import pickle
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from obstore.exceptions import AlreadyExistsError, GenericError
 from tests.runtime.compressed.packing import PACK
+from tests.runtime.many.read_batches import NOTHING, kept, parts_of, values_of
 from tests.servers import fault_proxy, s3
 from tests.stores.memory import in_memory
 
@@ -25,7 +25,6 @@ from skypane.locations import Location
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.objects import object_text, read_objects
 from skypane.runtime.objects.folder_listing import StoredObject, objects_of
-from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import folder_catalog, object_batches, object_folders
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
@@ -39,7 +38,6 @@ from skypane.types import CheckpointError, ConfigError
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
-NOTHING = Offsets({})
 N = pa.schema([("n", pa.int64())])
 FOLDER = "s3://bucket/in/"
 JSON = {"objects": FOLDER, "format": "json"}
@@ -91,23 +89,9 @@ def planner(*given: object, on_loss: str = "fail", times: EventTimes | None = No
     return Planner(lambda: listing, 2, on_loss, times)
 
 
-def kept(offsets: Offsets) -> Offsets:
-    """Return offsets as Spark's log has kept them."""
-    return Offsets.of(json.loads(json.dumps(offsets.to_json())))
-
-
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[int | str]:
     """Return n of all rows of a batch, as its tasks read them; of malformed ones the error."""
-    found: list[int | str] = []
-    for task in plan.assigned(start, end):
-        for _, table in KINDS["objects"].read(pickle.loads(pickle.dumps(task)), N):  # noqa: S301 - as Spark sends it
-            found += numbers_of(table)
-    return found
-
-
-def numbers_of(table: pa.Table | Malformed) -> list[int | str]:
-    """Return n of the rows of a table, or the error of a malformed one."""
-    return [table.error] if isinstance(table, Malformed) else table["n"].to_pylist()
+    return [n for _, found in parts_of(plan, start, end, N) for n in values_of(found, lambda one: one.error)]
 
 
 def read_all(plan: Planner, start: Offsets = NOTHING, most: int | None = None) -> tuple[list[int | str], Offsets]:
@@ -522,7 +506,7 @@ def test_readers_that_are_free_share_the_objects_of_folders(store, monkeypatch):
     listing = listed([{"objects": f"s3://bucket/{name}/", "format": "json"} for name in ("large", "small")])
     plan = Planner(lambda: listing, 6)
     tasks = plan.assigned(NOTHING, plan.latest(NOTHING, None))
-    whole = [[n for _, table in KINDS["objects"].read(task, N) for n in numbers_of(table)] for task in tasks]
+    whole = [[n for _, table in KINDS["objects"].read(task, N) for n in table["n"].to_pylist()] for task in tasks]
     assert len(whole) == 6
     assert max(map(len, whole)) <= 9
     assert sorted(n for task in whole for n in task) == [0, *range(100, 140)]
@@ -624,9 +608,22 @@ def test_the_list_keeps_the_fields_of_an_entry():
     assert one.plain()["rescan"] == "300000000 us"
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[int]:
+    with s3.running() as port:
+        yield port
+
+
+@pytest.fixture
+def s3_port(server: int) -> int:
+    """The port of a server of S3's API with an empty bucket."""
+    s3.empty(server)
+    return server
+
+
 @pytest.mark.long
-def test_a_server_of_s3_lists_the_names_after_one_and_sends_few_ranges():
-    with s3.running() as port, fault_proxy.before(port) as (proxy, own), s3.connected(own):
+def test_a_server_of_s3_lists_the_names_after_one_and_sends_few_ranges(s3_port: int):
+    with fault_proxy.before(s3_port) as (proxy, own), s3.connected(own):
         forget()
         store = client_of(Location.of("s3://bucket"))
         for name in ("a b.json", "c.json", "d é=1/e.json.gz"):
@@ -653,10 +650,10 @@ def test_a_server_of_s3_lists_the_names_after_one_and_sends_few_ranges():
 
 
 @pytest.mark.long
-def test_a_name_that_the_client_does_not_take_stops_the_query_and_is_shown():
-    with s3.running() as port, s3.connected(port):
+def test_a_name_that_the_client_does_not_take_stops_the_query_and_is_shown(s3_port: int):
+    with s3.connected(s3_port):
         forget()
-        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection = http.client.HTTPConnection("127.0.0.1", s3_port)
         connection.request("PUT", "/bucket/in/a//b.json", numbers(1))
         assert connection.getresponse().status == 200
         connection.close()
@@ -689,8 +686,8 @@ def test_an_object_in_an_archive_is_reported_as_such(refused: Exception):
 
 
 @pytest.mark.long
-def test_credentials_are_in_no_offset_and_no_error():
-    with s3.running() as port, fault_proxy.before(port) as (proxy, own), s3.connected(own):
+def test_credentials_are_in_no_offset_and_no_error(s3_port: int):
+    with fault_proxy.before(s3_port) as (proxy, own), s3.connected(own):
         forget()
         client_of(Location.of("s3://bucket")).put("in/a.json", numbers(1))
         end = planner(JSON).latest(NOTHING, None)

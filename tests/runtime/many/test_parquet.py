@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.many.read_batches import parts_of
 
 from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import parquet
@@ -30,16 +31,14 @@ def planner(folder: Path) -> Planner:
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
     found = []
-    for task in plan.assigned(start, end):
-        for part, table in parquet.read(task, COLUMNS):
-            assert isinstance(table, pa.Table)
-            assert table.schema == COLUMNS
-            assert table["p"].null_count == len(table)
-            found += [(Path(part.input.name).stem, n) for n in table["n"].to_pylist()]
+    for part, table in parts_of(plan, start, end, COLUMNS):
+        assert isinstance(table, pa.Table)
+        assert table.schema == COLUMNS
+        assert table["p"].null_count == len(table)
+        found += [(Path(part.input.name).stem, n) for n in table["n"].to_pylist()]
     return found
 
 
-@settings(max_examples=20)
 @given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=3), group=st.integers(1, 20), budget=st.integers(1, 30))
 def test_each_row_of_each_file_comes_once(tmp_path_factory, counts, group: int, budget: int):
     folder = tmp_path_factory.mktemp("files")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.many.read_batches import parts_of
 from tests.runtime.receiving.test_retention import checkpoint
 
 from skypane.runtime.receiving.log import SegmentLog
@@ -37,14 +38,12 @@ def planner(folder: Path, on_loss: str = "fail", **more: object) -> Planner:
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[int]:
     found: list[int] = []
-    for task in plan.assigned(start, end):
-        for _, table in receiver_logs.read(task, COLUMNS):
-            assert isinstance(table, pa.Table)
-            found += table["n"].to_pylist()
+    for _, table in parts_of(plan, start, end, COLUMNS):
+        assert isinstance(table, pa.Table)
+        found += table["n"].to_pylist()
     return found
 
 
-@settings(max_examples=20)
 @given(count=st.integers(1, 60), most=st.integers(1, 40), budget=st.integers(1, 25))
 def test_each_line_comes_once_whatever_the_segments_and_the_budget(count: int, most: int, budget: int):
     with tempfile.TemporaryDirectory() as name:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import flipped
 
@@ -24,7 +24,6 @@ def checked(folder: Path) -> None:
         check(one.path, 0, one.end - one.begin)
 
 
-@settings(max_examples=40)
 @given(lengths=st.lists(st.integers(0, 30), min_size=1, max_size=12), most=st.sampled_from([40, 1000]), data=st.data())
 def test_each_flipped_bit_is_reported_by_its_readers_and_by_no_other(lengths, most: int, data):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
@@ -50,7 +49,6 @@ def test_each_flipped_bit_is_reported_by_its_readers_and_by_no_other(lengths, mo
                 check(one.path, block.begin, block.end)
 
 
-@settings(max_examples=40)
 @given(data=st.data())
 def test_no_bit_of_the_checksums_flips_unseen(data):
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.receiving.logs import content
 
@@ -30,7 +30,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=30)
 @given(events=EVENTS, most=st.integers(1, 40))
 def test_what_was_appended_is_there_once_over_kills_at_any_byte(events, most: int):
     with tempfile.TemporaryDirectory() as name:
@@ -60,7 +59,6 @@ def test_what_was_appended_is_there_once_over_kills_at_any_byte(events, most: in
         assert all(Path(one.path).read_bytes()[-1:] in {b"", b"\n"} for one in parts)
 
 
-@settings(max_examples=30)
 @given(lengths=st.lists(st.integers(1, 20), min_size=1, max_size=12), cut=st.data())
 def test_any_range_is_read_from_the_segments_that_hold_it(lengths, cut):
     blocks = [bytes([65 + at % 26]) * length + b"\n" for at, length in enumerate(lengths)]

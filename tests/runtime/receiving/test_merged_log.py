@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.receiving.logs import lines
 
@@ -83,7 +83,6 @@ ARRIVALS = st.lists(st.one_of(st.tuples(st.sampled_from("abc"), st.lists(st.inte
                               st.sampled_from(["step", "restart"])), max_size=14)  # fmt: skip
 
 
-@settings(max_examples=25)
 @given(ARRIVALS)
 def test_the_merged_log_is_the_sorted_lines_whatever_arrives_when_and_over_restarts(arrivals):
     with tempfile.TemporaryDirectory() as name, merging(Path(name)) as made:
