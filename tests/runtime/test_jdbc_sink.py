@@ -22,7 +22,6 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.jdbc import Jdbc
-from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.sinks.table_writer import TableWriter
 from skypane.types import CheckpointError, ConfigError
@@ -125,20 +124,8 @@ def test_updates_of_a_front_are_applied_by_key_in_their_order(place: DatabasePla
     assert "action" not in {name for name, *_ in place.ask(COLUMNS_OF[place.is_server].format(place.table))}
 
 
-def test_a_fenced_driver_writes_nothing_more(place: DatabasePlace):
-    first = place.started(driver="driver-1")
-    first.write(NO_SPARK, numbers(0), 0)
-    second = place.started(1, driver="driver-2")
-    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
-        first.write(NO_SPARK, numbers(1), 1)
-    second.write(NO_SPARK, numbers(1), 1)
-    assert place.rows() == [0, 1]
-
-
-def test_queries_roles_and_tables_have_separate_batches(place: DatabasePlace):
-    for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
-        place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
-    assert place.rows() == [1, 1, 1]
+def test_tables_of_a_query_have_separate_batches(place: DatabasePlace):
+    place.started().write(NO_SPARK, numbers(1), 0)
     other = place.sink(table=f"{place.table}_2")
     other.check(SCHEMA)
     other.open(QueryStart("q", next_batch=1))
@@ -174,16 +161,6 @@ def test_a_file_that_one_sink_of_two_jobs_names_is_that_of_the_working_folder_of
     mine = Sinks.of(given).output
     assert isinstance(mine, Jdbc)
     assert str(mine.database) == f"sqlite:{tmp_path}/here.db"
-
-
-def test_one_sink_has_one_role_in_a_job(place: DatabasePlace):
-    given = place.sink()
-    for sinks in (Sinks.of(given, given), SharedSinks.of({"best": given}, given, ["best"])):
-        (role, first), (other, second) = sinks.by_role.items()
-        first.check(SCHEMA)
-        first.open(QueryStart("q", role=role))
-        with pytest.raises(ConfigError, match=rf": one sink is for {role} and for {other}; make one for each"):
-            second.open(QueryStart("q", role=other))
 
 
 PLAIN = datetime.fromisoformat("2026-01-02T03:04:05.000006")

@@ -5,29 +5,25 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.rows_of_batches import NO_SPARK
 from tests.runtime.streams import read_batches, write_batches
+from tests.runtime.topic_place import TopicPlace
 from tests.servers.kafka import PASSWORD, Broker
 
 import skypane as sp
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
-from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
-from skypane.types import CheckpointError, ConfigError
+from skypane.types import ConfigError
 
 pytestmark = pytest.mark.slow
 
-NO_SPARK = cast("SparkSession", None)
 SCHEMA = pa.schema([("window_start", pa.timestamp("us", "UTC")), ("city", pa.string()), ("n", pa.int64())])
 START = "2026-01-01T00:00:00+00:00"
 
@@ -40,47 +36,22 @@ def rows(*numbers: int) -> BatchRows:
 
 def opened(broker: Broker, topic: str, next_batch: int = 0, query: str = "q", timeout: str = "60 seconds") -> Kafka:
     """Return the sink as one more driver start of a query opens it."""
-    sink = Kafka(broker.address, topic, key=["window_start", "city"], timeout=timeout)
-    sink.check(SCHEMA)
-    sink.open(QueryStart(query, next_batch=next_batch))
-    return sink
+    return TopicPlace(broker, topic).started(next_batch, SCHEMA, timeout, query=query)
 
 
 def numbers(broker: Broker, topic: str) -> list[int]:
-    return [json.loads(value or "")["n"] for _, value in broker.committed(topic)]
+    return [row["n"] for _, row in TopicPlace(broker, topic).messages()]
 
 
 @pytest.fixture
 def topic(kafka: Broker) -> str:
-    name = f"out-{uuid4().hex[:8]}"
-    kafka.create(name)
-    return name
+    return TopicPlace.made(kafka).topic
 
 
 def test_each_row_is_a_message_of_json_with_its_key(kafka: Broker, topic: str):
     opened(kafka, topic).write(NO_SPARK, rows(7, 8), 0)
     key = {"window_start": START, "city": "Oslo"}
-    assert [(json.loads(key or ""), json.loads(value or "")) for key, value in kafka.committed(topic)] == [
-        (key, {**key, "n": 7}), (key, {**key, "n": 8})
-    ]  # fmt: skip
-
-
-def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(
-    kafka: Broker, topic: str, tmp_path: Path
-):
-    """The last time in another order, from files of workers; batches without rows leave nothing."""
-    first = opened(kafka, topic)
-    for batch in (0, 0, 1, 1):
-        first.write(NO_SPARK, rows(batch, 10 + batch), batch)
-    first.write(NO_SPARK, rows(), 2)
-    first.write(NO_SPARK, rows(3, 13), 3)
-    second = opened(kafka, topic, 3)
-    store = DocumentStore.at(str(tmp_path))
-    for name, number in (("a", 13), ("b", 3)):
-        store.write_parquet(name, SCHEMA, rows(number).tables)
-    second.write(NO_SPARK, replace(rows(3, 13), tables=(), store=store, files=("a", "b")), 3)
-    second.write(NO_SPARK, rows(4), 4)
-    assert numbers(kafka, topic) == [0, 10, 1, 11, 3, 13, 4]
+    assert TopicPlace(kafka, topic).messages() == [(key, {**key, "n": 7}), (key, {**key, "n": 8})]
 
 
 def test_messages_of_an_unfinished_batch_are_never_read(kafka: Broker, topic: str, monkeypatch: pytest.MonkeyPatch):
@@ -122,49 +93,6 @@ def test_a_batch_whose_rows_fail_leaves_no_open_transaction(kafka: Broker, topic
     other = opened(kafka, topic, query="another")
     other.write(NO_SPARK, rows(5), 0)
     assert numbers(kafka, topic) == [5]  # a reader would wait at the first message, were its transaction open
-
-
-def test_a_fenced_driver_writes_nothing_more(kafka: Broker, topic: str):
-    first = opened(kafka, topic)
-    first.write(NO_SPARK, rows(0), 0)
-    second = opened(kafka, topic, 1)
-    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
-        first.write(NO_SPARK, rows(1), 1)
-    second.write(NO_SPARK, rows(1), 1)
-    assert numbers(kafka, topic) == [0, 1]
-
-
-def test_a_driver_that_was_fenced_before_it_opens_the_sink_fences_no_other(kafka: Broker, topic: str):
-    def fenced() -> None:
-        raise CheckpointError("another driver has taken over")
-
-    running = opened(kafka, topic)
-    with pytest.raises(CheckpointError, match="another driver has taken over"):
-        Kafka(kafka.address, topic).open(QueryStart("q", check=fenced))
-    running.write(NO_SPARK, rows(1), 0)
-    assert numbers(kafka, topic) == [1]
-
-
-def test_queries_and_roles_have_separate_batches(kafka: Broker, topic: str):
-    opened(kafka, topic).write(NO_SPARK, rows(1), 0)
-    opened(kafka, topic, query="another").write(NO_SPARK, rows(2), 0)
-    late = Kafka(kafka.address, topic).for_rejected()
-    late.open(QueryStart("q", role="late"))
-    late.write(NO_SPARK, rows(3), 0)
-    assert numbers(kafka, topic) == [1, 2, 3]
-
-
-def test_a_topic_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(kafka: Broker, topic: str):
-    first = opened(kafka, topic)
-    for batch in range(3):
-        first.write(NO_SPARK, rows(batch), batch)
-    with pytest.raises(CheckpointError, match="up to 2, and the next batch of the checkpoint is 1: the checkpoint is"):
-        opened(kafka, topic, 1)
-    repeated = opened(kafka, topic, 2)
-    for other in (rows(5), rows()):
-        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than topic"):
-            repeated.write(NO_SPARK, other, 2)
-    assert numbers(kafka, topic) == [0, 1, 2]
 
 
 def test_a_note_that_the_broker_has_dropped_is_reported(kafka: Broker, topic: str, caplog: pytest.LogCaptureFixture):
@@ -242,28 +170,6 @@ def test_a_login_is_from_the_environment(kafka: Broker, topic: str, monkeypatch:
     sink.open(QueryStart("q"))
     sink.write(NO_SPARK, rows(1), 0)
     assert numbers(kafka, topic) == [1]
-
-
-def test_one_sink_of_two_jobs_has_the_batches_of_both(kafka: Broker, topic: str):
-    """Their batches have the same numbers."""
-    given = Kafka(kafka.address, topic, timeout="60 seconds")
-    first, second = (Sinks.of(given).output for _ in range(2))
-    first.open(QueryStart("q", "driver-1"))
-    second.open(QueryStart("r", "driver-2"))
-    for batch in range(2):
-        first.write(NO_SPARK, rows(batch), batch)
-    for batch in range(2):
-        second.write(NO_SPARK, rows(10 + batch), batch)
-    assert sorted(numbers(kafka, topic)) == [0, 1, 10, 11]
-
-
-def test_one_sink_has_one_role_in_a_job(kafka: Broker, topic: str):
-    given = Kafka(kafka.address, topic, timeout="60 seconds")
-    sinks = Sinks.of(given, given)
-    sinks.output.open(QueryStart("q"))
-    assert sinks.late is not None
-    with pytest.raises(ConfigError, match=f"topic {topic}: one sink is for output and for late; make one for each"):
-        sinks.late.open(QueryStart("q", role="late"))
 
 
 def test_the_last_message_of_each_key_is_the_current_answer_of_an_aggregate(

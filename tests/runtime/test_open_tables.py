@@ -236,12 +236,6 @@ def test_a_version_that_meets_a_compaction_replaces_its_rows(place: OpenPlace, i
     assert place.rows() == [1, 2, 7]
 
 
-def test_queries_and_roles_have_separate_batches(place: OpenPlace):
-    for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
-        place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
-    assert place.rows() == [1, 1, 1]
-
-
 def test_a_table_and_a_checkpoint_that_are_both_taken_back_continue_together(
     place: OpenPlace, caplog: pytest.LogCaptureFixture
 ):

@@ -18,11 +18,12 @@ from tests.runtime.database_places import database
 from tests.runtime.forked import Parent
 from tests.runtime.killed_sinks import BATCHES, KINDS, ROWS
 from tests.runtime.table_places import NAME, DeltaPlace, IcebergPlace
+from tests.runtime.topic_place import TopicPlace
 
 from skypane.runtime.spark.sinks.current_front import FILE
 
 Place = tuple[Mapping[str, Any], Callable[[], list[int]]]
-"""The arguments of a sink of its own, and what reads it."""
+"""The arguments of a sink of its own, and what reads it: rows by their number, those of a topic as they lie there."""
 Made = Callable[[pytest.FixtureRequest, Path], Place]
 
 SERVERS: Final = ("postgresql", "kafka")
@@ -36,7 +37,9 @@ def of_folder(form: str) -> Made:
             texts = [
                 json.loads(line)["n"] for path in files.glob("part-*.json") for line in path.read_text().splitlines()
             ]
-            return texts + [n for path in files.glob("part-*.parquet") for n in pq.read_table(path)["n"].to_pylist()]
+            return sorted(
+                texts + [n for path in files.glob("part-*.parquet") for n in pq.read_table(path)["n"].to_pylist()]
+            )
 
         return {"path": str(files), "format": form}, read
 
@@ -69,11 +72,9 @@ def of_iceberg(_request: pytest.FixtureRequest, folder: Path) -> Place:
 
 
 def of_topic(request: pytest.FixtureRequest, _folder: Path) -> Place:
-    broker, name = request.getfixturevalue("kafka"), f"killed-{uuid4().hex[:8]}"
-    broker.create(name)
-    return {"servers": broker.address, "topic": name}, lambda: [
-        json.loads(value or "")["n"] for _, value in broker.committed(name)
-    ]
+    place = TopicPlace.made(request.getfixturevalue("kafka"))
+    arguments = {"servers": place.broker.address, "topic": place.topic}
+    return arguments, lambda: [row["n"] for _, row in place.messages()]
 
 
 PLACES: Final[Mapping[str, Made]] = {
@@ -129,7 +130,7 @@ def test_kills_at_any_line_leave_each_batch_once(
         folder, (arguments, read) = place(line)
         killed, finished = (driven(parent, folder, kind, arguments, last)[0] for last in (line, sys.maxsize))
         assert (killed, finished) == (-signal.SIGKILL, 0), f"line {line}: {(folder / 'errors').read_text()}"
-        assert sorted(read()) == list(range(BATCHES * ROWS)), line
+        assert read() == list(range(BATCHES * ROWS)), line
 
 
 def test_no_kind_is_left_out():

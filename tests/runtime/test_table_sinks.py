@@ -1,4 +1,4 @@
-"""Tables as outputs, of open formats and of databases: what holds for all, whatever happens to their drivers."""
+"""Tables of open formats and of databases, and topics, as outputs: what holds for all, whatever happens to their drivers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,29 @@ import pytest
 from tests.runtime.database_places import DATABASES, DatabasePlace, database
 from tests.runtime.rows_of_batches import CHANGES, NO_SPARK, SCHEMA, numbers, of
 from tests.runtime.table_places import PLACES, OpenPlace
+from tests.runtime.topic_place import TopicPlace
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.types import CheckpointError, ConfigError
 
-Place = OpenPlace | DatabasePlace
+Place = OpenPlace | DatabasePlace | TopicPlace
 
 
-@pytest.fixture(params=[*PLACES, *DATABASES])
+TABLES = [*PLACES, *DATABASES]
+
+
+@pytest.fixture(params=[*TABLES, pytest.param("kafka", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     kind = request.param
+    if kind == "kafka":
+        return TopicPlace.made(request.getfixturevalue("kafka"))
     return PLACES[kind](tmp_path) if kind in PLACES else database(kind, request, tmp_path)
+
+
+of_tables = pytest.mark.parametrize("place", TABLES, indirect=True)
 
 
 def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(place: Place, tmp_path: Path):
@@ -41,12 +51,14 @@ def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(pl
     assert place.rows() == [0, 1, 3, 4, 10, 11, 13]
 
 
+@of_tables
 def test_changes_without_a_key_are_kept_as_they_are(place: Place):
     sink = place.started(schema=CHANGES)
     sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
     assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]
 
 
+@of_tables
 def test_the_table_of_a_front_has_the_whole_front_of_the_last_batch(place: Place):
     sink = place.started(role="front")
     sink.write(NO_SPARK, numbers(1, 2), 0)
@@ -91,12 +103,38 @@ def test_a_table_ahead_of_the_checkpoint_and_other_rows_of_a_batch_are_refused(p
         place.started(1)
     repeated = place.started(2)
     for other in (numbers(5), numbers()):
-        with pytest.raises(CheckpointError, match="batch 2 comes again with other rows than table"):
+        with pytest.raises(CheckpointError, match=r"batch 2 comes again with other rows than (table|topic)"):
             repeated.write(NO_SPARK, other, 2)
     assert place.rows() == [0, 1, 2]
+
+
+def test_a_fenced_driver_writes_nothing_more(place: Place):
+    first = place.started(driver="driver-1")
+    first.write(NO_SPARK, numbers(0), 0)
+    second = place.started(1, driver="driver-2")
+    with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
+        first.write(NO_SPARK, numbers(1), 1)
+    second.write(NO_SPARK, numbers(1), 1)
+    assert place.rows() == [0, 1]
+
+
+def test_queries_and_roles_have_separate_batches(place: Place):
+    for claim in ({"query": "q"}, {"query": "another"}, {"query": "q", "role": "late"}):
+        place.started(**claim).write(NO_SPARK, numbers(1), 0)  # type: ignore[arg-type]
+    assert place.rows() == [1, 1, 1]
 
 
 def test_one_sink_is_for_one_role(place: Place):
     sink = place.started()
     with pytest.raises(ConfigError, match="one sink is for output and for late; make one for each"):
         sink.open(QueryStart("q", role="late"))
+
+
+def test_one_sink_has_one_role_in_a_job(place: Place):
+    given = place.sink()
+    for sinks in (Sinks.of(given, given), SharedSinks.of({"best": given}, given, ["best"])):
+        (role, first), (other, second) = sinks.by_role.items()
+        first.check(SCHEMA)
+        first.open(QueryStart("q", role=role))
+        with pytest.raises(ConfigError, match=rf": one sink is for {role} and for {other}; make one for each"):
+            second.open(QueryStart("q", role=other))
