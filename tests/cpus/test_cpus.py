@@ -7,32 +7,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.checkout import ROOT
 from tests.cpus.__main__ import SETTINGS, TABLE
 from tests.cpus.settings import AVX2, AVX512, ENVIRONMENTS, PLAIN_LIBC, blas, on_this_cpu, without
+from tests.runtime.scenarios import lines_of
 
-QUICK = {
-    "an old CPU": {**blas("Prescott"), **without([*AVX2, *AVX512]), **PLAIN_LIBC},
-    "one without AVX-512": {**blas("Haswell"), **without(AVX512)},
-}
+OLD = {**blas("Prescott"), **without([*AVX2, *AVX512]), **PLAIN_LIBC}
+EACH = {"one without AVX-512": {**blas("Haswell"), **without(AVX512)}, **ENVIRONMENTS}
 
 
 def digests(changed: dict[str, str]) -> dict[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cpus.digests"],
-        cwd=ROOT,
-        env={**os.environ, **changed},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
+    found: dict[str, str] = json.loads(*lines_of("-m", "tests.cpus.digests", cwd=ROOT, env={**os.environ, **changed}))
     return found
 
 
@@ -41,20 +29,21 @@ def here() -> dict[str, str]:
     return digests({})
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_another_cpu_decides_and_answers_the_same(name: str, here: dict[str, str]):
-    assert digests(QUICK[name]) == here
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_another_cpu_decides_and_answers_the_same(here: dict[str, str]):
+    assert digests(OLD) == here
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("name", EACH)
 def test_each_part_of_another_cpu_decides_and_answers_the_same(name: str, here: dict[str, str], tmp_path: Path):
-    if not on_this_cpu(ENVIRONMENTS[name]):
+    if not on_this_cpu(EACH[name]):
         pytest.skip("not on this CPU")
-    own = {"NUMBA_CACHE_DIR": str(tmp_path)} if "NUMBA_CPU_NAME" in ENVIRONMENTS[name] else {}
-    assert digests({**ENVIRONMENTS[name], **own}) == here
+    own = {"NUMBA_CACHE_DIR": str(tmp_path)} if "NUMBA_CPU_NAME" in EACH[name] else {}
+    assert digests({**EACH[name], **own}) == here
 
 
+@pytest.mark.pages
 def test_the_page_has_a_row_for_each_setting_and_its_words():
     rows = TABLE.rows()
     assert list(rows) == list(SETTINGS)

@@ -1,4 +1,4 @@
-"""Run by test_memory as a process of its own, whose memory is that of its stream: prints it after every hundredth batch."""
+"""Run by test_memory as a process of its own, whose memory is that of its stream: prints it after every tenth of its batches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def main(folder: Path, batches: int) -> None:
     spark = session("local[2]", "memory", {"spark.driver.memory": "2g", **inside_java()})
 
     def look(batch: sp.BatchMetrics) -> None:
-        if batch.batch_id % 100 == 99:
+        if (batch.batch_id + 1) % (batches // 10) == 0:
             print(json.dumps(asdict(sample(spark, batch.batch_id + 1))), flush=True)
 
     assert job_of(spark, folder, batches).start(trigger="available now", on_batch=look).await_termination(3_000)

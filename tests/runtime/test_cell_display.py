@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from tests.runtime.scenarios import lines_of
 
 pytestmark = pytest.mark.long
 
@@ -98,16 +97,8 @@ TerminalInteractiveShell.instance()
 
 
 @pytest.mark.parametrize(
-    ("program", "shown"),
-    [
-        (WITHOUT, "display() is for notebooks"),
-        (SHOWS, "the text"),
-        (TERMINAL + SHOWS, "the text"),
-    ],
+    ("program", "shown"), [(WITHOUT, "display() is for notebooks"), (SHOWS, "the text"), (TERMINAL + SHOWS, "the text")]
 )
 def test_elsewhere_it_ends_with_a_line(program: str, shown: str, tmp_path: Path):
-    settings = os.environ | {"IPYTHONDIR": str(tmp_path)}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
-    (line,) = done.stdout.splitlines()
+    (line,) = lines_of("-c", program, env=os.environ | {"IPYTHONDIR": str(tmp_path)})
     assert line.startswith(shown)

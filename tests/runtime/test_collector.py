@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.runtime.scenarios import lines_of
 
 from skypane.runtime.spark.machine.collector import SERIAL, with_collector
 
@@ -85,16 +83,14 @@ print(*sorted(bean.getName() for bean in beans), spark.range(3).count(), sep=", 
 """
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("default", "found"),
     [
-        ("", "Copy, MarkSweepCompact, 3"),
-        ("-XX:+UseParallelGC", "PS MarkSweep, PS Scavenge, 3"),
+        pytest.param("", "Copy, MarkSweepCompact, 3", marks=pytest.mark.slow),
+        pytest.param("-XX:+UseParallelGC", "PS MarkSweep, PS Scavenge, 3", marks=pytest.mark.night),
     ],
 )
 def test_java_starts_with_the_one_that_is_chosen(default: str, found: str, conf: Path):
     (conf / "spark-defaults.conf").write_text(f"{DEFAULT_OPTIONS} {default}\n" if default else "")
-    done = subprocess.run([sys.executable, "-c", SESSION], env=os.environ, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == found
+    assert lines_of("-c", SESSION)[-1] == found

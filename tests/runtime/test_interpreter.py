@@ -7,16 +7,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.scenarios import lines_of
 
 import skypane as sp
 from skypane.runtime.spark.machine import interpreter
-from skypane.runtime.spark.machine.interpreter import (
-    Interpreter,
-    ask,
-    check_workers,
-    try_workers,
-    use_this_interpreter,
-)
+from skypane.runtime.spark.machine.interpreter import Interpreter, ask, check_workers, try_workers, use_this_interpreter
 from skypane.types import ConfigError
 
 
@@ -89,7 +84,7 @@ def test_a_script_that_is_run_without_its_environment_is_answered(other: str):
     assert run_script(other) == ["1"]
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_python_chosen_by_the_user_is_kept_and_its_fault_is_one_sentence(other: str):
     (line,) = run_script(other, PYSPARK_PYTHON=other)
     assert line.startswith(f"Spark's workers run '{other}', which has no skypane")
@@ -101,8 +96,7 @@ def run_script(other: str, **environment: str) -> list[str]:
     path = f"{Path(other).parent}{os.pathsep}{os.environ['PATH']}"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     environment = inherited | {"PATH": path} | environment
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    return lines_of("-c", SCRIPT, env=environment)
 
 
 def test_a_local_session_without_settings_runs_this_python_if_the_first_on_path_cannot_work(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from tests.runtime.scenarios import lines_of
 
 INTERRUPTED = """
 import signal, sys
@@ -34,5 +32,4 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("call", ["first", "again"])
 def test_an_interrupt_waits_until_kernels_are_loaded_and_have_returned(call: str):
     """Numba calls back into Python in the first calls, which load kernels, and in each later one that returns an array."""
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED, call], capture_output=True, text=True, check=False)
-    assert done.stdout == "came\ninterrupted True ()\n", (done.returncode, done.stdout, done.stderr)
+    assert lines_of("-c", INTERRUPTED, call) == ["came", "interrupted True ()"]

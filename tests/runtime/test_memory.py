@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.memory_driver import LENGTH, MIB, SLIDE, Sample, job_of
+from tests.runtime.scenarios import lines_of
 from tests.runtime.streams import SECOND, STEP
 
 import skypane as sp
@@ -60,15 +59,16 @@ def test_what_is_kept_is_bounded(spark: SparkSession, tmp_path: Path, monkeypatc
     assert held[2] - held[1] < MIB // 4, held
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory of a process is read from /proc")
-def test_memory_is_flat_over_a_thousand_batches(tmp_path: Path):
+@pytest.mark.parametrize(
+    "batches", [pytest.param(300, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.night)]
+)
+def test_memory_is_flat_over_hundreds_of_batches(batches: int, tmp_path: Path):
     """The stream runs in a separate process, so that nothing else can make its memory grow."""
-    command = [sys.executable, "-m", "tests.runtime.memory_driver", str(tmp_path), "1000"]
     environment = os.environ | {"PYTHONPATH": PYTHONPATH}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    samples = [Sample(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert [each.batch for each in samples] == list(range(100, 1_001, 100))
+    lines = lines_of("-m", "tests.runtime.memory_driver", tmp_path, batches, cwd=ROOT, env=environment)
+    samples = [Sample(**json.loads(line)) for line in lines if line.startswith("{")]
+    assert [each.batch for each in samples] == list(range(batches // 10, batches + 1, batches // 10))
     settled, last = samples[2], samples[-1]
     assert last.python - settled.python < 16, samples
     assert last.java - settled.java < 16, samples

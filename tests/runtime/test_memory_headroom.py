@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
+from tests.runtime.scenarios import lines_of
 
 import skypane as sp
 from skypane.control.window_division import fixed_division
@@ -101,8 +100,7 @@ for step in (lambda: memory_headroom.require(300 << 20, "rows", "less"), lambda:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a process reads its size from /proc")
 def test_a_limit_on_a_process_counts():
-    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, check=True)
-    requested, refused = done.stdout.splitlines()
+    requested, refused = lines_of("-c", LIMITED)
     assert requested.startswith("not enough memory for rows: it needs about 300.0 MiB more")
     assert refused.startswith("not enough memory for rows: the system refused it, with ")
 

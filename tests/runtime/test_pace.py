@@ -89,6 +89,7 @@ def _interrupted(handle: sp.StreamHandle) -> None:
     assert handle.interrupted
 
 
+@pytest.mark.slow
 def test_a_query_that_is_killed_in_a_pause_counts_each_row_once(spark: SparkSession, tmp_path: Path):
     command = [sys.executable, "-m", "tests.runtime.pace_driver", str(tmp_path)]
     ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=2 * LIMIT, check=False)

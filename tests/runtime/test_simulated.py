@@ -64,8 +64,15 @@ def load(period: SamplingPeriod) -> float:
     return found.rho
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "n"), [("PB_RR", 1), ("PB_RR", 2), ("TB_RR", 2), ("AS", 2)])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        pytest.param("PB_RR", 2, marks=pytest.mark.slow),
+        pytest.param("AS", 2, marks=pytest.mark.slow),
+        pytest.param("PB_RR", 1, marks=pytest.mark.night),
+        pytest.param("TB_RR", 2, marks=pytest.mark.night),
+    ],
+)
 def test_the_simulator_gives_the_figures_of_spark(name: str, n: int, spark: SparkSession, tmp_path: Path):
     """rho within a tenth and sigma within a twentieth, with what a row cost on Spark, in intervals that it is busy for 70 %."""
     times = events(np.random.default_rng(0))
