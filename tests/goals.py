@@ -35,6 +35,7 @@ ROOMS: Final[dict[str, Goal]] = {
     "describing": "check",
     "differential": "quick",
     "docs": "pages",
+    "engine": "quick",
     "examples": "check",
     "jobs": "test",
     "kernels": "check",

@@ -77,7 +77,12 @@ def listed_in_reliability() -> list[tuple[str, str]]:
                 if name := named["file"] or named["module"]:
                     folder, _, own = name.rpartition("/")
                     own = own if own.startswith("test_") else f"test_{own}"
-                    file = "/".join(filter(None, ["tests/runtime", folder, f"{own}.py"]))
+                    room = (
+                        f"tests/{folder}"
+                        if (ROOT / "tests" / folder).is_dir() and folder
+                        else f"tests/runtime/{folder}"
+                    )
+                    file = f"{room.rstrip('/')}/{own}.py"
                 if named["folder"] or named["module"] or named["all"]:
                     found.append((named["folder"] or file, ""))
                 elif named["test"]:
