@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.nature.campaign import ROUND, campaign, side_by_side
+from tests.nature.campaign import ROUND, at_places, campaign, side_by_side
 from tests.nature.scenarios import SCENARIOS
 from tests.nature.tally import table
 
@@ -23,6 +23,11 @@ def main() -> int:
     parser.add_argument(
         "--scenario", action="append", choices=[*SCENARIOS], help="given more than once, several; else all"
     )
+    parser.add_argument(
+        "--places", type=int, help="instead: drivers to kill while each stream is at a place of a batch"
+    )
+    parser.add_argument("--takeovers", type=int, default=2, help="and drivers to take over from there")
+    parser.add_argument("--drains", type=int, default=3, help="and drivers to kill in drains")
     parser.add_argument("--logs", type=Path, help="where logs, and streams that went wrong, are kept")
     arguments = parser.parse_args()
     logs = arguments.logs or Path(tempfile.mkdtemp(prefix="skypane-nature-logs-"))
@@ -32,7 +37,9 @@ def main() -> int:
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("requested to end"))  # what was mounted and started ends, too
     names = arguments.scenario or [*SCENARIOS]
-    if arguments.jobs > 1:
+    if arguments.places is not None:
+        tallies = at_places(names, arguments.seed, logs, arguments.places, arguments.takeovers, arguments.drains)
+    elif arguments.jobs > 1:
         tallies = side_by_side(names, arguments.kills, arguments.seed, logs, arguments.each, arguments.jobs)
     else:
         tallies = campaign(names, arguments.kills, arguments.seed, logs, arguments.each)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +17,10 @@ from tests.checkout import ROOT
 from tests.nature.disk import Disk
 from tests.nature.nursery import Nursery
 from tests.nature.scenarios import SCENARIOS
-from tests.nature.stream import Place, Stream
+from tests.nature.schedule import at_each_place
+from tests.nature.stream import Place
 from tests.nature.tally import Tally
+from tests.nature.team import Team
 from tests.nature.weather import Weather
 from tests.servers.kafka import broker, known_classpath
 
@@ -28,21 +30,63 @@ ROUND: Final = 30
 """Kills of a stream, about, by default."""
 
 
+TOGETHER: Final = 6
+"""Streams that a driver runs side by side: one start of Java pays for a kill of each."""
+
+
 def campaign(names: Sequence[str], kills: int, seed: int, logs: Path, each: int = ROUND) -> dict[str, Tally]:
-    """Kill so many processes of streams of these scenarios, in turn; return what was done and found."""
+    """Kill so many processes of streams of these scenarios, some together and those in turn; return what was done and found."""
+    with _run(names, logs) as (place, tallies):
+        teams = _teams(names)
+        for number in itertools.count():
+            left = kills - _kills(tallies)
+            if left <= 0:
+                break
+            team = teams[number % len(teams)]
+            Team(team, seed * 1_000_003 + number, place, tallies).run(min(left, each * len(team)))
+            log.info("%s have ended; %d kills in all", ", ".join(team), _kills(tallies))
+    return tallies
+
+
+def at_places(
+    names: Sequence[str], seed: int, logs: Path, places: int, takeovers: int, drains: int
+) -> dict[str, Tally]:
+    """Have drivers of streams of these scenarios killed at places of their batches, taken over there, and killed in drains."""
+    with _run(names, logs) as (place, tallies):
+        teams = _teams(names)
+        place.nursery.most = len(teams) * (places + 2 * takeovers + drains + 1)
+        for number, team in enumerate(teams):
+            lives = at_each_place(places, takeovers)
+            Team(team, seed * 1_000_003 + number, place, tallies).run_at(lives, drains)
+    return tallies
+
+
+def _kills(tallies: Mapping[str, Tally]) -> int:
+    return sum(tally.kills for tally in tallies.values())
+
+
+def _teams(names: Sequence[str]) -> list[list[str]]:
+    """Return which streams run side by side: those of one master, and with a broker or without."""
+    alike: dict[object, list[str]] = {}
+    for name in names:
+        alike.setdefault((SCENARIOS[name].master, SCENARIOS[name].broker), []).append(name)
+    return [list(team) for some in alike.values() for team in _parts(some)]
+
+
+def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut names into as few parts of about the same size as there may be."""
+    count = -(-len(names) // TOGETHER)
+    return (names[part::count] for part in range(count))
+
+
+@contextmanager
+def _run(names: Sequence[str], logs: Path) -> Iterator[tuple[Place, dict[str, Tally]]]:
+    """Have all that streams need while the context is open, and note at its end what was done and found."""
     tallies = {name: Tally() for name in names}
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="skypane-nature-")))
-        place = _place(names, root, logs, stack)
-        for number in itertools.count():
-            name = names[number % len(names)]
-            left = kills - sum(tally.kills for tally in tallies.values())
-            if left <= 0:
-                break
-            Stream(name, seed * 1_000_003 + number, place, tallies[name]).run(min(left, each))
-            (logs / "tally.json").write_text(json.dumps({name: tally.to_json() for name, tally in tallies.items()}))
-            log.info("%s has ended; %d kills in all", name, sum(tally.kills for tally in tallies.values()))
-    return tallies
+        yield _place(names, root, logs, stack), tallies
+    (logs / "tally.json").write_text(json.dumps({name: tally.to_json() for name, tally in tallies.items()}))
 
 
 def _place(names: Sequence[str], root: Path, logs: Path, stack: ExitStack) -> Place:

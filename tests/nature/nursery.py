@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing import forkserver
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tests.checkout import PYTHONPATH
 from tests.java import options
-from tests.nature.driver import FAILED, UP, Task, live
+from tests.nature.driver import BATCH, DONE, FAILED, STOPPED, Stand, Task, Wake, live
 from tests.nature.processes import Family, family, is_there, orphans, strike
 from tests.nature.silence import Silence
 from tests.stacks import dumped
@@ -43,9 +43,10 @@ class Driver:
         self._process = CONTEXT.Process(target=live, args=(theirs, master, log), daemon=True)
         self._process.start()
         theirs.close()
-        self.is_running = False
-        #: batches of the stream that it runs, and how long it has sent nothing
-        self.batches = 0
+        #: the streams that it runs, by the names of their folders, and how many batches each has had since its start
+        self.running: set[str] = set()
+        self.batches: Counter[str] = Counter()
+        #: when the last stream was started, and how long it has sent nothing
         self.began = time.monotonic()
         self.silence = Silence(self.python)
 
@@ -63,30 +64,37 @@ class Driver:
         return is_there(self.python)
 
     def run(self, task: Task) -> None:
-        """Have it run a stream; it may have run one before."""
+        """Have it run a stream beside those that it runs."""
         self._line.send(task)
-        self.is_running, self.batches = True, 0
+        self.running.add(task.stream)
+        self.batches[task.stream] = 0
         self.began = time.monotonic()
         self.silence = Silence(self.python)
 
-    def received(self) -> tuple[str, Any] | None:
-        """Return what it has sent since the last call; None if that is nothing."""
+    def request(self, what: Stand | Wake) -> None:
+        """Have it do something to streams that it runs; one that has died does not."""
+        with suppress(OSError):
+            self._line.send(what)
+
+    def received(self) -> tuple[str, str, Any] | None:
+        """Return what it has sent since the last call, and of which stream; None if that is nothing."""
         with suppress(EOFError, OSError):
             if self._line.poll(0):
-                kind, value = self._line.recv()
+                kind, name, value = self._line.recv()
                 self.silence = Silence(self.python)
-                self.batches += kind == "batch"
-                self.is_running = self.is_running and kind in {"batch", UP}
-                return kind, value
+                self.batches[name] += kind == BATCH
+                if kind in {DONE, FAILED, STOPPED}:
+                    self.running.discard(name)
+                return kind, name, value
         return None
 
-    def wait(self, meanwhile: Callable[[], object]) -> tuple[str, Any]:
-        """Return what it says next, doing something else over and over until then; FAILED if it dies first."""
+    def wait(self, meanwhile: Callable[[], object]) -> tuple[str, str, Any]:
+        """Return what it says next, doing something else over and over until then; FAILED, of no stream, if it dies first."""
         silence = Silence(self.python)
         while (received := self.received()) is None:
             if not self.is_there:
-                self.is_running = False
-                return FAILED, (False, "it has died")
+                self.running.clear()
+                return FAILED, "", (False, "it has died")
             self.bear(silence)
             meanwhile()
             time.sleep(0.01)
@@ -123,10 +131,11 @@ def _kill(processes: tuple[int, ...]) -> None:
 
 
 class Nursery:
-    """Starts drivers ahead of their time."""
+    """Starts drivers ahead of their time, if it is known that more are needed: `most` of them, or None for any number."""
 
     def __init__(self, folder: Path, preloaded: Mapping[str, str]) -> None:
         self._folder, self._made = folder, 0
+        self.most: int | None = None
         self._ready: deque[tuple[str, Driver]] = deque()
         _start_server({**ENVIRONMENT, **preloaded})
 
@@ -135,7 +144,8 @@ class Nursery:
         while self._ready and self._ready[0][0] != master:
             self._ready.popleft()[1].end()
         driver = self._ready.popleft()[1] if self._ready else self._start(master)
-        self._ready.append((master, self._start(master)))
+        if self.most is None or self._made < self.most:
+            self._ready.append((master, self._start(master)))
         return driver
 
     def _start(self, master: str) -> Driver:

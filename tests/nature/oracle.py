@@ -15,12 +15,28 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.chaos.naive import CONTINUOUS, LENGTH, SLIDE, Row, better, skyline, windows
+from tests.chaos.naive import (
+    CONTINUOUS,
+    EVERY,
+    LENGTH,
+    SLIDE,
+    Row,
+    better,
+    early_versions,
+    final,
+    skyline,
+    taken,
+    unusable,
+    versions,
+    windows,
+)
 
 Found = list[tuple[int, list[Row]]]
 """The windows of an output in the order in which they stand there: where each starts, and its rows."""
 Expected = dict[int, list[Row]]
 Update = tuple[int, str, int]
+Batches = Sequence[tuple[list[Row], int | None]]
+"""The rows of each batch, and the punctuation after it."""
 _EVER: Final = 1 << 62
 _ERROR: Final = 0.01 * (1 + 1e-12)
 """How far off the approximate median may be, as a part of itself; a bucket may begin where the bound ends, to the last bit."""
@@ -90,8 +106,58 @@ def _disorder(starts: Sequence[int]) -> str:
     return f"{starts[at]} after {starts[at - 1]}, at place {at} of {len(starts)}"
 
 
-def expected_windows(entering: Iterable[Row]) -> Expected:
-    return windows(entering, _EVER)
+def expected_windows(entering: Iterable[Row], slide: int = SLIDE) -> Expected:
+    return windows(entering, _EVER, slide=slide)
+
+
+def is_counts(rows: list[Row], inside: list[Row]) -> bool:
+    counts = [(row["sensor"], row["n"]) for row in rows]
+    return len(counts) == len(set(counts)) and dict(counts) == Counter(row["sensor"] for row in inside)
+
+
+def not_the_versions(answers: Iterable[Row], batches: Batches) -> list[str]:
+    """Hold each version of each amended window against the rows that had come by then; windows must have been amended."""
+    found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for row in answers:
+        found[row["window_start"]][row["version"]].append(row["id"])
+    meant = {start: list(map(skyline, each)) for start, each in versions(taken(batches, final).by_batch).items()}
+    wrong = [] if any(len(each) > 1 for each in meant.values()) else ["no window was amended"]
+    other = [
+        start
+        for start in sorted({*found, *meant})
+        if dict(enumerate(meant.get(start, []))) != {n: sorted(ids) for n, ids in found.get(start, {}).items()}
+    ]
+    return wrong + ([f"{len(other)} windows have other versions, the first from {other[0]}"] if other else [])
+
+
+def not_the_changes(answers: Iterable[Row], batches: Batches) -> list[str]:
+    """Hold what changes of early answers and of amended ones add up to against the last versions; no row may come twice."""
+    found: dict[int, Counter[int]] = defaultdict(Counter)
+    ordered = sorted(answers, key=lambda row: (row["window_start"], row["version"], row["action"] == "ADD"))
+    twice = 0
+    for row in ordered:
+        there = found[row["window_start"]]
+        there[row["id"]] += 1 if row["action"] == "ADD" else -1
+        twice += there[row["id"]] not in {0, 1}
+    wrong = [f"{twice} rows come twice, or go without having come"] if twice else []
+    meant = early_versions(taken(batches, final).by_batch, EVERY)
+    wrong += [] if any(early for each in meant.values() for early, _ in each) else ["no window was answered early"]
+    other = [
+        start
+        for start in sorted({*found, *meant})
+        if sorted(found[start].elements()) != (skyline(meant[start][-1][1]) if start in meant else [])
+    ]
+    return wrong + ([f"{len(other)} windows have another last version, the first from {other[0]}"] if other else [])
+
+
+def rejected_of(batches: Batches) -> Counter[tuple[int, str]]:
+    """Return what must become of the rows that are too late to amend anything, or cannot be placed, by their ids."""
+    found = taken(batches, final)
+    strange = ((row["id"], unusable(row)) for rows, _ in batches for row in rows)
+    return Counter(
+        [*((id_, "late") for _, id_ in found.late), *((id_, "future") for _, id_ in found.future),
+         *((id_, reason) for id_, reason in strange if reason)]
+    )  # fmt: skip
 
 
 def is_skyline(rows: list[Row], inside: list[Row]) -> bool:

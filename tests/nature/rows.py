@@ -32,6 +32,8 @@ class Habits:
     strange: tuple[str, ...] = ("timeless", "blank", "no number", "old", "ahead")
     #: Rows that are sent a second time, some steps later, in a hundred.
     again: int = 0
+    #: After so many steps the stream pauses for a week; 0: never.
+    pause: int = 0
 
 
 class Steps:
@@ -41,6 +43,8 @@ class Steps:
         self._chance, self._habits = np.random.default_rng(seed), habits
         self._ahead = 0
         self.made = 0
+        #: all rows in the order in which they come, with those that are sent again
+        self.sent: list[Row] = []
         #: rows that must enter; ids of those that must be late, or quarantined for a reason
         self.entering: list[Row] = []
         self.rejected: Counter[tuple[int, str]] = Counter()
@@ -53,7 +57,7 @@ class Steps:
     def step(self) -> pa.Table:
         """Return the rows of the next step."""
         number, size, chance = self.made, self._habits.size, self._chance
-        begin = START + number * SLIDE
+        begin = START + number * SLIDE + (number // self._habits.pause * 7 * DAY if self._habits.pause else 0)
         times = begin + chance.integers(0, SLIDE, size) - np.minimum(chance.exponential(8 * SECOND, size), 90 * SECOND)
         rows: list[Row] = [
             {
@@ -72,7 +76,9 @@ class Steps:
                 self._bend(row, str(self._chance.choice(self._habits.strange)))
         for row in rows:
             self._judge(row, begin)
-        return table(rows + self._again(rows))
+        sent = rows + self._again(rows)
+        self.sent += sent
+        return table(sent)
 
     def _bend(self, row: Row, how: str) -> None:
         is_calm = self.made <= CALM

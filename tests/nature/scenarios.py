@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import uuid
 from collections.abc import Callable
@@ -14,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, LENGTH, SCHEMA, SLIDE
+from tests.chaos.naive import CONTINUOUS, EVERY, LENGTH, SCHEMA, SECOND, SLIDE, WITHIN
 from tests.nature.rows import DELAY, Habits
-from tests.runtime.streams import read_batches
+from tests.runtime.driver import die
+from tests.runtime.streams import CountBySensor, read_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -30,6 +32,9 @@ LOCAL: Final = "local[2,1000]"
 CLUSTER: Final = "local-cluster[2,1,512]"
 COLUMNS: Final = "id long, ts timestamp, sensor string, price double, rating double, weight long"
 PREFERENCE: Final = "price MIN, rating MAX"
+NARROW: Final = 2 * SECOND
+"""The slide of the windows of which rows stay in twenty-five."""
+MOST_AMENDED: Final = 0.3
 UNLATE: Final = "30 minutes"
 """How long many inputs wait for each other: longer than one of them can lag behind what is fed."""
 
@@ -41,6 +46,7 @@ class Scenario:
     broker    it needs a broker of Kafka, which may be cut off
     receiver  it reads what a receiver writes, which may be killed
     restored  all that it writes is in its folder: a copy of that is a copy of the stream
+    cut       what rows come to depends on where batches begin, which the ledger says
     """
 
     job: Callable[[SparkSession, Task], sp.Job]
@@ -49,6 +55,7 @@ class Scenario:
     broker: bool = False
     receiver: bool = False
     restored: bool = True
+    cut: bool = False
 
 
 def _windowed(rows: DataFrame, query: Any, task: Task, **more: Any) -> sp.Job:
@@ -70,6 +77,7 @@ SUMS: Final = sp.Aggregate(
     "sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"),
     different=sp.approx_count_distinct("id"), median=sp.approx_quantile("price", 0.5),
 )  # fmt: skip
+SHARE: Final = sp.AqKSlack(max_amended=MOST_AMENDED, reserve=1)
 IDS: Final = sp.Aggregate("sensor", time="ts", n=sp.count(), total=sp.sum("weight"), ids=sp.collect_list("id"))
 
 
@@ -82,16 +90,61 @@ def _aggregates(spark: SparkSession, task: Task) -> sp.Job:
 
 
 def _continuous(spark: SparkSession, task: Task) -> sp.Job:
-    """Two of three starts ask shards, in tasks or threads; what is stored is written again every few batches."""
+    """What is stored is written again every few batches; places.py has rows compared in the driver, in threads and in tasks."""
     for name in ("_SPARE", "_REFERENCES"):
         setattr(front_program, name, 8)
-    job = sp.continuous_skyline(
+    return sp.continuous_skyline(
         _files(spark, task), PREFERENCE, time="ts", window=Length(LENGTH), by="sensor", every=Length(CONTINUOUS),
         progress=sp.Watermark(DELAY), checkpoint=task.folder / "checkpoint", output=task.folder / "out",
         late=task.folder / "late", front=task.folder / "front",
     )  # fmt: skip
-    costs = (job.settings.costs, Costs(job=0.0, window=1.0, shard_per_row=0.0), Costs(job=1e6, group_per_row=1.0))
-    return replace(job, settings=replace(job.settings, costs=costs[task.seed % 3]))
+
+
+def _amended(spark: SparkSession, task: Task, **more: Any) -> sp.Job:
+    """Most late rows amend answers, a few come too late for that."""
+    late = sp.Amend(Length(WITHIN), then=task.folder / "late")
+    return _windowed(_files(spark, task), SKYLINE, task, **{"progress": sp.Watermark("1 second"), "late": late} | more)
+
+
+def _by_share(spark: SparkSession, task: Task) -> sp.Job:
+    """So many windows may be amended that the punctuation depends on how many have been: its account is in the ledger."""
+    return _amended(spark, task, progress=SHARE)
+
+
+def _early(spark: SparkSession, task: Task) -> sp.Job:
+    late = sp.Amend(Length(WITHIN), then=task.folder / "late", changes=True)
+    return _amended(spark, task, late=late, early=Length(EVERY))
+
+
+def _stays(spark: SparkSession, task: Task) -> sp.Job:
+    """A batch that comes again may be answered by tasks after the driver has tried, and is cut into other stays then."""
+    workers = sp.WorkerOptions(wlq_workers=3)
+    job = _windowed(_files(spark, task), SKYLINE, task, slide=Length(NARROW), answers="stays", workers=workers)
+    costs = (job.settings.costs, Costs(job=0.0, threads=1e3, window=1.0))
+    return replace(job, settings=replace(job.settings, costs=costs[task.seed % 2]))
+
+
+def _held(spark: SparkSession, task: Task) -> sp.Job:
+    """Rows of a wrong clock are held, and quarantined soon; those that come first after a pause are held, and then followed."""
+    return _windowed(_files(spark, task), SKYLINE, task, progress=sp.Watermark(DELAY, patience=60))
+
+
+@dataclass(frozen=True)
+class Deadly(CountBySensor):
+    """Counts, and kills the worker process that it is lifted in: the first one only, which leaves a file for the others."""
+
+    marker: str = ""
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        try:
+            os.close(os.open(self.marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return super().lift(rows)
+        return die()
+
+
+def _deadly(spark: SparkSession, task: Task) -> sp.Job:
+    return _windowed(_files(spark, task), Deadly(marker=f"{task.folder}/killed"), task)
 
 
 def _elastic(spark: SparkSession, task: Task) -> sp.Job:
@@ -149,6 +202,12 @@ SCENARIOS: Final = {
     "folder": Scenario(_to_folder),
     "aggregates": Scenario(_aggregates),
     "continuous": Scenario(_continuous),
+    "amended": Scenario(_amended, cut=True),
+    "share": Scenario(_by_share, cut=True),
+    "early": Scenario(_early, cut=True),
+    "stays": Scenario(_stays),
+    "held": Scenario(_held, habits=Habits(pause=9)),
+    "deadly": Scenario(_deadly, habits=Habits(strange=("timeless", "old", "ahead"))),
     "elastic": Scenario(_elastic, CLUSTER),
     "inputs": Scenario(_inputs, habits=Habits(strange=()), broker=True, receiver=True, restored=False),
     "function": Scenario(_to_function),

@@ -22,14 +22,18 @@ SLOW, CLOCK, FULL, SILENT, BROKER, INTERRUPT = (
     "interrupt",
 )
 # What ends it.
-DRIVER, PYTHON, JAVA, FREEZE, MEETING = "driver", "python", "java", "freeze", "meeting"
+DRIVER, PYTHON, JAVA, FREEZE, MEETING, PLACE = "driver", "python", "java", "freeze", "meeting", "place"
 # What befalls a checkpoint while nobody runs.
 BIT: Final = "bit"
 
-KILLS: Final = (DRIVER, PYTHON, JAVA, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER)
-ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 1, MEETING: 1}
+KILLS: Final = (DRIVER, PYTHON, JAVA, PLACE, WORKER, DAEMON, EXECUTOR, RECEIVER, BROKER)
+OF_ALL: Final = (DRIVER, PYTHON, JAVA, FREEZE, MEETING, PLACE, INTERRUPT)
+"""What is done to each of the streams of a driver, and counts so often; the rest counts for any of them."""
+ENDS: Final = {DRIVER: 5, PYTHON: 3, JAVA: 3, FREEZE: 1, MEETING: 1, PLACE: 2}
 ALWAYS: Final = {WORKER: 24, DAEMON: 2, SLOW: 2, CLOCK: 2, INTERRUPT: 1}
 """How often each is drawn, against the others."""
+FIRST: Final = 15
+"""Steps that are there when streams begin."""
 SHORT: Final = 0.35
 BIT_BEFORE: Final = 0.08
 """In how many lives nothing happens but their end, and before how many a bit is flipped."""
@@ -39,13 +43,16 @@ BIT_BEFORE: Final = 0.08
 class Act:
     """Something that is done so many seconds after the act before it; it lasts for `seconds`, if it lasts.
 
-    by  how far: of a clock the seconds that it is off, of a rename those that it takes
+    by     how far: of a clock the seconds that it is off, of a rename those that it takes
+    place  the number of the place at which the first stream of a driver stands still, the next ones at the places after it;
+           None: each goes on
     """
 
     kind: str
     after: float
     seconds: float = 0.0
     by: float = 0.0
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,17 @@ def _act(chance: random.Random, means: Means) -> Act:
 
 
 def _end(chance: random.Random, after: float) -> Act:
-    return Act(_weighted(chance, ENDS), after, chance.uniform(0.5, 3))
+    kind, place = _weighted(chance, ENDS), chance.randrange(100)
+    stands = kind == PLACE or (kind in {FREEZE, MEETING} and place % 2)
+    return Act(kind, after, chance.uniform(0.5, 3), place=place if stands else None)
+
+
+def at_each_place(places: int, takeovers: int) -> Iterator[Life]:
+    """Return lives that end when each stream stands still at a place, another one in each: in a kill, then in a take-over."""
+    for place in range(places):
+        yield Life((), Act(PLACE, 0.0, place=place))
+    for place, kind in enumerate((FREEZE, MEETING)[:takeovers]):
+        yield Life((), Act(kind, 0.0, place=place))
 
 
 def _weighted(chance: random.Random, weights: dict[str, int]) -> str:

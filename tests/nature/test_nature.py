@@ -7,44 +7,69 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
+from tests.nature.held_by import HELD_BY
 from tests.nature.scenarios import SCENARIOS
+from tests.nature.schedule import PLACE
 from tests.nature.tally import Tally
 from tests.parameters import times
 
+QUICK = ("folder", "continuous", "share", "early", "stays", "held")
+"""Streams of which `make test` kills a driver."""
+WITH_BROKER = tuple(name for name, scenario in SCENARIOS.items() if scenario.broker)
+ON_CLUSTER = tuple(name for name, scenario in SCENARIOS.items() if "cluster" in scenario.master)
+ALONE = tuple(name for name in SCENARIOS if name not in WITH_BROKER + ON_CLUSTER)
 
-def survived(names: list[str], kills: int, seed: int, logs: Path) -> dict[str, Tally]:
-    """Run a campaign in a process of its own."""
+
+def survived(names: tuple[str, ...], logs: Path, *options: object) -> Mapping[str, Tally]:
+    """Run a campaign in a process of its own; hold it to having found nothing wrong, and killed something of each stream."""
     chosen = [part for name in names for part in ("--scenario", name)]
-    command = [
-        sys.executable,
-        "-m",
-        "tests.nature",
-        "--kills",
-        str(kills),
-        "--seed",
-        str(seed),
-        "--logs",
-        str(logs),
-        *chosen,
-    ]
+    command = [sys.executable, "-m", "tests.nature", "--logs", str(logs), *chosen, *map(str, options)]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr[-4_000:]
-    tallies = json.loads((logs / "tally.json").read_text())
-    return {name: Tally.from_json(value) for name, value in tallies.items()}
+    tallies = {name: Tally.from_json(value) for name, value in json.loads((logs / "tally.json").read_text()).items()}
+    assert {name for name, tally in tallies.items() if tally.streams and tally.batches and tally.kills} == {*names}
+    return tallies
+
+
+def test_streams_of_six_kinds_survive_a_kill_of_their_driver(tmp_path: Path):
+    """Each stands still at another place of a batch by then."""
+    tallies = survived(QUICK, tmp_path, "--places", 1, "--takeovers", 0, "--drains", 0, "--seed", 1)
+    assert all(tally.done[PLACE] == 1 for tally in tallies.values())
 
 
 @pytest.mark.slow
-def test_a_stream_survives_kills(tmp_path: Path):
-    tallies = survived(["folder"], 2, 1, tmp_path)["folder"]
-    assert tallies.kills >= 2
-    assert tallies.streams == 1
-    assert tallies.batches > 0
+def test_streams_survive_kills_at_each_place_and_in_drains(tmp_path: Path):
+    """Nine places of a batch, three of a drain; then other drivers take over from two that stand still, and go on."""
+    tallies = survived(ALONE, tmp_path, "--places", 9, "--seed", 2)
+    assert all(tally.done[PLACE] >= 9 + 3 for tally in tallies.values())
+    assert all(tally.expected["taken over"] == 2 for tally in tallies.values())
+
+
+@pytest.mark.slow
+def test_streams_survive_kills_at_random_moments(tmp_path: Path):
+    tallies = survived(ALONE, tmp_path, "--kills", times(55), "--each", times(5), "--seed", 3)
+    assert sum(tally.kills for tally in tallies.values()) >= times(55)
+
+
+@pytest.mark.slow
+def test_streams_of_a_broker_and_a_receiver_survive_kills(tmp_path: Path, request: pytest.FixtureRequest):
+    request.getfixturevalue("kafka")  # left out where Maven lacks it
+    tallies = survived(WITH_BROKER, tmp_path, "--kills", times(20), "--each", times(10), "--seed", 4)
+    assert sum(tally.kills for tally in tallies.values()) >= times(20)
+
+
+@pytest.mark.slow
+def test_streams_of_a_cluster_survive_kills_of_drivers_and_executors(tmp_path: Path):
+    """Executors are processes of their own, which may outlive their driver for a while."""
+    tallies = survived(ON_CLUSTER, tmp_path, "--kills", times(10), "--each", times(10), "--seed", 5)
+    assert all(tally.kills >= times(10) for tally in tallies.values())
 
 
 HUNG = """
@@ -83,12 +108,7 @@ def test_a_hung_driver_is_named_with_the_stacks_of_its_threads(tmp_path: Path):
     assert "bytes unread" in written
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_each_kind_of_stream_survives_kills(name: str, tmp_path: Path, request: pytest.FixtureRequest):
-    if SCENARIOS[name].broker:
-        request.getfixturevalue("kafka")  # left out where Maven lacks it
-    tallies = survived([name], times(10), 2, tmp_path)[name]
-    assert tallies.kills >= times(10)
-    assert tallies.streams >= 1, "a stream ends with its schedule, which may hold more kills than it was to have"
-    assert tallies.batches > 0
+def test_each_kind_of_kill_is_tried_in_streams_that_there_are():
+    named = {name for held in HELD_BY.values() for name in held.nature}
+    assert named == {*SCENARIOS}
+    assert all(held.nature or held.chaos for held in HELD_BY.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.chaos.naive import LENGTH, Row, skyline
+from tests.chaos.naive import EVERY, LENGTH, SECOND, Row, early_versions, final, skyline, taken, versions
 from tests.nature import oracle
 from tests.nature.rows import CALM, Habits, Steps
 
@@ -76,3 +76,54 @@ def test_a_batch_delivered_again_to_a_function_or_a_topic_must_be_the_same():
     received = [(b"0/0", b'{"start": 1, "id": 1}'), (b"0/1", b'{"start": 1, "id": 2}')]
     assert oracle.in_topic([*received, *received]) == oracle.in_topic(received)
     assert "was sent as" in oracle.in_topic([*received, (b"0/1", b'{"start": 1, "id": 3}')])[1][0]
+
+
+def cut(steps: Steps) -> list[tuple[list[Row], int | None]]:
+    """Return the rows in batches of two steps, with a punctuation that many rows are too late for, and the end of a drain."""
+    size, newest = 2 * len(steps.sent) // steps.made, 0
+    found: list[tuple[list[Row], int | None]] = []
+    for at in range(0, len(steps.sent), size):
+        rows = steps.sent[at : at + size]
+        newest = max(newest, *(row["ts"] for row in rows))
+        found.append((rows, newest - SECOND))
+    return [*found, ([], newest + LENGTH)]
+
+
+def calm() -> Steps:
+    made = Steps(4, Habits(strange=()))
+    for _ in range(20):
+        made.step()
+    return made
+
+
+def test_a_version_that_is_missing_twice_or_of_other_rows_is_seen():
+    batches = cut(calm())
+    meant = versions(taken(batches, final).by_batch)
+    right = [
+        {"window_start": start, "version": number, "id": id_}
+        for start, each in meant.items()
+        for number, rows in enumerate(each)
+        for id_ in skyline(rows)
+    ]
+    assert oracle.not_the_versions(right, batches) == []
+    assert "windows have other versions" in oracle.not_the_versions(right[1:], batches)[0]
+    assert "windows have other versions" in oracle.not_the_versions([*right, right[0]], batches)[0]
+    later = [row | {"version": row["version"] + 1} for row in right[:1]]
+    assert "windows have other versions" in oracle.not_the_versions([*later, *right[1:]], batches)[0]
+    assert oracle.not_the_versions([], [([], None)]) == ["no window was amended"]
+    assert {reason for _, reason in oracle.rejected_of(batches)} == {"late"}
+
+
+def test_a_change_that_is_missing_or_comes_twice_is_seen():
+    batches = cut(calm())
+    right: list[Row] = []
+    for start, each in early_versions(taken(batches, final).by_batch, EVERY).items():
+        before: set[object] = set()
+        for number, (_, rows) in enumerate(each):
+            now = set(skyline(rows))
+            for action, ids in (("DEL", before - now), ("ADD", now - before)):
+                right += [{"window_start": start, "version": number, "action": action, "id": id_} for id_ in ids]
+            before = now
+    assert oracle.not_the_changes(right, batches) == []
+    assert "windows have another last version" in oracle.not_the_changes(right[1:], batches)[-1]
+    assert "1 rows come twice" in oracle.not_the_changes([*right, right[-1]], batches)[0]

@@ -1,18 +1,19 @@
-"""Drivers are killed, files damaged, sinks and workers made to fail: no window is lost, none comes twice."""
+"""What a start makes of what it finds: a checkpoint that is whole, damaged, torn, in part gone, or of another job; sinks that fail.
+
+Streams that are killed are in tests/nature and tests/chaos.
+"""
 
 from __future__ import annotations
 
 import os
 import queue
-import random
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -21,12 +22,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.parameters import times
+from tests.checkout import PYTHONPATH, ROOT
 from tests.rows import flipped
-from tests.runtime.driver import CRASHES, ENDS, SKYLINE, WINDOWS, Task, job_of
-from tests.runtime.forked import Parent
+from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
 from tests.runtime.streams import (
-    SECOND,
     NaiveKSlack,
     Window,
     csv_rows,
@@ -37,7 +36,6 @@ from tests.runtime.streams import (
     windows_of,
     write_batches,
 )
-from tests.stacks import dumped
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
@@ -48,283 +46,58 @@ from skypane.runtime.spark.document_store import DRAFT, DocumentStore
 from skypane.runtime.spark.engine.ledger import KEEP, Ledger, Manifest
 
 PATIENCE = 180
-"""Seconds until a driver that says nothing is taken for hung, and killed, so that the test fails and does not hang."""
-GIVEN_UP = "a driver has said nothing for too long"
-
-
-class Driver:
-    """A driver process that starts Spark at once, and each of its tasks on request."""
-
-    def __init__(self, parent: Parent, log: Path, master: str) -> None:
-        temporary = log.with_suffix(".tmp")  # a Java that is killed leaves what it has there
-        temporary.mkdir()
-        self.log = log
-        with log.open("wb") as stderr:
-            self.process = parent.fork(master, temporary, stderr)
-        self._watchdog = self._patience()
-        self._is_ready = False
-
-    def _patience(self) -> threading.Timer:
-        watchdog = threading.Timer(PATIENCE, self.give_up)
-        watchdog.daemon = True
-        return watchdog
-
-    def run(self, task: Task) -> None:
-        self._watchdog.cancel()
-        self._watchdog = self._patience()
-        self._watchdog.start()
-        self._is_ready = self._is_ready or self.line() == "ready"
-        assert self._is_ready, self.errors()
-        self.process.stdin.write(f"{task.to_json()}\n")
-        self.process.stdin.flush()
-
-    def line(self) -> str:
-        """Return what the driver says next; nothing, when it is dead."""
-        return self.process.stdout.readline().strip()
-
-    def ended(self) -> str:
-        """Wait for the end of the task; return how it ended, or nothing if the driver is dead."""
-        while (printed := self.line()) not in ("", *ENDS):
-            pass
-        self._watchdog.cancel()
-        return printed
-
-    def kill(self, *, java_too: bool = True) -> None:
-        """Kill the driver: Python, and with `java_too` the virtual machine, which else sees its parent vanish."""
-        self._watchdog.cancel()
-        if java_too:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        else:
-            self.process.kill()
-
-    def give_up(self) -> None:
-        """Kill it for what it has not said, and add to its log where it shows what its threads did."""
-        threads = dumped(self.process.pid, self.log)
-        self.kill()
-        with self.log.open("a") as log:
-            log.write(f"{GIVEN_UP}: {threads}\n")
-
-    def go_on(self) -> None:
-        """Wake a driver that sleeps."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-
-    def end(self) -> list[str]:
-        """Give it no other task, and wait for its end; return its last output."""
-        with suppress(BrokenPipeError):  # it is dead, and has not read its task
-            self.process.stdin.close()
-        printed = self.process.stdout.read().split()
-        self.process.wait()
-        self._watchdog.cancel()
-        self.process.stdout.close()
-        return printed
-
-    @property
-    def was_killed(self) -> bool:
-        return self.process.returncode == -signal.SIGKILL
-
-    @property
-    def is_alive(self) -> bool:
-        return self.process.poll() is None
-
-    def errors(self) -> str:
-        return self.log.read_text()[-4_000:]
-
-
-AHEAD = 2
-"""Drivers that start while one runs."""
-
-
-LOCAL = "local[1,4]"
-"""One core, four attempts for each task."""
-
-
-class Drivers:
-    """Drivers one after the other, the next ones already starting while one runs: a start takes seconds."""
-
-    def __init__(self, folder: Path, module: str = "tests.runtime.driver", master: str = LOCAL) -> None:
-        self._folder = folder
-        self._parent = Parent(module)
-        self._master = master
-        self._made = 0
-        self._ready = deque([self._start()])
-
-    def take(self, task: Task, *, left: int = AHEAD) -> Driver:
-        """Let the next driver run; `left` drivers are to follow."""
-        driver = self._ready.popleft() if self._ready else self._start()
-        driver.run(task)
-        while len(self._ready) < min(left, AHEAD):
-            self._ready.append(self._start())
-        return driver
-
-    def _start(self) -> Driver:
-        self._made += 1
-        return Driver(self._parent, self._folder / f"{self._made}.log", self._master)
-
-    def close(self) -> None:
-        for driver in self._ready:
-            if driver.is_alive:
-                driver.kill()
-                driver.end()
-        self._parent.close()
-
-
-@pytest.fixture
-def drivers(spark: SparkSession, tmp_path: Path) -> Iterator[Drivers]:
-    del spark  # only one session at a time need start at leisure
-    started = Drivers(tmp_path)
-    yield started
-    started.close()
-
-
-class Survivors:
-    """One driver after the other, each for as many tasks as it lives: most of a short task's time is the start of Spark."""
-
-    def __init__(self, folder: Path) -> None:
-        self._drivers = Drivers(folder)
-        self._driver: Driver | None = None
-
-    def take(self, task: Task) -> Driver:
-        if self._driver is None or not self._driver.is_alive:
-            self._driver = self._drivers.take(task, left=0)
-        else:
-            self._driver.run(task)
-        return self._driver
-
-    def close(self) -> None:
-        if self._driver is not None and self._driver.is_alive:
-            self._driver.end()
-        self._drivers.close()
+"""Seconds until a query that does not end is taken for hung."""
+FILES = late_rows(9)
+IN_PLACE = ("in", "copy")
+"""What a test of a stream that was stopped does not change."""
+Damage = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module")
-def survivors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Survivors]:
-    started = Survivors(tmp_path_factory.mktemp("survivors"))
-    yield started
-    started.close()
+def stopped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a task of six batches that has been stopped after the third, and a copy of it."""
+    folder = tmp_path_factory.mktemp("stopped")
+    write_batches(folder / "in", FILES[:3])
+    finish(job_of(spark, Task(str(folder))))
+    write_batches(folder / "in", FILES[3:], first=3)
+    for place in ("checkpoint", "out", "late"):
+        shutil.copytree(folder / place, folder / "copy" / place)
+    return folder
 
 
-@pytest.mark.slow
-def test_many_kills_at_random_moments(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    kill_at_random(drivers, spark, tmp_path, kills=times(25), seed=100)
+@pytest.fixture
+def begun(stopped: Path) -> Path:
+    """The folder as it was when the stream was stopped: Spark's part of a checkpoint needs its source where it was."""
+    for path in stopped.iterdir():
+        if path.name not in IN_PLACE:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copytree(stopped / "copy", stopped, dirs_exist_ok=True)
+    return stopped
 
 
-@pytest.mark.slow
-def test_kills_at_random_moments_of_a_cluster(spark: SparkSession, tmp_path: Path):
-    """Executors are processes of their own, which may outlive their driver for a while."""
-    drivers = Drivers(tmp_path, master="local-cluster[2,1,512]")
-    try:
-        kill_at_random(drivers, spark, tmp_path, kills=times(8), seed=21)
-    finally:
-        drivers.close()
+def committed(folder: Path, files: Sequence[pa.Table]) -> list[pa.Table]:
+    """Return the batches that the ledger says have been committed of the rows of files.
 
-
-def kill_itself(drivers: Drivers, task: Task, left: int) -> None:
-    """Let a driver run a task, in which it dies; `left`: how many come after it."""
-    driver = drivers.take(task, left=left)
-    printed = driver.end()
-    assert driver.was_killed, f"{task.crash}: {printed}, {driver.errors()}"
-
-
-def in_a_drain(crashes: Iterable[str]) -> list[str]:
-    """Return the places at which a driver can die while it drains, which is none of Spark's batches."""
-    return [crash for crash in crashes if crash != "before Spark commits"]
-
-
-def kill_during_drains(
-    drivers: Drivers, task: Task, crashes: Sequence[str], files: Sequence[pa.Table]
-) -> list[local.Event]:
-    """Let each driver take a file, and die while it drains; return what the stream has received."""
-    events = list[local.Event]()
-    for number, (crash, file) in enumerate(zip(crashes, files, strict=True)):
-        write_batches(Path(task.folder) / "in", [file], first=number)
-        kill_itself(drivers, replace(task, crash=crash, drain=True), len(crashes) - 1 - number)
-        events += [file, local.Drain()]
-    return events
-
-
-def kill_each(drivers: Drivers, task: Task, kills: int, chance: random.Random, check: Callable[[], None]) -> None:
-    """Let driver after driver run a task, and kill each at some moment; `check` what it has left behind."""
-    killed: list[Driver] = []
-    for number in range(kills):
-        driver = drivers.take(task, left=kills - 1 - number)
-        for _ in range(chance.randrange(7)):  # two batches say six lines
-            assert driver.line() in ("sink", "commit", "batch"), driver.errors()
-        time.sleep(chance.uniform(0, 0.3))  # not to wait for anything: the moment of the kill is the experiment
-        # Without its virtual machine too: that one may work on for a while, beside the next driver.
-        driver.kill(java_too=chance.random() < 0.7)
-        driver.process.wait()
-        killed.append(driver)
-        check()
-    assert not any("done" in driver.end() for driver in killed)
-    assert sum(driver.was_killed for driver in killed) == kills
-
-
-def kill_at_random(drivers: Drivers, spark: SparkSession, folder: Path, kills: int, seed: int) -> None:
-    """Kill `kills` drivers of one stream, each while it runs; let a last one end it; compare with the oracle."""
-    chance = random.Random(seed)
-    task, stream = Task(str(folder)), Stream(folder, late_rows(seed, batches=5 * kills // 2))
-    kill_each(drivers, task, kills, chance, lambda: stream.assert_is_a_start(task))
-    stream.note(finish(job_of(spark, task)))  # more batches than the ledger keeps, perhaps
-    stream.assert_is_complete(task)
-
-
-class Stream:
-    """The files of a stream, and what must have become of them.
-
-    A driver that dies after Spark has noted a new file, and before it has noted the batch, leaves it to the next batch,
-    which then has two. So batches are what the ledger says they are, and the oracle answers those.
+    A driver that ends after Spark has noted a new file, and before it has noted the batch, leaves it to the next batch.
     """
-
-    def __init__(self, folder: Path, files: Sequence[pa.Table], *, write: bool = True) -> None:
-        self._folder = folder
-        self._files = files
-        self._kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
-        #: the rows of each batch that has been committed
-        self._rows: dict[int, int] = {}
-        if write:
-            write_batches(folder / "in", files)
-
-    def batches(self) -> list[pa.Table]:
-        """Return the batches that have been committed."""
-        self._rows |= {metrics["batch_id"]: metrics["rows"] for metrics in Ledger(self._kept).history(KEEP)}
-        assert sorted(self._rows) == list(range(len(self._rows)))
-        all_rows = pa.concat_tables(self._files)
-        ends = list(accumulate(self._rows[batch_id] for batch_id in sorted(self._rows)))
-        return [all_rows.slice(start, end - start) for start, end in pairwise([0, *ends])]
-
-    def note(self, metrics: Sequence[sp.BatchMetrics]) -> None:
-        """Take note of batches that have been committed."""
-        self._rows |= {batch.batch_id: batch.rows for batch in metrics}
-
-    def assert_is_a_start(self, task: Task) -> None:
-        """The output at any moment: what has been committed, and at most one batch more, whole windows in order."""
-        if not any((self._folder / "out").glob("*.parquet")):
-            return
-        answered = windows_of(parquet_rows(self._folder / "out"))
-        batches = self.batches()
-        committed = expected(task.plan, batches) if batches else []
-        assert answered[: len(committed)] == committed
-        starts = [start for start, _ in answered]
-        assert starts == sorted(set(starts))
-
-    def assert_is_complete(self, task: Task) -> None:
-        """Output, late rows, counts and files are those of a stream that nothing has disturbed."""
-        batches = self.batches()
-        assert sum(batch.num_rows for batch in batches) == sum(file.num_rows for file in self._files)
-        assert windows_of(parquet_rows(self._folder / "out")) == expected(task.plan, batches)
-        naive = NaiveKSlack(WINDOWS.longest_pane)
-        for batch in batches:
-            naive.take(batch)
-        assert sorted(parquet_rows(self._folder / "late")["id"].to_pylist()) == sorted(naive.late)
-        last = Ledger(self._kept).history(1)[0]
-        assert last["dropped_rows"] == len(naive.late) > 0
-        assert last["seen_rows"] == sum(file.num_rows for file in self._files)
-        assert_nothing_left_over(self._folder)
+    rows = [batch["rows"] for batch in Ledger(_kept(folder)).history(KEEP)]
+    all_rows = pa.concat_tables(files)
+    return [all_rows.slice(start, end - start) for start, end in pairwise(accumulate(rows, initial=0))]
 
 
-def assert_nothing_left_over(folder: Path) -> None:
-    kept = DocumentStore.at(f"{folder}/checkpoint").child("skypane")
+def assert_is_complete(folder: Path, files: Sequence[pa.Table]) -> None:
+    """Output, late rows, counts and files are those of a stream that nothing has disturbed."""
+    task, batches = Task(str(folder)), committed(folder, files)
+    assert sum(batch.num_rows for batch in batches) == sum(file.num_rows for file in files)
+    assert windows_of(parquet_rows(folder / "out")) == expected(task.plan, batches)
+    naive = NaiveKSlack(WINDOWS.longest_pane)
+    for batch in batches:
+        naive.take(batch)
+    assert sorted(parquet_rows(folder / "late")["id"].to_pylist()) == sorted(naive.late)
+    last = Ledger(_kept(folder)).history(1)[0]
+    assert last["dropped_rows"] == len(naive.late) > 0
+    assert last["seen_rows"] == sum(file.num_rows for file in files)
+    kept = _kept(folder)
     manifest = Ledger(kept).latest()
     assert manifest is not None
     named = {ref[0] for refs in manifest.operator["panes"].values() for ref in refs}
@@ -336,101 +109,8 @@ def assert_nothing_left_over(folder: Path) -> None:
         assert not [path for path in (folder / output / "_staging").rglob("*") if path.is_file()]
 
 
-@pytest.mark.slow
-def test_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    files = late_rows(5, batches=18)
-    write_batches(tmp_path / "in", files[:4])
-    task, stream = Task(str(tmp_path)), Stream(tmp_path, files, write=False)
-    finish(job_of(spark, task))
-    write_batches(tmp_path / "in", files[4:], first=4)
-    for number, crash in enumerate(CRASHES, 1):
-        kill_itself(drivers, Task(str(tmp_path), crash), len(CRASHES) - number)
-        stream.assert_is_a_start(task)
-    finish(job_of(spark, task))
-    stream.assert_is_complete(task)
-
-
-def test_rows_that_are_held_survive_kills(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    kill_while_rows_are_held(drivers, spark, tmp_path, [(None, "after the sink", None)])
-
-
-@pytest.mark.slow
-def test_rows_that_are_held_survive_kills_at_exact_places(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    removing = "while partials are removed"  # which only a batch does that answers windows
-    crashes = [(crash,) * 3 for crash in CRASHES if crash != removing]
-    kill_while_rows_are_held(drivers, spark, tmp_path, [*crashes, (None, None, removing)])
-
-
-def kill_while_rows_are_held(
-    drivers: Drivers, spark: SparkSession, folder: Path, crashes: Sequence[tuple[str | None, ...]]
-) -> None:
-    """Kill drivers in the batch that holds rows of a wrong clock, in the one that gives them up, and in the one in which
-    the stream follows those that came first after a pause; nothing is lost, and nothing comes twice.
-    """
-    task, left = Task(str(folder), patience=30), sum(crash is not None for each in crashes for crash in each)
-    files: list[pa.Table] = []
-    held: list[int] = []
-
-    def take(batch: pa.Table, crash: str | None) -> None:
-        nonlocal left
-        write_batches(folder / "in", [batch], first=len(files))
-        files.append(batch)
-        if crash is not None:
-            left -= 1
-            kill_itself(drivers, replace(task, crash=crash), left)
-        finish(job_of(spark, task))
-        (last,) = Ledger(DocumentStore.at(f"{folder}/checkpoint").child("skypane")).history(1)
-        assert last["batch_id"] == len(files) - 1
-        held.append(last["held_rows"])
-        assert last["totals"]["read"] == sum(batch.num_rows for batch in files), (
-            "a batch that came again is counted once"
-        )
-
-    drawn = late_rows(9, batches=1 + 4 * len(crashes))
-    take(drawn[0], None)
-    for number, (holding, giving_up, following) in enumerate(crashes):
-        goes_on, gives_up, pauses, follows = drawn[1 + 4 * number : 5 + 4 * number]
-        take(ahead(ahead(goes_on, number * WEEK), 500 * WEEK, slice(2)), holding)
-        take(ahead(gives_up, number * WEEK), giving_up)
-        take(ahead(ahead(pauses, number * WEEK), WEEK, slice(20, 40)), None)
-        take(ahead(follows, (number + 1) * WEEK), following)
-    assert held == [0, *[2, 0, 20, 0] * len(crashes)]
-    assert windows_of(parquet_rows(folder / "out")) == expected(task.plan, files)
-    rejected = [rows for outcome in local.run(task.plan, files) for rows in outcome.rejection.rows]
-    assert reasons(parquet_rows(folder / "late")) == sum(map(reasons, rejected), Counter())
-    assert sum(reason == "future" for _, reason in reasons(parquet_rows(folder / "late"))) == 2 * len(crashes)
-    assert_nothing_left_over(folder)
-
-
-WEEK = 7 * 86_400 * SECOND
-EVERY = slice(None)
-
-
-def ahead(batch: pa.Table, by: int, rows: slice = EVERY) -> pa.Table:
-    """Return a batch with the times of these rows `by` later."""
-    times = batch["ts"].cast(pa.int64()).to_numpy().copy()
-    times[rows] += by
-    return batch.set_column(1, "ts", pa.array(times, batch.schema.field("ts").type))
-
-
-def reasons(rejected: pa.Table) -> Counter[tuple[int, str]]:
-    return Counter(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True))
-
-
-@pytest.mark.slow
-def test_kills_during_a_drain(drivers: Drivers, spark: SparkSession, tmp_path: Path):
-    """Each driver takes a batch, and is killed while it drains; the next one finishes that first."""
-    drawn = late_rows(7, batches=3 * len(CRASHES))[::3]  # so that some rows come too late after a drain, not all
-    task, crashes = Task(str(tmp_path)), in_a_drain(CRASHES)
-    files = [ahead(batch, 500 * WEEK, slice(2)) for batch in drawn[: len(crashes)]]  # and two clocks are wrong
-    events = kill_during_drains(drivers, task, crashes, files)
-    finish(job_of(spark, task))
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, events)
-    late = [row for outcome in local.run(task.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
-    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
-    put_aside = Counter(parquet_rows(tmp_path / "late")["reason"].to_pylist())
-    assert put_aside["future"] == 2 * len(crashes) < put_aside.total()
-    assert_nothing_left_over(tmp_path)
+def _kept(folder: Path) -> DocumentStore:
+    return DocumentStore.at(f"{folder}/checkpoint").child("skypane")
 
 
 def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkSession, tmp_path: Path):
@@ -453,14 +133,6 @@ def test_a_drain_that_was_begun_comes_again_before_any_other_batch(spark: SparkS
     assert delivered[3][1].equals(delivered[4][1])
     answered = windows_of(pa.concat_tables(table for _, table in [*delivered[:3], *delivered[4:]]))
     assert answered == expected(task.plan, [*files[:3], local.Drain(), *files[3:]])
-
-
-def test_a_worker_that_dies_is_replaced(survivors: Survivors, tmp_path: Path):
-    task, stream = Task(str(tmp_path), deadly=True), Stream(tmp_path, late_rows(6))
-    driver = survivors.take(task)
-    assert driver.ended() == "done", driver.errors()
-    assert (tmp_path / "killed").exists()
-    stream.assert_is_complete(task)
 
 
 def test_what_a_manifest_names_is_on_the_disk_before_it(
@@ -488,15 +160,6 @@ def test_what_a_manifest_names_is_on_the_disk_before_it(
     assert len(named) >= 3
 
 
-@pytest.fixture(scope="module")
-def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a task that has come to the end of its five batches."""
-    folder = tmp_path_factory.mktemp("run")
-    write_batches(folder / "in", late_rows(9, batches=5))
-    finish(job_of(spark, Task(str(folder))))
-    return folder
-
-
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "query": ({"query": TopK(3, Score.of("price"), ("sensor",))}, r"query\.query was 'skyline', is 'top_k'"),
     "preference": ({"query": Skyline(sp.low("price") & sp.high("rating"), ("sensor",))}, r"query\.levels was "),
@@ -512,16 +175,11 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changed", "difference"), OTHERS.values(), ids=OTHERS.keys())
 def test_a_checkpoint_of_another_job_is_refused(
-    changed: dict[str, Any], difference: str, run: Path, spark: SparkSession
+    changed: dict[str, Any], difference: str, begun: Path, spark: SparkSession
 ):
-    job = job_of(spark, Task(str(run)), **changed)
+    job = job_of(spark, Task(str(begun)), **changed)
     with pytest.raises(sp.CheckpointError, match=f"belongs to another query.*{difference}.*another checkpoint"):
         job.start()
-
-
-def copied(run: Path, target: Path) -> Path:
-    """Return a copy of a task's folder, to be looked at: Spark's part of a checkpoint needs its source where it was."""
-    return Path(shutil.copytree(run, target / "run"))
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -533,26 +191,13 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("document", ["definition.json", "ledger/000000000004.json"])
+@pytest.mark.parametrize("document", ["definition.json", "ledger/000000000002.json"])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_document_is_named(
-    document: str, damage: Callable[[bytes], bytes], run: Path, spark: SparkSession, tmp_path: Path
-):
-    folder = copied(run, tmp_path)
-    path = folder / "checkpoint" / "skypane" / document
+def test_a_damaged_document_is_named(document: str, damage: Callable[[bytes], bytes], begun: Path, spark: SparkSession):
+    path = begun / "checkpoint" / "skypane" / document
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(sp.CheckpointError, match=f"{path} is damaged .*restore it from a copy.*new checkpoint"):
-        job_of(spark, Task(str(folder))).start()
-
-
-@pytest.fixture
-def begun(spark: SparkSession, tmp_path: Path) -> Path:
-    """The folder of a task of six batches that has been stopped after the third."""
-    batches = late_rows(9)
-    write_batches(tmp_path / "in", batches[:3])
-    finish(job_of(spark, Task(str(tmp_path))))
-    write_batches(tmp_path / "in", batches[3:], first=3)
-    return tmp_path
+        job_of(spark, Task(str(begun))).start()
 
 
 def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSession):
@@ -568,7 +213,7 @@ def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSessi
         )
     )
     (begun / "moved").rename(begun / "out")
-    Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
+    assert_is_complete(begun, FILES)
 
 
 @pytest.mark.parametrize("way", ["another format", "a function"])
@@ -635,98 +280,6 @@ def test_an_older_checkpoint_beside_a_newer_output_is_refused(begun: Path, spark
         job_of(spark, Task(str(begun))).start()
 
 
-@pytest.mark.parametrize(
-    ("sleep", "late"),
-    [
-        ("asleep before a file moves into the output", True),
-        pytest.param("asleep before the commit", False, marks=pytest.mark.slow),
-    ],
-)
-def test_a_second_driver_takes_over(sleep: str, late: bool, survivors: Survivors, spark: SparkSession, tmp_path: Path):
-    """The first one sleeps in the middle of a batch; when it wakes, it says why it ends, and has changed nothing."""
-    files = late_rows(5, batches=5)
-    write_batches(tmp_path / "in", files)
-    task = Task(str(tmp_path), sleep, late=late)
-    first = survivors.take(task)
-    while (printed := first.line()) != "asleep":
-        assert printed, first.errors()
-    finish(job_of(spark, task))
-    whole = windows_of(parquet_rows(tmp_path / "out"))
-    assert whole == expected(task.plan, files)
-    first.go_on()
-    assert first.ended() == "failed"
-    assert "another driver has started on the checkpoint" in first.errors()
-    assert windows_of(parquet_rows(tmp_path / "out")) == whole
-    assert finish(job_of(spark, task)) == []
-    assert_nothing_left_over(tmp_path)
-
-
-def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(survivors: Survivors, spark: SparkSession, tmp_path: Path):
-    task, stream = Task(str(tmp_path)), Stream(tmp_path, late_rows(6, batches=12))
-    driver = survivors.take(task)
-    while driver.line() != "batch":
-        assert driver.is_alive, driver.errors()
-    before = driver.errors()
-    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
-    assert driver.ended() == "interrupted", driver.errors()
-    assert driver.end() == []
-    assert driver.process.returncode == 0
-    assert driver.errors().removeprefix(before) == (
-        "interrupted: the query has stopped; the next start resumes it from here\n"
-    )
-    stream.assert_is_a_start(task)
-    assert len(stream.batches()) < 12
-    finish(job_of(spark, task))
-    stream.assert_is_complete(task)
-
-
-def test_a_hung_driver_leaves_the_stacks_of_its_threads(survivors: Survivors, tmp_path: Path):
-    task = Task(str(tmp_path), "asleep before the commit")
-    write_batches(tmp_path / "in", late_rows(6))
-    driver = survivors.take(task)
-    while (printed := driver.line()) != "asleep":
-        assert printed, driver.errors()
-    driver.give_up()
-    assert driver.end() == []
-    assert driver.was_killed
-    threads = driver.log.with_suffix(".threads")
-    assert driver.errors().endswith(f"{GIVEN_UP}: {threads}\n")
-    written = threads.read_text()
-    assert 'driver.py", line' in written
-    assert "in sleep" in written
-    assert "stream execution thread for" in written
-    assert "JNI global refs" in written
-
-
-def test_java_that_dies_is_reported_in_one_sentence(survivors: Survivors, spark: SparkSession, tmp_path: Path):
-    stream = Stream(tmp_path, late_rows(6))
-    driver = survivors.take(Task(str(tmp_path), java=True))
-    printed = " ".join(driver.end())  # to stdout, as threads of PySpark's have their own say on stderr, at any time
-    delivered = re.findall(
-        r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint", printed
-    )
-    assert delivered == ["wait", "look", "stop", "drain", "start", "state"], printed + driver.errors()
-    finish(job_of(spark, Task(str(tmp_path))))
-    stream.assert_is_complete(Task(str(tmp_path)))
-
-
-@pytest.mark.slow
-def test_a_stateful_operator_survives_a_kill_between_the_two_commits(
-    drivers: Drivers, spark: SparkSession, tmp_path: Path
-):
-    files = late_rows(5, batches=4, start=1_000 * SECOND)  # Spark drops what lies before 1970
-    write_batches(tmp_path / "in", files[:2])
-    task = Task(str(tmp_path), "before Spark commits", unique=True)
-    driver = drivers.take(task, left=0)
-    assert "done" not in driver.end()
-    assert driver.was_killed, driver.errors()
-    write_batches(tmp_path / "in", [files[2], pa.concat_tables([files[1], files[3]])], first=2)
-    finish(job_of(spark, task))
-    batches = Stream(tmp_path, files, write=False).batches()
-    assert [batch.num_rows for batch in batches if batch.num_rows] == [40] * 4, "what came again was dropped"
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, batches)
-
-
 def test_what_lost_tries_have_left_is_removed(begun: Path, spark: SparkSession):
     kept = begun / "checkpoint" / "skypane"
     for name in ("partials", "rejected", "answers"):
@@ -740,7 +293,7 @@ def test_what_lost_tries_have_left_is_removed(begun: Path, spark: SparkSession):
         whole = next((begun / "out").glob("*.parquet"))
         shutil.copy(whole, begun / "out" / f"part-000000000003-{number:05d}.parquet")
     finish(job_of(spark, Task(str(begun))))
-    Stream(begun, late_rows(9), write=False).assert_is_complete(Task(str(begun)))
+    assert_is_complete(begun, FILES)
 
 
 def test_an_output_has_one_owner(begun: Path, spark: SparkSession, tmp_path: Path):
@@ -802,3 +355,161 @@ def test_a_source_that_stalls(spark: SparkSession, tmp_path: Path):
 def windows_in(folder: Path) -> list[Window]:
     """Return the windows in an output; none where there is no file yet."""
     return windows_of(parquet_rows(folder)) if any(folder.glob("*.parquet")) else []
+
+
+def gone(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+        _checksum(path).unlink(missing_ok=True)
+
+
+def torn(path: Path) -> None:
+    """As a power cut leaves it: half of the file, and nothing of Hadoop's checksum."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    _checksum(path).unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+    _checksum(path).unlink()
+
+
+def bit_flipped(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(flipped(whole, 4 * len(whole)))
+
+
+def _checksum(path: Path) -> Path:
+    return path.with_name(f".{path.name}.crc")
+
+
+def message(folder: Path, spark: SparkSession) -> str:
+    """Return what a start says that fails."""
+    with pytest.raises(sp.SkypaneError) as error:
+        finish(job_of(spark, Task(str(folder))))
+    return str(error.value)
+
+
+REMEDY = "restore the whole checkpoint from a copy, or start with a new one"
+LOGS = ["offsets/2", "commits/2", "sources/0/1", "sources/0/2"]
+
+
+@pytest.mark.parametrize("name", [*LOGS, "metadata"])
+@pytest.mark.parametrize("damage", [torn, empty, bit_flipped])
+def test_a_damaged_file_of_sparks_is_named(name: str, damage: Damage, begun: Path, spark: SparkSession):
+    path = begun / "checkpoint" / name
+    damage(path)
+    assert re.search(f"^{path}, .* is (empty|damaged.*): {REMEDY}$", message(begun, spark))
+
+
+@pytest.mark.parametrize(
+    ("name", "missed"),
+    [
+        ("offsets", "offsets/2"),
+        ("offsets/2", "offsets/2"),
+        ("sources", "sources/0/2"),
+        ("sources/0", "sources/0/2"),
+        ("sources/0/2", "sources/0/2"),
+        ("sources/0/1", "sources/0/1"),
+        ("metadata", "metadata"),
+    ],
+)
+def test_what_is_gone_of_sparks_is_named(name: str, missed: str, begun: Path, spark: SparkSession):
+    gone(begun / "checkpoint" / name)
+    path = begun / "checkpoint" / missed
+    assert re.search(f"^{path}, .* is gone: {REMEDY}$", message(begun, spark))
+
+
+def test_a_ledger_that_is_gone_is_reported_by_the_output(begun: Path, spark: SparkSession):
+    gone(begun / "checkpoint" / "skypane" / "ledger")
+    assert re.search(
+        r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", message(begun, spark)
+    )
+
+
+def test_a_newest_manifest_that_is_gone_is_missed(begun: Path, spark: SparkSession):
+    """By partials that the one before it names and that went with it, or by Spark, which goes on after it."""
+    newest = max((begun / "checkpoint" / "skypane" / "ledger").iterdir())
+    assert newest.name == "000000000002.json"
+    newest.unlink()
+    assert re.search("is gone: restore|is gone, and|removed or restored without the other", message(begun, spark))
+
+
+SPARED = ["commits", "commits/2", "skypane/owner", "skypane/rejected", "skypane/answers"]
+
+
+@pytest.mark.parametrize("name", ["commits", *(pytest.param(name, marks=pytest.mark.slow) for name in SPARED[1:])])
+def test_what_can_be_made_again_may_be_gone(name: str, begun: Path, spark: SparkSession):
+    gone(begun / "checkpoint" / name)
+    finish(job_of(spark, Task(str(begun))))
+    assert windows_of(parquet_rows(begun / "out")) == expected(Task(str(begun)).plan, FILES)
+
+
+def test_a_checkpoint_of_many_batches_is_sound(spark: SparkSession, tmp_path: Path):
+    """Spark has gathered what it says of its files by then, and deleted what it needs no more."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.streaming.fileSource.log.compactInterval", 3)
+    session.conf.set("spark.sql.streaming.fileSource.log.cleanupDelay", 1)
+    session.conf.set("spark.sql.streaming.minBatchesToRetain", 2)
+    files, task = late_rows(9, batches=11), Task(str(tmp_path))
+    for first in (0, 7):
+        write_batches(tmp_path / "in", files[first : first + 7], first=first)
+        finish(job_of(session, task))
+    notes = sorted(path.name for path in (tmp_path / "checkpoint" / "sources" / "0").iterdir() if path.suffix != ".crc")
+    assert "8.compact" in notes
+    assert "0" not in notes
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, files)
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], list[str]]:
+    """The folder of a driver (ending_driver.py) that Ctrl-C has stopped, whose Java has died then; what it has said, and logged."""
+    folder = tmp_path_factory.mktemp("ended")
+    write_batches(folder / "in", late_rows(6, batches=12))
+    command = [sys.executable, "-m", "tests.runtime.ending_driver", str(folder)]
+    log = folder / "log"
+    with log.open("w") as errors, subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+    ) as process:  # fmt: skip
+        watchdog = threading.Timer(2 * PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
+        watchdog.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        said: list[str] = []
+        logged: list[str] = []
+        for line in process.stdout:
+            said.append(line.strip())
+            if line == "batch\n" and said.count("batch") == 1:
+                logged.append(log.read_text())
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group gets it
+            if line == "interrupted\n":
+                logged.append(log.read_text().removeprefix(logged[0]))
+                shutil.copytree(folder / "checkpoint", folder / "stopped" / "checkpoint")
+                process.stdin.write("\n")
+                process.stdin.flush()
+        watchdog.cancel()
+    assert process.returncode == 0, log.read_text()
+    return folder, said, [*logged, log.read_text()]
+
+
+def test_ctrl_c_ends_a_query_after_the_batch_with_one_line(ended: tuple[Path, list[str], list[str]]):
+    folder, said, (_, logged, _) = ended
+    assert "interrupted" in said
+    assert "done" not in said
+    assert logged == "interrupted: the query has stopped; the next start resumes it from here\n"
+    assert 0 < len(committed(folder / "stopped", late_rows(6, batches=12))) < 12
+
+
+def test_java_that_dies_is_reported_in_one_sentence(ended: tuple[Path, list[str], list[str]], spark: SparkSession):
+    folder, said, (*_, logged) = ended
+    # On stdout, as threads of PySpark's have their own say on stderr, at any time.
+    sentence = r"(\w+): Spark's Java process does not answer; [^:]*: start the program again[^:]* checkpoint"
+    printed = " ".join(said)
+    assert re.findall(sentence, printed) == ["wait", "look", "stop", "drain", "start", "state"], (
+        printed + logged[-4_000:]
+    )
+    finish(job_of(spark, Task(str(folder))))
+    assert_is_complete(folder, late_rows(6, batches=12))
