@@ -1,7 +1,7 @@
-"""Run by test_chain as a process of its own: two stages of windows, one of which kills the process at a place of its work.
+"""Run by test_chain as a process of its own: chains of two stages of windows, each of which stands still at a place of its work.
 
-Its argument is a folder with `in`, the rows of the first stage, and crash.json, a Crash. Between the stages is the folder
-`out/counts`, or a topic of Kafka with the name of the folder.
+When all do, the process kills itself. Its argument is a folder with a folder for each chain, which has `in`, the rows of the
+first stage, and stop.json, a Stop. Between the stages is the folder `out/counts`, or a topic of Kafka with the name of the chain.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Semaphore, Thread
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.driver import die, replace_method
+from tests.nature import places
+from tests.runtime.driver import PATIENT, die, replace_method
 from tests.runtime.streams import SECOND, late_rows, read_batches
 
 import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.sink import Sink
@@ -42,8 +43,8 @@ SECOND_STAGE: Final = Plan(
 
 
 @dataclass(frozen=True)
-class Crash:
-    """Where the process dies: in stage 1 or 2, at one of PLACES.
+class Stop:
+    """Where a chain stands still: in stage 1 or 2, at one of PLACES.
 
     cut    whether workers answer the windows of the first stage
     kafka  address of the broker whose topic is between the stages; empty: a folder is
@@ -55,7 +56,7 @@ class Crash:
     kafka: str = ""
 
     def write(self, folder: Path) -> None:
-        (folder / "crash.json").write_text(json.dumps(asdict(self)))
+        (folder / "stop.json").write_text(json.dumps(asdict(self)))
 
 
 def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: bool = True, kafka: str = "") -> sp.Job:
@@ -104,68 +105,70 @@ def _of_folder(spark: SparkSession, folder: Path, files: int | None) -> DataFram
     return reader.parquet(str(folder / "out" / "counts"))
 
 
-def run(job: sp.Job) -> sp.StreamHandle:
+def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
     """Run a job over all that is there."""
-    handle = job.start(trigger="available now")
+    handle = job.start(trigger="available now", **options)
     assert handle.await_termination(600), handle.status
     return handle
 
 
-def _before_the_second_output() -> None:
-    """The answers of one query of the first stage are there, those of the other are not."""
-
-    def write(original: Callable[..., None], sink: Directory, *args: Any) -> None:
-        if sink.path.endswith("/best"):
-            die()
-        original(sink, *args)
-
-    replace_method(Directory, "write", write)
+BEFORE: Final = 3
+"""The batch of the first stage before the one in which it stands still."""
+SECOND_OUTPUT: Final = "before the second output"
+"""The answers of one query of the first stage are there, those of the other are not."""
+SECOND_FILE: Final = "before the second file"
+TRANSACTION: Final = "before the transaction ends"
+"""All messages of a batch are with the broker."""
 
 
-def _before_the_second_file() -> None:
-    def move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
-        if target.root.endswith("/out/counts") and to.endswith("-00001.parquet"):
-            die()
-        original(store, name, target, to)
-
-    replace_method(DocumentStore, "move", move)
+def _write(original: Callable[..., None], sink: Directory, *args: Any) -> None:
+    if sink.path.endswith("/best"):
+        places.reached(sink.path, SECOND_OUTPUT)
+    original(sink, *args)
 
 
-def _before_the_transaction_ends() -> None:
-    """All messages of a batch are with the broker."""
+def _move(original: Callable[..., None], store: DocumentStore, name: str, target: DocumentStore, to: str) -> None:
+    if target.root.endswith("/out/counts") and to.endswith("-00001.parquet"):
+        places.reached(target.root, SECOND_FILE)
+    original(store, name, target, to)
 
-    def note(_original: Callable[..., None], writer: TopicWriter, *_: Any) -> None:
+
+def main(folder: Path) -> None:
+    chains = sorted(path for path in folder.iterdir() if path.is_dir())
+    standing = Semaphore(0)
+    places.install(lambda _: standing.release())
+    replace_method(Directory, "write", _write)
+    replace_method(DocumentStore, "move", _move)
+
+    def note(original: Callable[..., None], writer: TopicWriter, *args: Any) -> None:
         assert writer.producer.flush(30) == 0
-        die()
+        places.reached(str(folder / writer.topic), TRANSACTION)
+        original(writer, *args)
 
     replace_method(TopicWriter, "_note", note)
+    spark = session("local[2]", "chain")
+    for chain in chains:
+        Thread(target=_run, args=(spark, chain), daemon=True).start()
+    for _ in chains:
+        assert standing.acquire(timeout=PATIENT), "a chain does not come to its place"
+    die()
 
 
-def _before_the_commit() -> None:
-    replace_method(Ledger, "commit", lambda _original, *_: die())
+def _run(spark: SparkSession, folder: Path) -> None:
+    stop = Stop(**json.loads((folder / "stop.json").read_text()))
+    job = first(spark, folder, cut=stop.cut, one_file=stop.place != SECOND_FILE, kafka=stop.kafka)
 
+    def stand(batch: sp.BatchMetrics) -> None:
+        if batch.batch_id == BEFORE:
+            places.stand(folder, stop.place)
 
-PLACES: Final = {
-    "before the second output": _before_the_second_output,
-    "before the second file": _before_the_second_file,
-    "before the transaction ends": _before_the_transaction_ends,
-    "before the commit": _before_the_commit,
-}
-
-
-def main() -> None:
-    folder = Path(sys.argv[1])
-    crash = Crash(**json.loads((folder / "crash.json").read_text()))
-    spark = session("local[1]", "chain")
-    if crash.stage == 1:
-        PLACES[crash.place]()
-        one_file = crash.place != "before the second file"
-        run(first(spark, folder, cut=crash.cut, one_file=one_file, kafka=crash.kafka))
+    if stop.stage == 1:
+        run(job, on_batch=stand)
     else:
-        run(first(spark, folder, kafka=crash.kafka))
-        PLACES[crash.place]()
-        run(second(spark, folder, files=1, kafka=crash.kafka))
+        run(job)
+        places.stand(folder, stop.place)
+        run(second(spark, folder, files=1, kafka=stop.kafka))
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

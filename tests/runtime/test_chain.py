@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.chain_driver import FIRST, SECOND_STAGE, Crash, first, run, second
+from tests.nature.places import BEFORE_COMMIT
+from tests.runtime.chain_driver import (
+    FIRST,
+    SECOND_FILE,
+    SECOND_OUTPUT,
+    SECOND_STAGE,
+    TRANSACTION,
+    Stop,
+    first,
+    run,
+    second,
+)
 from tests.runtime.driver import assert_killed
 from tests.runtime.streams import answers, expected, late_rows, parquet_rows, windows_of, write_batches
 from tests.servers.kafka import Broker
@@ -67,22 +79,52 @@ def test_both_stages_run_side_by_side_in_one_process(spark: SparkSession, tmp_pa
     finish(spark, tmp_path, tables)
 
 
-def test_kills_of_either_stage_lose_and_double_nothing(spark: SparkSession, tmp_path: Path):
+STOPS = {
+    "first-output": Stop(1, SECOND_OUTPUT, cut=True),
+    "first-commit": Stop(1, BEFORE_COMMIT, cut=True),
+    "second-commit": Stop(2, BEFORE_COMMIT, cut=False),
+    "first-file": Stop(1, SECOND_FILE, cut=True),
+}
+
+
+def begin(folder: Path, stops: Mapping[str, Stop]) -> dict[str, list[pa.Table]]:
+    """Have chains in folders of these names stop where they are to, and kill the process that runs them; return their rows."""
+    rows = {name: late_rows(3 + number, batches=6) for number, name in enumerate(stops)}
+    for name, stop in stops.items():
+        write_batches(folder / name / "in", rows[name])
+        stop.write(folder / name)
+    assert_killed("tests.runtime.chain_driver", folder)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[pa.Table]]]:
+    """The folder of the chains of STOPS, one beside the other, all killed at once; and their rows."""
+    del spark  # only one session at a time need start at leisure
+    folder = tmp_path_factory.mktemp("chains")
+    return folder, begin(folder, STOPS)
+
+
+@pytest.mark.parametrize("name", ["first-output", "first-commit", "second-commit"])
+def test_kills_of_either_stage_lose_and_double_nothing(
+    name: str, killed: tuple[Path, dict[str, list[pa.Table]]], spark: SparkSession
+):
     """A repeated batch is cut into other files than the first try, whose file the second stage has read."""
-    crashes = (
-        Crash(1, "before the second output", cut=True),
-        Crash(1, "before the commit", cut=True),
-        Crash(2, "before the commit", cut=False),
-    )
-    tables = late_rows(3, batches=4 + len(crashes))
-    write_batches(tmp_path / "in", tables[:4])
-    for number, crash in enumerate(crashes, 4):
-        write_batches(tmp_path / "in", [tables[number]], first=number)
-        crash.write(tmp_path)
-        assert_killed("tests.runtime.chain_driver", tmp_path)
-        if crash.stage == 1:
-            run(second(spark, tmp_path, files=1))
-    finish(spark, tmp_path, tables)
+    folder, rows = killed
+    if STOPS[name].stage == 1:
+        run(second(spark, folder / name, files=1))
+    finish(spark, folder / name, rows[name])
+
+
+def test_a_file_that_the_next_query_has_read_stays_when_the_batch_is_repeated(
+    killed: tuple[Path, dict[str, list[pa.Table]]], spark: SparkSession
+):
+    """The first of two files is there when the process dies; the next try makes one file in the driver."""
+    folder, rows = killed
+    chain = folder / "first-file"
+    assert parquet_rows(chain / "out" / "counts").num_rows
+    run(second(spark, chain))
+    finish(spark, chain, rows["first-file"])
 
 
 def test_the_answers_of_a_query_are_the_rows_of_the_next_through_a_topic(
@@ -103,34 +145,18 @@ def test_a_topic_between_the_stages_has_each_answer_once_over_kills_of_either(
     spark: SparkSession, tmp_path: Path, kafka: Broker
 ):
     """The second stage reads between a kill of the first one and its next start, which repeats the batch."""
-    crashes = (
-        Crash(1, "before the transaction ends", cut=False, kafka=kafka.address),
-        Crash(1, "before the second output", cut=True, kafka=kafka.address),
-        Crash(1, "before the commit", cut=False, kafka=kafka.address),
-        Crash(2, "before the commit", cut=False, kafka=kafka.address),
-    )
-    grows = (False, True, False, True)  # the third finds its batch in the topic
-    kafka.create(tmp_path.name)
-    tables = late_rows(5, batches=4 + len(crashes))
-    write_batches(tmp_path / "in", tables[:4])
-    for number, crash in enumerate(crashes, 4):
-        write_batches(tmp_path / "in", [tables[number]], first=number)
-        before = len(kafka.committed(tmp_path.name))
-        crash.write(tmp_path)
-        assert_killed("tests.runtime.chain_driver", tmp_path)
-        assert (len(kafka.committed(tmp_path.name)) > before) == grows[number - 4]
-        if crash.stage == 1:
-            run(second(spark, tmp_path, kafka=kafka.address))
-    finish(spark, tmp_path, tables, kafka)
-
-
-def test_a_file_that_the_next_query_has_read_stays_when_the_batch_is_repeated(spark: SparkSession, tmp_path: Path):
-    """The first of two files is there when the process dies; the next try makes one file in the driver."""
-    tables = late_rows(4, batches=6)
-    write_batches(tmp_path / "in", tables)
-    Crash(1, "before the second file", cut=True).write(tmp_path)
-    assert_killed("tests.runtime.chain_driver", tmp_path)
-    read = parquet_rows(tmp_path / "out" / "counts")
-    assert read.num_rows
-    run(second(spark, tmp_path))
-    finish(spark, tmp_path, tables)
+    places = (("transaction", 1, TRANSACTION, False), ("output", 1, SECOND_OUTPUT, True), ("commit", 1, BEFORE_COMMIT, False),
+              ("second", 2, BEFORE_COMMIT, False))  # fmt: skip
+    stops = {
+        f"{tmp_path.name}-{name}": Stop(stage, place, cut=cut, kafka=kafka.address)
+        for name, stage, place, cut in places
+    }
+    for topic in stops:
+        kafka.create(topic)
+    rows = begin(tmp_path, stops)
+    for topic, stop in stops.items():
+        assert bool(kafka.committed(topic)) == (stop.place != TRANSACTION), "a batch that was not committed is not read"
+        if stop.stage == 1:
+            run(second(spark, tmp_path / topic, kafka=kafka.address))
+    for topic in stops:
+        finish(spark, tmp_path / topic, rows[topic], kafka)
