@@ -26,7 +26,9 @@ class Gate:
     def __init__(self, perform: Callable[[Operation], Any], who: str) -> None:
         self._perform = perform
         self._who = who
-        self._opened = 0
+        #: how many files were opened, and how many names drawn: they decide what is next called how
+        self.opened = 0
+        self.drawn = 0
 
     def __call__(self, name: str, *arguments: Any) -> Any:
         answer = self._perform(Operation(name, arguments))
@@ -69,8 +71,8 @@ class Gate:
         return io.BytesIO(self("read", path))
 
     def open_output_stream(self, path: str) -> _Writer:
-        self._opened += 1
-        writer = f"{self._who}-{self._opened}"
+        self.opened += 1
+        writer = f"{self._who}-{self.opened}"
         self("create", path, writer)
         return _Writer(lambda content: self("fill", writer, content))
 

@@ -165,7 +165,11 @@ def _setting(roll: str | None) -> JobSettings:
 @contextmanager
 def _on(gate: Gate, who: int) -> Iterator[None]:
     """Let stores reach the model's disk, stop the clock, and count what is drawn by chance: the code is a function then."""
-    drawn = iter(range(1, 1_000))
+
+    def drawn() -> uuid.UUID:
+        gate.drawn += 1
+        return uuid.UUID(int=(who << 12 | gate.drawn) << 96)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DocumentStore, "_fs", property(lambda store: (gate, store.place.path)))
         patch.setattr(DocumentStore, "is_local", property(lambda _: True))
@@ -174,5 +178,5 @@ def _on(gate: Gate, who: int) -> Iterator[None]:
         patch.setattr(outbox, "time", SimpleNamespace(monotonic=lambda: 0.0))
         patch.setattr(shell, "program_of", lambda _setting, store, _staged: OnePartial(store))
         patch.setattr(timer, "time", SimpleNamespace(time=lambda: 0.0, perf_counter=lambda: 0.0))
-        patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=(who << 12 | next(drawn)) << 96))
+        patch.setattr(uuid, "uuid4", drawn)
         yield

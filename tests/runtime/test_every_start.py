@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.model.disk import EMPTY, Content, Disk, Open
 from tests.model.exploring import Exploration
-from tests.model.programs import Program, alone
+from tests.model.programs import Afterwards, Program, alone
 from tests.model.world import Frozen
 from tests.runtime.starts import CHECKPOINT, OUTPUT, PLAIN, driver, has_folder
 
@@ -51,30 +51,26 @@ def latest(disk: Disk) -> dict[str, object]:
 
 
 def check_whole(disk: Disk, batches: int) -> None:
-    """One start after all others has finished: each batch's answers are there once, and nothing that is not needed."""
-    disk, ended = alone(driver(8, batches), disk)
-    assert ended == "done"
+    """Each batch's answers are there once, and nothing that is not needed."""
     answers = below(disk, OUTPUT)
     parts = {f"part-{batch:012d}-00000.json": b'{"batch": %d}\n' % batch for batch in range(batches)}
     assert {name: there for name, there in answers.items() if there is not None} == {
         **parts,
         "_skypane.json": answers["_skypane.json"],
     }
-    operator = latest(disk)["operator"]
-    assert isinstance(operator, dict)
-    assert below(disk, f"{SKYPANE}/partials").keys() == set(operator["files"])
-    assert len(below(disk, f"{SKYPANE}/owner")) == len(below(disk, f"{OUTPUT}/_staging")) == 1
+    check_needed(disk)
 
 
 def check_each_once(disk: Disk, batches: int) -> None:
-    """One start after all others has finished: each batch's answer is in one of the files, once, and none waits."""
-    disk, ended = alone(driver(8, batches, ROLL), disk)
-    assert ended == "done"
+    """Each batch's answer is in one of the files, once, and none waits."""
     files = {name: there for name, there in below(disk, OUTPUT).items() if name.startswith("part-")}
     lines = [line for there in files.values() if isinstance(there, bytes) for line in there.splitlines()]
     assert sorted(json.loads(line)["batch"] for line in lines) == list(range(batches))
-    manifest = latest(disk)
-    operator = manifest["operator"]
+    check_needed(disk)
+
+
+def check_needed(disk: Disk) -> None:
+    operator = latest(disk)["operator"]
     assert isinstance(operator, dict)
     assert below(disk, f"{SKYPANE}/partials").keys() == set(operator["files"])
     assert len(below(disk, f"{SKYPANE}/owner")) == len(below(disk, f"{OUTPUT}/_staging")) == 1
@@ -96,16 +92,23 @@ def _harms_nobody(who: int, path: str, was: Content, is_now: Content) -> bool:
     return was is None and path.startswith(f"{SKYPANE}/partials/")
 
 
-def watching(batches: int, whole: Callable[[Disk, int], None] = check_whole) -> Callable[[int, Disk, Disk], None]:
-    """Return what checks each change, and each disk that comes of one."""
+def watching(batches: int, roll: str | None = None, share: float = 1) -> Callable[[int, Disk, Disk], None]:
+    """Return what checks each change, and of a share of the disks that come of one what one start after all others makes of it."""
+    afterwards, chance = Afterwards(driver(8, batches, roll), PLAIN), random.Random(1)
+    finished = set[Frozen]()
 
     @cache
     def check(disk: Frozen) -> None:
-        whole(dict(disk), batches)
+        after, ended = afterwards.of(dict(disk))
+        assert ended == "done"
+        if (whole := frozenset(after.items())) not in finished:
+            (check_whole if roll is None else check_each_once)(after, batches)
+            finished.add(whole)
 
     def watch(index: int, before: Disk, after: Disk) -> None:
         check_changes_nothing(index + 1, before, after)
-        check(frozenset(after.items()))
+        if share == 1 or chance.random() < share:
+            check(frozenset(after.items()))
 
     return watch
 
@@ -115,9 +118,9 @@ def programs(drivers: int, batches: int, plain: Collection[str] = PLAIN, roll: s
     return [Program(driver(who, batches, roll), f"driver {who}", plain) for who in range(1, drivers + 1)]
 
 
-def explore(drivers: int, before: int, batches: int) -> Exploration:
-    """Return the exploration of drivers, each of which goes on to so many batches, that checks all that can be."""
-    return Exploration(programs(drivers, batches), begun(before), watching(batches))
+def explore(drivers: int, before: int, batches: int, roll: str | None = None, share: float = 1) -> Exploration:
+    """Return the exploration of drivers, each of which goes on to so many batches, that checks all that can be, or a share."""
+    return Exploration(programs(drivers, batches, roll=roll), begun(before, roll), watching(batches, roll, share))
 
 
 def check_ends(ends: Iterable[tuple[Hashable, ...]]) -> None:
@@ -150,36 +153,20 @@ def test_three_drivers_do_too(monkeypatch: pytest.MonkeyPatch):
 def test_three_drivers_that_try_again_do_too_in_orders_that_are_drawn(orders: int, monkeypatch: pytest.MonkeyPatch):
     """All orders of these are too many to go through: of each fiftieth disk that is come to it is checked what a start makes."""
     monkeypatch.setattr(ownership, "_TRIES", 5)
-    chance = random.Random(1)
-
-    def watch(index: int, before: Disk, after: Disk) -> None:
-        check_changes_nothing(index + 1, before, after)
-        if chance.random() < 0.02:
-            check_whole(after, 2)
-
-    check_ends(Exploration(programs(3, 2), begun(1), watch).drawn(orders, np.random.default_rng(1)))
+    check_ends(explore(3, 1, 2, share=0.02).drawn(orders, np.random.default_rng(1)))
 
 
 @pytest.mark.slow
 def test_two_drivers_whose_answers_wait_leave_each_answer_once_however_they_interleave(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ownership, "_TRIES", 1)
-    exploration = Exploration(programs(2, 3, roll=ROLL), begun(1, ROLL), watching(3, check_each_once))
-    check_ends(exploration.ends())
+    check_ends(explore(2, 1, 3, ROLL).ends())
 
 
 @pytest.mark.parametrize("orders", [60, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_two_drivers_whose_answers_wait_do_so_in_orders_that_are_drawn(orders: int, monkeypatch: pytest.MonkeyPatch):
     """The first batch of each is delivered at once, the others wait until the end; a driver may wake at any time."""
     monkeypatch.setattr(ownership, "_TRIES", 5)
-    chance = random.Random(1)
-
-    def watch(index: int, before: Disk, after: Disk) -> None:
-        check_changes_nothing(index + 1, before, after)
-        if chance.random() < 0.02:
-            check_each_once(after, 3)
-
-    exploration = Exploration(programs(2, 3, roll=ROLL), begun(1, ROLL), watch)
-    check_ends(exploration.drawn(orders, np.random.default_rng(1)))
+    check_ends(explore(2, 1, 3, ROLL, share=0.02).drawn(orders, np.random.default_rng(1)))
 
 
 def gone_through(drivers: Sequence[Program], before: int, *, everything: bool) -> tuple[set[Frozen], Ends]:
