@@ -318,7 +318,7 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     """Heavy batches, then light ones: n and m are those that really lifted and answered, and nothing else changes."""
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
-    batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [20] * 4 + [0] * 3)
+    batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [8] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
     query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
     workers = sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=CostOption(max_workers=6, every=1, cooldown=0))
