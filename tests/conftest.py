@@ -49,7 +49,8 @@ def spark() -> Iterator[SparkSession]:
     # Functions of test modules are pickled by name: workers must find those modules too.
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)
-    started = session("local[2]", "skypane-tests", {"spark.driver.memory": "2g", **inside_java()})
+    own = {"spark.driver.memory": "2g", "spark.python.daemon.module": "tests.worker_daemon", **inside_java()}
+    started = session("local[2]", "skypane-tests", own)
     yield started
     end(started)
 
