@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests import oracles
 from tests.rows import NAN, SCHEMA, SKYLINE, Bag, Counts, multiset, table
+from tests.runtime.named_answers import assert_same, bags, differing
 
 import skypane as sp
 from skypane.plan import Plan
@@ -118,18 +119,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_all_rows_are_answered_as_defined(df: DataFrame, case: Case):
-    assert rows_of(case.ask(df)) == multiset(case.naive(ROWS))
+def test_all_rows_are_answered_as_defined(df: DataFrame):
+    found = bags({name: case.ask(df) for name, case in CASES.items()})
+    assert differing(found, {name: multiset(case.naive(ROWS)) for name, case in CASES.items()}) == {}
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("name", ["skyline by label", "top_k", "top_delta"])
-def test_every_window_is_answered_as_defined(df: DataFrame, name: str):
+def test_every_window_is_answered_as_defined(df: DataFrame):
     """50 minutes every 20, so panes of 10, none of which starts a full hour."""
-    case, w = CASES[name], Windows.of("50 minutes", "20 minutes", "-7 minutes")
-    answered = case.ask(df, time="time", window=w)
-    assert rows_of(answered) == per_window(ROWS, w, case.naive)
+    cases, w = ("skyline by label", "top_k", "top_delta"), Windows.of("50 minutes", "20 minutes", "-7 minutes")
+    found = bags({name: CASES[name].ask(df, time="time", window=w) for name in cases})
+    assert differing(found, {name: per_window(ROWS, w, CASES[name].naive) for name in cases}) == {}
 
 
 def test_windows_are_those_of_sparks_own_window(df: DataFrame):
@@ -137,14 +137,24 @@ def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     answered = sp.ask(df, Bag(), time="time", window=sp.Windows.of("5 minutes", "2 minutes", "30 seconds"))
     spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
     expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
-    assert rows_of(answered) == rows_of(expected)
+    counts = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
+    flat = counts.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
+                         "label", "n")  # fmt: skip
+    assert_same({
+        "bounds": (answered, expected),
+        "of a query of the user": (sp.ask(df, Counts("label"), time="time", window="1 hour"), flat),
+        "of all": (sp.ask(df, Counts("label")), df.groupBy("label").agg(sf.count("*").alias("n"))),
+    })  # fmt: skip
 
 
-@pytest.mark.parametrize("preference", [PREFERENCE, sp.low("x") * sp.high("y"), "label DIFF, x MIN, y MAX"])
-def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame, preference: str | sp.Preference):
+def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame):
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour", "slide": "20 minutes"}
-    assert rows_of(sp.ask(df, preference)) == rows_of(sp.skyline(df, preference))
-    assert rows_of(sp.ask(df, preference, **windowed)) == rows_of(sp.skyline(df, preference, **windowed))
+    preferences: tuple[str | sp.Preference, ...] = (PREFERENCE, sp.low("x") * sp.high("y"), "label DIFF, x MIN, y MAX")
+    assert_same({
+        (str(one), *options): (sp.ask(df, one, **options), sp.skyline(df, one, **options))
+        for one in preferences
+        for options in ({}, windowed)
+    })  # fmt: skip
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3] * 100, [0, 70, 1, 0, 5], [200, 1]])
@@ -190,35 +200,21 @@ DROPPING: dict[str, Callable[[DataFrame], DataFrame]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ask", DROPPING.values(), ids=DROPPING.keys())
-def test_rows_that_a_condition_has_left_without_nulls_are_answered(
-    df: DataFrame, ask: Callable[[DataFrame], DataFrame]
-):
+def test_rows_that_a_condition_has_left_without_nulls_are_answered(df: DataFrame):
     """Spark sends their columns as ones that cannot be null, other than the DataFrame says."""
     known = df.where("x IS NOT NULL AND y IS NOT NULL AND label IS NOT NULL AND time IS NOT NULL").repartition(
         2, "label"
     )
     unknown = known.localCheckpoint()
-    assert rows_of(ask(known)) == rows_of(ask(unknown))
-    assert ask(known).count() > 0
+    assert all(assert_same({name: (ask(known), ask(unknown)) for name, ask in DROPPING.items()}).values())
 
 
-@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED.keys())
-def test_a_pandas_on_spark_frame_is_queried_without_its_index(df: DataFrame, ask: Callable[[Any], DataFrame]):
+def test_a_pandas_on_spark_frame_is_queried_without_its_index(df: DataFrame):
     frame = df.withColumn("place", sf.monotonically_increasing_id()).pandas_api(index_col="place")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answer = ask(frame)
-    assert rows_of(answer) == rows_of(ask(df))
-
-
-def test_a_user_defined_query_has_its_own_partials_and_answers(df: DataFrame):
-    answered = sp.ask(df, Counts("label"), time="time", window="1 hour")
-    expected = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
-    flat = expected.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
-                           "label", "n")  # fmt: skip
-    assert rows_of(answered) == rows_of(flat)
-    assert rows_of(sp.ask(df, Counts("label"))) == rows_of(df.groupBy("label").agg(sf.count("*").alias("n")))
+        answers = {name: ask(frame) for name, ask in ASKED.items()}
+    assert_same({name: (answers[name], ask(df)) for name, ask in ASKED.items()})
 
 
 def test_batch_and_local_agree_where_nothing_is_late(df: DataFrame):
@@ -245,32 +241,39 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("name", PREFERENCES)
-def test_any_preference_is_answered(df: DataFrame, name: str):
-    better, rows = PREFERENCES[name], ROWS.to_pylist()
-    best = [u for u in rows if not any(better(t, u) for t in rows)]
-    assert rows_of(sp.skyline(df, WRITTEN[name])) == multiset(best)
+def test_any_preference_is_answered(df: DataFrame):
+    rows = ROWS.to_pylist()
+    found = bags({name: sp.skyline(df, written) for name, written in WRITTEN.items()})
+    wanted = {
+        name: multiset([u for u in rows if not any(better(t, u) for t in rows)]) for name, better in PREFERENCES.items()
+    }
+    assert differing(found, wanted) == {}
 
 
 def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
     named = sp.top_k(df, 2, "y - 0.5 * x", by="label", time="time", window="1 hour")
     meant = sp.top_k(df, 2, df.y - 0.5 * df.x, by=df.label, time=df.time, window="1 hour")
-    assert rows_of(meant) == rows_of(named)
+    assert_same({"of Spark": (meant, named)})
     assert sp.low(df.x) * sp.high(df["y"]) == sp.parse(PREFERENCE)
 
 
 def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
     """A column that would fail when it is computed is not computed."""
     wide = df.withColumn("costly", sf.raise_error(sf.lit("no query needs this")).cast("double"))
-    assert rows_of(sp.ask(wide, Counts("label"))) == rows_of(sp.ask(df, Counts("label")))
     windowed: dict[str, Any] = {"time": "time", "window": "1 hour"}
-    assert rows_of(sp.ask(wide, Counts("label"), **windowed)) == rows_of(sp.ask(df, Counts("label"), **windowed))
+    assert_same({
+        name: (sp.ask(wide, Counts("label"), **options), sp.ask(df, Counts("label"), **options))
+        for name, options in {"all": {}, "windows": windowed}.items()
+    })  # fmt: skip
 
 
 def test_rows_are_counted_where_no_column_is_read(df: DataFrame):
     wanted = multiset([{"n": ROWS.num_rows, "again": ROWS.num_rows}])
-    assert rows_of(sp.aggregate(df, n=sp.count(), again=sp.count())) == wanted
-    assert rows_of(sp.aggregate(df.select(), n=sp.count(), again=sp.count())) == wanted
+    asked = {
+        name: sp.aggregate(rows, n=sp.count(), again=sp.count())
+        for name, rows in {"some": df, "none": df.select()}.items()
+    }
+    assert bags(asked) == {"some": wanted, "none": wanted}
 
 
 def test_it_fits_transform(df: DataFrame):
@@ -279,16 +282,17 @@ def test_it_fits_transform(df: DataFrame):
     assert rows_of(chained) == multiset(expected)
 
 
-@pytest.mark.parametrize("partitions", [1, 9])
-@pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes", "slide": "10 minutes"}])
-def test_partitions_even_empty_ones_make_no_difference(spark: SparkSession, partitions: int, options: dict[str, Any]):
-    few = ROWS.slice(0, 5)
-    answered = sp.skyline(spark.createDataFrame(few).repartition(partitions), PREFERENCE, **options)
-    expected = CASES["skyline"].naive(few)
-    if options:
-        assert rows_of(answered) == per_window(few, Windows.of("20 minutes", "10 minutes"), CASES["skyline"].naive)
-    else:
-        assert rows_of(answered) == multiset(expected)
+def test_partitions_even_empty_ones_make_no_difference(spark: SparkSession):
+    few, w = ROWS.slice(0, 5), Windows.of("20 minutes", "10 minutes")
+    rows, naive = spark.createDataFrame(few), CASES["skyline"].naive
+    wanted = {"all": multiset(naive(few)), "windows": per_window(few, w, naive)}
+    options: dict[str, dict[str, Any]] = {"all": {}, "windows": {"time": "time", "window": w}}
+    found = bags({
+        (partitions, name): sp.skyline(rows.repartition(partitions), PREFERENCE, **options[name])
+        for partitions in (1, 9)
+        for name in wanted
+    })  # fmt: skip
+    assert differing(found, {case: wanted[case[1]] for case in found}) == {}
 
 
 @pytest.mark.parametrize("options", [{}, {"time": "time", "window": "20 minutes"}])
