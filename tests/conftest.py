@@ -33,14 +33,14 @@ settings.register_profile("slow", settings.get_profile("dev"), max_examples=25, 
 settings.register_profile("nightly", settings.get_profile("dev"), max_examples=2_000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+# What a developer has calibrated must not decide anything here.
+TEMPORARY = temporary()
+os.environ["SKYPANE_CACHE"] = str(TEMPORARY / CACHE)
+
 # Every Java that Spark starts in a test lives for minutes: what its second compiler makes of Spark in them takes as much CPU
 # time as all else that Java does, and is used for too short a time to save it; to read Spark's classes from an archive takes a
 # half of the CPU time of a start. Programs that tests start inherit this.
 os.environ["SPARK_SUBMIT_OPTS"] = options()
-
-# What a developer has calibrated must not decide anything here.
-TEMPORARY = temporary()
-os.environ["SKYPANE_CACHE"] = str(TEMPORARY / CACHE)
 
 
 @pytest.fixture(scope="session")

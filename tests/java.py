@@ -12,7 +12,7 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tests.checkout import ROOT
-from tests.runtime.cluster import FRUGAL
+from tests.runtime.cluster import frugal
 
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, manager_of
 
@@ -24,7 +24,7 @@ _FOLDER: Final = ROOT / ".pytest_cache" / "java"
 def options() -> str:
     """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one."""
     archive = place()
-    return f'{FRUGAL} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else FRUGAL
+    return f'{frugal()} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else frugal()
 
 
 def inside_java() -> dict[str, str]:

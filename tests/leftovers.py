@@ -2,12 +2,15 @@
 
 Every process that a run starts inherits a name of the run in its environment, and a folder for temporary files. At the end
 of the run nothing of that name may live, the folder must be empty except for what a driver leaves that is killed, nothing
-new may lie in the checkout, and none of the run's own processes may listen on a port. Where there is no /proc, only files are
-looked for.
+new may lie in the checkout, and none of the run's own processes may listen on a port. In CI, where nobody else puts files there,
+nothing new may lie beside the folder either. Where there is no /proc, only files are looked for. The folder goes with the run; that of
+a run which was killed goes with the next one.
 """
 
 from __future__ import annotations
 
+import atexit
+import fcntl
 import os
 import shutil
 import tempfile
@@ -40,8 +43,16 @@ _OF_KILLED: Final = (
 )
 """How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 
+_OF_TESTS: Final = ("artifacts-", "blockmgr-", "faulthandler-", "skypane-", "spark-")
+"""How names begin of what lies beside the folder if a process was told of none."""
+
+_PREFIX: Final = "skypane-run-"
+"""How the name of a run's folder begins, which the run holds a lock of while it lives."""
+
 CACHE: Final = "cache"
 """The folder in the run's own that is skypane's cache, which stays between runs by design."""
+
+_MOMENT: Final = 60.0
 
 _TRACKER: Final = "multiprocessing.resource_tracker"
 """The helper that Python starts in a process which spawns others, and ends when that process ends, not before."""
@@ -56,25 +67,56 @@ def temporary(environment: MutableMapping[str, str] = os.environ) -> Path:
     pytest's own folders stay where they are, to be looked at after a failure.
     """
     if "PYTEST_XDIST_WORKER" not in environment:
-        environment.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-        environment[_RUN] = environment["TMPDIR"] = tempfile.mkdtemp(prefix="skypane-tests-")
-        Path(environment[_RUN]).chmod(0o755)  # root's tests look into it as somebody else
+        beside = Path(tempfile.gettempdir())
+        for other in filter(_is_over, beside.glob(f"{_PREFIX}*")):
+            shutil.rmtree(other, ignore_errors=True)
+        environment.setdefault("PYTEST_DEBUG_TEMPROOT", str(beside))
+        environment[_RUN] = environment["TMPDIR"] = tempfile.mkdtemp(prefix=_PREFIX)
+        folder = Path(environment[_RUN])
+        folder.chmod(0o755)  # root's tests look into it as somebody else
+        fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_EX)  # until this process ends
+        atexit.register(_removed_by, os.getpid(), folder)  # of a run that never begins
         tempfile.tempdir = None  # Python reads TMPDIR once
     return Path(environment[_RUN])
 
 
+def _removed_by(process: int, folder: Path) -> None:
+    """Remove a folder in the process that has made it: a fork of it knows of the folder, too."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_over(run: Path) -> bool:
+    """Return whether the run of a folder has ended; one that begins has a moment for its lock."""
+    with suppress(OSError):
+        if time.time() - run.stat().st_mtime < _MOMENT:
+            return False
+        handle = os.open(run, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+    return False
+
+
 @dataclass(frozen=True)
 class Leftovers:
-    """The plugin: `folder` is the run's, `before` what lay in the checkout; processes may take `patience` seconds to end."""
+    """The plugin: `folder` is the run's, `before` what lay in the checkout and beside the folder.
+
+    Processes may take `patience` seconds to end.
+    """
 
     folder: Path
-    before: frozenset[str]
+    before: frozenset[Path]
     patience: float
     found: list[str]
 
     @classmethod
     def of(cls, config: pytest.Config, folder: Path, patience: float = 10.0) -> Self:
-        return cls(folder, frozenset(_names(config.rootpath)), patience, [])
+        return cls(folder, frozenset(_places(config.rootpath, folder)), patience, [])
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
@@ -87,8 +129,7 @@ class Leftovers:
         self.found.extend(f"process {process}" for process in _ended(self.folder, self.patience))
         left = (name for name in sorted(_names(self.folder)) if name != CACHE and not name.startswith(_OF_KILLED))
         self.found.extend(f"{self.folder / name}" for name in left)
-        new = _names(session.config.rootpath) - self.before - _CACHES
-        self.found.extend(f"{session.config.rootpath / name}" for name in sorted(new))
+        self.found.extend(map(str, sorted(_places(session.config.rootpath, self.folder) - self.before)))
         if self.found and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -104,6 +145,14 @@ class Leftovers:
         if self.found:
             terminalreporter.section("tests have left behind", red=True)
             terminalreporter.write_line("\n".join(self.found))
+
+
+def _places(checkout: Path, folder: Path) -> set[Path]:
+    """Return what lies in the checkout, caches aside, and beside the folder of a run that is alone on its machine."""
+    beside = {name for name in _names(folder.parent) if name.startswith(_OF_TESTS) and not name.startswith(_PREFIX)}
+    return {checkout / name for name in _names(checkout) - _CACHES} | {
+        folder.parent / name for name in (beside if "CI" in os.environ else ())
+    }
 
 
 def _names(folder: Path) -> set[str]:
