@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from pyspark.sql import SparkSession
 from tests import stacks
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.streams import SECOND, AnySession, late_rows, read_batches

@@ -44,8 +44,8 @@ class Frame(DataFrame):
         self._session, self._parts, self._stage = session, parts, stage  # type: ignore[assignment]
 
     @property
-    def sparkSession(self) -> Any:  # type: ignore[override]
-        return self._session  # type: ignore[return-value]
+    def sparkSession(self) -> Any:
+        return self._session
 
     @property
     def arrow_schema(self) -> pa.Schema:
