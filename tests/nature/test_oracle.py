@@ -99,7 +99,7 @@ def calm() -> Steps:
 def test_a_version_that_is_missing_twice_or_of_other_rows_is_seen():
     batches = cut(calm())
     meant = versions(taken(batches, final).by_batch)
-    right = [
+    right: list[Row] = [
         {"window_start": start, "version": number, "id": id_}
         for start, each in meant.items()
         for number, rows in enumerate(each)
