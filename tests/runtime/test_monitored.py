@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -53,17 +54,39 @@ def until(reached: Callable[[], bool]) -> None:
         looked.wait(0.05)
 
 
-def test_what_is_served_is_what_the_batches_report(spark: SparkSession, tmp_path: Path):
-    handle = job_of(spark, tmp_path).start()
-    with sp.serve_metrics(handle, address=HERE) as server:
-        until(lambda: len(handle.recent_metrics()) == 4)
-        assert value(text_at(server.url), "skypane_running", stream="checkpoint") == 1
-        handle.drain()
-        text = text_at(server.url)
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of a query that was drained: its batches, and what Prometheus and OpenTelemetry got while it ran and at the end."""
+
+    seen: list[sp.BatchMetrics]
+    running: tuple[float | None, float]
+    text: str
+    exported: dict[tuple[str, collected.Labels], float]
+
+
+@pytest.fixture(scope="module")
+def observed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Observed:
+    provider, reader = collected.provider_and_reader()
+    with sp.register_metrics(meter_provider=provider) as registered:
+        handle = job_of(spark, tmp_path_factory.mktemp("observed")).start()
+        registered.watch(handle)
+        with sp.serve_metrics(handle, address=HERE) as server:
+            until(lambda: len(handle.recent_metrics()) == 4)
+            running = (
+                value(text_at(server.url), "skypane_running", stream="checkpoint"),
+                collected.value(reader, "skypane.running", stream="checkpoint"),
+            )
+            handle.drain()
+            text = text_at(server.url)
+        return Observed(handle.recent_metrics(), running, text, collected.values(reader))
+
+
+def test_what_is_served_is_what_the_batches_report(observed: Observed):
+    seen, text = observed.seen, observed.text
     # A batch that began before the server counts for the gauges only; the drain is a batch like others.
-    seen = handle.recent_metrics()
     counted = seen[-int(total(text, "skypane_batches_total")) :]
     assert counted
+    assert observed.running[0] == 1
     assert value(text, "skypane_running", stream="checkpoint") == 0
     assert total(text, "skypane_rows_total") == sum(one.rows for one in counted)
     assert total(text, "skypane_late_rows_total") == sum(one.late_rows for one in counted)
@@ -79,25 +102,21 @@ def test_what_is_served_is_what_the_batches_report(spark: SparkSession, tmp_path
     assert {name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in names} <= known
 
 
-def test_opentelemetry_gets_what_the_batches_report(spark: SparkSession, tmp_path: Path):
-    provider, reader = collected.provider_and_reader()
-    with sp.register_metrics(meter_provider=provider) as registered:
-        handle = job_of(spark, tmp_path).start()
-        registered.watch(handle)
-        until(lambda: len(handle.recent_metrics()) == 4)
-        assert collected.value(reader, "skypane.running", stream="checkpoint") == 1
-        handle.drain()
-        seen = handle.recent_metrics()
-        assert collected.value(reader, "skypane.running", stream="checkpoint") == 0
-        for name, number in {
-            "skypane.batches": len(seen),
-            "skypane.rows": sum(one.rows for one in seen),
-            "skypane.late_rows": sum(one.late_rows for one in seen),
-            "skypane.windows": sum(one.windows for one in seen),
-            "skypane.batch_duration": len(seen),
-            "skypane.punctuation_timestamp": (seen[-1].punctuation or 0) / 1e6,
-        }.items():
-            assert collected.total(reader, name, stream="checkpoint") == number, name
+def test_opentelemetry_gets_what_the_batches_report(observed: Observed):
+    seen = observed.seen
+    assert observed.running[1] == 1
+    for name, number in {
+        "skypane.running": 0,
+        "skypane.batches": len(seen),
+        "skypane.rows": sum(one.rows for one in seen),
+        "skypane.late_rows": sum(one.late_rows for one in seen),
+        "skypane.windows": sum(one.windows for one in seen),
+        "skypane.batch_duration": len(seen),
+        "skypane.punctuation_timestamp": (seen[-1].punctuation or 0) / 1e6,
+    }.items():
+        of_stream = (one for (other, labels), one in observed.exported.items()
+                     if other == name and ("stream", "checkpoint") in labels)  # fmt: skip
+        assert sum(of_stream) == number, name
 
 
 def test_a_server_that_is_opened_before_the_query_counts_each_batch_once(spark: SparkSession, tmp_path: Path):
