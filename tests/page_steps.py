@@ -7,33 +7,22 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.checkout import ROOT
+
+TUTORIALS = sorted((ROOT / "docs").glob("tutorial-*.md"))
+GUIDES = sorted((ROOT / "docs").glob("how-to-*.md"))
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"# (\S+)\n")
 _MODULE = re.compile(r"# (\w+\.py)\n")
 _WIDTH = "100"
 """Columns of the terminal for which the outputs of commands are shown."""
 
-DRIVER = """
-import contextlib, io, json, subprocess, sys
-
-def printed(kind, line, code):
-    if kind == "sh":
-        done = subprocess.run(["bash", "-euc", code], stdout=subprocess.PIPE, text=True)
-        assert done.returncode == 0, f"line {line}: {done.stdout}"
-        return done.stdout
-    with contextlib.redirect_stdout(io.StringIO()) as output:
-        exec(compile("\\n" * (line - 1) + code, "the page", "exec"), globals())
-    return output.getvalue()
-
-outputs = [printed(*step) for step in json.loads(sys.argv[1])]
-with open(sys.argv[2], "w") as file:
-    json.dump(outputs, file)
-"""
-"""Runs the blocks as a reader does who types them into one Python, and writes a list of their outputs: Java, too, writes to stdout."""
+_TYPED = Path(__file__).with_name("typed.py")
 
 
 class Step(NamedTuple):
@@ -73,22 +62,37 @@ def files(page: str) -> dict[str, str]:
     return {name[1]: body for name, body in zip(names, bodies, strict=True) if name}
 
 
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of a file that are of a language."""
+    return [body for kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def kinds_of_blocks(page: Path) -> set[str]:
+    return {kind for kind, _ in _BLOCK.findall(page.read_text(encoding="utf-8"))}
+
+
 def programs(page: str) -> list[str]:
     """Return the programs of a page, saved or typed."""
     return [body for kind, body in _BLOCK.findall(page) if kind == "python"]
 
 
-def differences(page: str, folder: Path) -> list[str]:
-    """Run the steps of a page in a folder, with its files there; return how each output differs from what the page shows."""
+def as_a_stranger(typed: list[Step], folder: Path) -> list[str]:
+    """Return what each block prints that is typed in a folder into a new Python, which starts a Java of its own."""
+    done = subprocess.run(
+        [sys.executable, _TYPED],
+        cwd=folder, env=activated(), input=json.dumps([step[:3] for step in typed]), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    printed: list[str] = json.loads(done.stdout)
+    return printed
+
+
+def differences(page: str, folder: Path, typed: Callable[[list[Step], Path], list[str]] = as_a_stranger) -> list[str]:
+    """Have the steps of a page typed in a folder, with its files there; return how each output differs from what the page shows."""
     for name, body in files(page).items():
         (folder / name).write_text(body, encoding="utf-8")
-    typed = steps(page)
-    outputs = folder / "outputs.json"
-    command = [sys.executable, "-c", DRIVER, json.dumps([step[:3] for step in typed]), str(outputs)]
-    done = subprocess.run(command, cwd=folder, env=activated(), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    printed = json.loads(outputs.read_text(encoding="utf-8"))
-    different = [difference(step, output) for step, output in zip(typed, printed, strict=True)]
+    expected = steps(page)
+    different = [difference(*each) for each in zip(expected, typed(expected, folder), strict=True)]
     return [one for one in different if one]
 
 

@@ -24,6 +24,8 @@ from skypane.operators.query import Query
 from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import open_table
 
+pytestmark = pytest.mark.pages
+
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 IN_OTHER_SYSTEMS = {
     open_table.PREFIX.rstrip("."),
@@ -38,7 +40,6 @@ def code_of(page: Path) -> list[str]:
     return _CODE.findall(references._FENCE.sub("", page.read_text(encoding="utf-8")))
 
 
-@pytest.mark.long
 def test_files_sections_commands_and_modules_that_pages_name_exist():
     assert list(references.dead()) == []
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import pytest
 from tests.checkout import ROOT
 
+pytestmark = pytest.mark.pages
+
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 ROW = re.compile(r"^\| [\w ]+ \| `src/skypane/([\w/]+\.py)` \| `([\w/]+\.py)`: `([^`]+)` \|", re.MULTILINE)
@@ -69,7 +71,6 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.long
 def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended: Path, tmp_path: Path):
     printed = run(tmp_path, "-c", dedent("""
         import pyarrow as pa
@@ -134,7 +135,6 @@ def test_a_file_and_a_line_are_all_that_the_package_and_job_files_need(extended:
         assert found in printed, f"{found}\n{printed}"
 
 
-@pytest.mark.long
 def test_the_lists_of_docs_follow_the_registries(extended: Path, tmp_path: Path):
     """As `make reference` writes them."""
     for document in ("reference.md", "monitoring.md"):

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 from tests.page_steps import Step, difference, files, steps
 
+pytestmark = pytest.mark.pages
+
 PAGE = """
 ```sh
 pip install skypane

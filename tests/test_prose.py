@@ -9,6 +9,8 @@ from tests.checkout import ROOT
 from tests.prose.texts import PAGES, Text, of_module, of_tests, texts
 from tests.prose.vocabulary import Allowed, Found, Rule, Vocabulary
 
+pytestmark = pytest.mark.pages
+
 VOCABULARY = Vocabulary.read()
 OURS = re.compile(r"\b(?:panes?|punctuations?|PLQ|WLQ|partials?|quarantined|drain(?:s|ed)?|held rows?|rho|sigma)\b")
 """Terms of docs/glossary.md that readers of Spark's and Flink's docs do not know."""

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.checkout import ROOT
 
+pytestmark = pytest.mark.pages
+
 CHANGES = "# Changelog\n\n## [Unreleased]\n\n## [0.3.0] - 2027-01-31\n\n- one\n\n## [0.2.0] - 2026-11-22\n"
 
 

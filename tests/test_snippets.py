@@ -15,17 +15,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
 from tests.checkout import ROOT
-from tests.test_guides import GUIDES
-from tests.test_tutorials import TUTORIALS
+from tests.page_steps import GUIDES, TUTORIALS, kinds_of_blocks
+from tests.page_steps import blocks as blocks  # noqa: PLC0414 - others have it from here
 
 from skypane.jobs import parse
+
+pytestmark = pytest.mark.pages
 
 WITH_OUTPUTS = (*TUTORIALS, *GUIDES)
 FIRST = (ROOT / "README.md", ROOT / "docs" / "start.md")
 """Their programs write files that those of other pages read."""
 PAGES = (*FIRST, *sorted(set((ROOT / "docs").glob("*.md")) - {*FIRST, *WITH_OUTPUTS}))
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SHOWN = re.compile(r"(?:^    [|+].*\n)+", re.MULTILINE)
 _CAB = "37.75 -122.39 0 1213084687\n37.76 -122.40 1 1213084659\n"
 
@@ -60,10 +62,6 @@ def typed(words):
 """
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [body for kind, body in _BLOCK.findall(page.read_text()) if kind == language]
-
-
 def programs(page: Path) -> list[str]:
     """Return the programs of a page: all its blocks together, or each, where each is a whole one."""
     found = blocks(page, "python")
@@ -77,7 +75,7 @@ def commands() -> list[str]:
 
 
 def test_every_block_of_code_is_of_a_language_that_is_tried_here():
-    kinds = {page: {kind for kind, _ in _BLOCK.findall(page.read_text())} for page in (*PAGES, *WITH_OUTPUTS)}
+    kinds = {page: kinds_of_blocks(page) for page in (*PAGES, *WITH_OUTPUTS)}
     tried = {"python", "sh", "yaml"}
     assert set().union(*(kinds[page] for page in PAGES)) <= tried
     assert set().union(*(kinds[page] for page in WITH_OUTPUTS)) <= tried | {"text"}

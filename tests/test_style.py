@@ -14,6 +14,8 @@ import pytest
 import yaml
 from tests.checkout import ROOT
 
+pytestmark = pytest.mark.pages
+
 FOLDERS = ("src", "papers", "tests", "measure", "docs", "locks", ".ci", ".github")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 TOOLS = PROJECT["tool"]

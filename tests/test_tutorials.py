@@ -1,21 +1,17 @@
-"""The tutorials of docs, from their own text: each block is run in order, and prints what the page shows below it."""
+"""The tutorials of docs, from their own text: each block is run in order, as by a stranger, and prints what it shows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.checkout import ROOT
-from tests.page_steps import differences, files
+from tests.page_steps import TUTORIALS, differences, files
 
 from skypane.jobs import parse
 
-DOCS = ROOT / "docs"
-TUTORIALS = sorted(DOCS.glob("tutorial-*.md"))
+pytestmark = pytest.mark.pages
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_each_block_of_a_tutorial_prints_what_the_page_shows(page: Path, tmp_path: Path):
     assert not differences(page.read_text(encoding="utf-8"), tmp_path)

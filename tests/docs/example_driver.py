@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.checkout import ROOT
-from tests.test_snippets import blocks
+from tests.page_steps import blocks
 
 import skypane as sp
 

@@ -24,10 +24,9 @@ PAGES = (
     "api/classes.html", "job-files.html", "commands.html", "changelog.html", "decisions/README.html",
 )  # fmt: skip
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="there is no browser chromium; on Debian: apt-get install chromium"),
-]
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="there is no browser chromium; on Debian: apt-get install chromium"
+)
 
 
 class Server(ThreadingHTTPServer):

@@ -12,19 +12,16 @@ from tests.docs.site import problems
 import skypane as sp
 
 
-@pytest.mark.slow
 def test_all_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path):
     assert list(problems(site.resolve())) == []
     assert len(list(site.rglob("*.html"))) > 60
 
 
-@pytest.mark.slow
 def test_each_page_beside_the_sources_is_a_page_of_the_site(site: Path):
     pages = {page.relative_to(ROOT / "docs").with_suffix(".html") for page in ROOT.glob("docs/**/*.md")}
     assert [page for page in pages if not (site / page).exists()] == []
 
 
-@pytest.mark.slow
 def test_search_knows_each_public_name_and_pages_by_their_words(site: Path):
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
@@ -33,7 +30,6 @@ def test_search_knows_each_public_name_and_pages_by_their_words(site: Path):
     assert "progress" in {index["docnames"][place] for place in places}
 
 
-@pytest.mark.slow
 def test_marks_are_replaced(site: Path):
     assert "The site has the text of" not in (site / "changelog.html").read_text(encoding="utf-8")
     assert "Unreleased" in (site / "changelog.html").read_text(encoding="utf-8")

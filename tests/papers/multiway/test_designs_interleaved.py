@@ -122,7 +122,7 @@ def test_drawn_turns_deliver_each_window_once_and_whole(name: str):
         assert sound(DESIGNS[name], turns), turns
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("name", DESIGNS)
 def test_three_thousand_drawn_turns_deliver_each_window_once_and_whole(name: str):
     rng, (_, steps) = random.Random(50), run(DESIGNS[name], {})

@@ -149,12 +149,12 @@ def test_a_list_whose_consumer_checks_all_inputs_follows_definition_1():
         assert script.holds()[0], script
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_ten_thousand_histories_are_those_of_a_tgate():
     check(range(10_000, 20_000))
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("rule", RULES)
 def test_every_way_to_preempt_twice_gives_a_history_of_a_tgate(rule: int):
     times = ((1, 3), (2,))

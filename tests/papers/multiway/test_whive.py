@@ -96,7 +96,7 @@ def test_histories_of_alternating_threads_are_those_of_a_whive():
         assert holds(seed), seed
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_ten_thousand_histories_are_those_of_a_whive():
     for seed in range(10_000, 20_000):
         assert holds(seed), seed
