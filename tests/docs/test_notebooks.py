@@ -60,14 +60,11 @@ def test_a_notebook_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str
     assert "no notebook late-dat in " in capsys.readouterr().err
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", WITHOUT_SPARK)
 def test_a_run_of_a_notebook_without_spark_shows_what_is_stored(name: str, tmp_path: Path):
     assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_SPARK)
 def test_a_run_of_a_notebook_on_spark_shows_what_is_stored(name: str, tmp_path: Path):
     assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))

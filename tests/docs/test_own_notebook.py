@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
-import pytest
 from measure.notebooks import executed
 from nbformat import NotebookNode
 from tests.docs.notebook_outputs import DOCS, table
@@ -24,8 +23,6 @@ spark.stop()
 """
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 def test_each_cell_answers_as_the_page_states_and_the_display_shows_the_end(tmp_path: Path):
     cells = [*programs((DOCS / "notebooks.md").read_text(encoding="utf-8")), WINDOWS, ENDS]
     done = executed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), tmp_path)
