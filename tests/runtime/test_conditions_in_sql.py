@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.rows import multiset
+from tests.runtime.named_answers import bags, differing, kept
 
 import skypane as sp
 from skypane.preference.written import expressions
@@ -32,6 +33,10 @@ BY_SPARK = [
     "b > 3 --2", "b == 2 == flag", "3 > 2 == flag", "abs(b) > 5", "coalesce(k, 'x') = '1'", "cost * 100000000000000000000 > 3", "ts >= current_date",
 ]  # fmt: skip
 """Other SQL, and comparisons of types that SQL converts."""
+HAVING = [
+    "n > 10", "last > '2026-01-01'", "day = '2026-01-05'", "k = 1", "total / n > 29", "k IN (0, 1)", "n = '20'", "n > 5 AND k = '1'", "last > day",
+    "upper(k) = '1'", "most > 0.5",
+]  # fmt: skip
 REFUSED = ["1 < b < 5", "k in ['1']", "gap is None", "b > 3 # 2", "speed > 3", "b > 1_0"]
 
 
@@ -48,24 +53,25 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("condition", [*BY_WORKERS, *BY_SPARK])
-def test_an_aggregate_uses_the_rows_that_spark_keeps(rows: DataFrame, condition: str):
-    (found,) = sp.aggregate(rows, n=sp.count(where=condition), ids=sp.collect_set("id", where=condition)).collect()
-    wanted = sorted(row.id for row in rows.where(condition).collect())
-    assert (found.n, found.ids) == (len(wanted), wanted)
+@pytest.mark.parametrize("conditions", [BY_WORKERS, BY_SPARK], ids=["by workers", "by Spark"])
+def test_an_aggregate_uses_the_rows_that_spark_keeps(rows: DataFrame, conditions: list[str]):
+    functions = {f"n{at}": sp.count(where=one) for at, one in enumerate(conditions)}
+    lists = {f"ids{at}": sp.collect_set("id", where=one) for at, one in enumerate(conditions)}
+    (found,) = sp.aggregate(rows, **functions, **lists).collect()
+    by_spark = kept(rows, dict(zip(conditions, conditions, strict=True)))
+    wrong = {}
+    for at, one in enumerate(conditions):
+        wanted = sorted(by_spark[one]["id"].to_pylist())
+        if (found[f"n{at}"], found[f"ids{at}"]) != (len(wanted), wanted):
+            wrong[one] = found[f"ids{at}"], wanted
+    assert not wrong
 
 
-@pytest.mark.parametrize("condition", BY_WORKERS)
-def test_workers_evaluate_what_they_can(condition: str):
-    assert not [*expressions(sp.count(where=condition))]
+def test_workers_evaluate_what_they_can():
+    assert not [one for one in BY_WORKERS if [*expressions(sp.count(where=one))]]
 
 
-@pytest.mark.parametrize("condition", [
-    "n > 10", "last > '2026-01-01'", "day = '2026-01-05'", "k = 1", "total / n > 29", "k IN (0, 1)", "n = '20'", "n > 5 AND k = '1'", "last > day",
-    "upper(k) = '1'", "most > 0.5",
-])  # fmt: skip
-@pytest.mark.parametrize("options", [{}, {"time": "ts", "window": "30 seconds"}], ids=["all", "windows"])
-def test_answers_are_those_that_spark_keeps(rows: DataFrame, condition: str, options: dict[str, Any]):
+def test_answers_are_those_that_spark_keeps(rows: DataFrame):
     functions: dict[str, Any] = {
         "n": sp.count(),
         "last": sp.max("ts"),
@@ -73,9 +79,11 @@ def test_answers_are_those_that_spark_keeps(rows: DataFrame, condition: str, opt
         "day": sp.max("d"),
         "most": sp.max("big"),
     }
-    every = sp.aggregate(rows, by="k", **functions, **options)
-    kept = sp.aggregate(rows, by="k", having=condition, **functions, **options)
-    assert multiset(kept.toArrow()) == multiset(every.where(condition).toArrow())
+    windows = {"time": "ts", "window": "30 seconds"}
+    for options in ({}, windows):
+        found = bags({one: sp.aggregate(rows, by="k", having=one, **functions, **options) for one in HAVING})
+        every = kept(sp.aggregate(rows, by="k", **functions, **options), dict(zip(HAVING, HAVING, strict=True)))
+        assert differing(found, {one: multiset(answers) for one, answers in every.items()}) == {}
 
 
 @pytest.mark.parametrize("condition", REFUSED)
