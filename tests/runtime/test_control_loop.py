@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.choosing_driver import choosing_job
+from tests.rows import multiset
+from tests.runtime.control_driver import JOBS, LAST, choosing_job, dividing_job, splitting_job
 from tests.runtime.driver import Task, assert_killed
-from tests.runtime.splitting_driver import LAST, splitting_job
 from tests.runtime.streams import (
     CountBySensor,
+    answers,
     expected,
     finish,
     late_rows,
@@ -54,6 +54,8 @@ from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 CONTROL = ControlLoop(splitting("PB_RR"), Workers(2, 2))
+KILLED = late_rows(14, batches=8)
+"""What the streams read whose control goes on after a stop or a kill."""
 
 
 def lopsided(*, exchanged: bool = False) -> BatchMeasurements:
@@ -206,19 +208,43 @@ def test_a_restart_continues_with_the_same_alpha():
 
 
 def test_a_start_continues_with_the_alpha_of_the_one_before(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(14, batches=8)
-    write_batches(tmp_path / "in", batches[: LAST + 1])
+    write_batches(tmp_path / "in", KILLED[: LAST + 1])
     finish(splitting_job(spark, tmp_path))
-    write_batches(tmp_path / "in", batches[LAST + 1 :], first=LAST + 1)
-    _goes_on(spark, tmp_path, batches)
+    write_batches(tmp_path / "in", KILLED[LAST + 1 :], first=LAST + 1)
+    _goes_on(spark, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders of streams that were killed together, each after the same batch."""
+    folder = tmp_path_factory.mktemp("killed")
+    for name in JOBS:
+        (folder / name).mkdir()
+        write_batches(folder / name / "in", KILLED)
+    assert_killed("tests.runtime.control_driver", folder)
+    return folder
 
 
 @pytest.mark.slow
-def test_a_kill_keeps_alpha(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(14, batches=8)
-    write_batches(tmp_path / "in", batches)
-    assert_killed("tests.runtime.splitting_driver", tmp_path)
-    _goes_on(spark, tmp_path, batches)
+def test_a_kill_keeps_alpha(spark: SparkSession, killed: Path):
+    _goes_on(spark, killed / "splitting")
+
+
+@pytest.mark.slow
+def test_a_kill_keeps_the_choice(spark: SparkSession, killed: Path):
+    _chooses_on(spark, killed / "choosing")
+
+
+@pytest.mark.slow
+def test_a_kill_keeps_what_runs_took(spark: SparkSession, killed: Path):
+    folder = killed / "dividing"
+    assert _left_in(folder)["windows"]["runs"] > 0
+    seen = finish(dividing_job(spark, folder))
+    decided = [decision for metrics in seen if (decision := metrics.decision("windows")) is not None]
+    assert decided
+    assert all(decision.figures for decision in decided)
+    found, wanted = parquet_rows(folder / "out"), answers(Task(str(folder)).plan, KILLED)
+    assert multiset(found) == multiset(wanted)
 
 
 def _left_in(folder: Path) -> dict[str, Any]:
@@ -229,7 +255,7 @@ def _left_in(folder: Path) -> dict[str, Any]:
     return manifest.control
 
 
-def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
+def _goes_on(spark: SparkSession, folder: Path) -> None:
     """Start again; the policy must continue where the ledger is, with an alpha that had moved, and answers be whole."""
     state = _left_in(folder)["splitting"]["AS_PID"]
     assert state["pid"]["alpha"] != 1.0
@@ -240,27 +266,18 @@ def _goes_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None
     assert decided is not None
     assert decided.value == "AS_PID"
     assert decided.figures["alpha"] == state["pid"]["alpha"]
-    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
+    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, KILLED)
 
 
 def test_a_choice_holds_on_spark_and_over_a_restart(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(14, batches=8)
-    write_batches(tmp_path / "in", batches[: LAST + 1])
+    write_batches(tmp_path / "in", KILLED[: LAST + 1])
     ways = [(metrics.exchange, metrics.splitting) for metrics in finish(choosing_job(spark, tmp_path))]
     assert ways == [(False, AS_READ)] * CONFIRM + [(True, "TB_RR")] * (LAST + 1 - CONFIRM)
-    write_batches(tmp_path / "in", batches[LAST + 1 :], first=LAST + 1)
-    _chooses_on(spark, tmp_path, batches)
+    write_batches(tmp_path / "in", KILLED[LAST + 1 :], first=LAST + 1)
+    _chooses_on(spark, tmp_path)
 
 
-@pytest.mark.slow
-def test_a_kill_keeps_the_choice(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(14, batches=8)
-    write_batches(tmp_path / "in", batches)
-    assert_killed("tests.runtime.choosing_driver", tmp_path)
-    _chooses_on(spark, tmp_path, batches)
-
-
-def _chooses_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> None:
+def _chooses_on(spark: SparkSession, folder: Path) -> None:
     """Start again; rows are exchanged from the first batch on, by what the ledger has of the source."""
     assert _left_in(folder)["exchange"]["source"]["partitions"] == 1
     seen = finish(choosing_job(spark, folder))
@@ -270,7 +287,7 @@ def _chooses_on(spark: SparkSession, folder: Path, batches: list[pa.Table]) -> N
     assert decided.value is True
     assert decided.because.startswith("TB_RR for balance")
     assert decided.figures["TB_RR"] < decided.figures["as read"]
-    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, batches)
+    assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, KILLED)
 
 
 def one_pane(number: int, loads: tuple[int, ...], *, exchanged: bool) -> BatchMeasurements:
@@ -473,6 +490,8 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
             handles[0].scale(plq=5)
 
     handles.append(job.start(trigger="available now", on_batch=note))
+    with pytest.raises(ConfigError, match="plq_workers must be a whole number of at least 1, got 0"):
+        handles[0].scale(plq=0)
     started.set()
     assert handles[0].await_termination(120)
     handles[0].scale(plq=9)
