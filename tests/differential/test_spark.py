@@ -12,10 +12,10 @@ from tests.differential.spark.checking import failure
 from tests.differential.spark.runs import WHERE, runs
 from tests.differential.spark.streams import found
 from tests.differential.spark.trying import Trying
-from tests.parameters import slow_but, times
+from tests.parameters import times
 
 
-@pytest.mark.parametrize("kind", slow_but(("aggregate", "continuous", "progress"), KINDS))
+@pytest.mark.parametrize("kind", ["aggregate", "continuous", "progress"])
 def test_spark_answers_a_random_case_as_the_definition_does(kind: str, spark: SparkSession):
     one = next(runs(20, kind))
     assert failure(spark, one) is None, one
@@ -30,8 +30,18 @@ def test_windows_are_answered_in_all_places(spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_spark_answers_many_random_cases_as_the_definition_does(spark: SparkSession):
+@pytest.mark.parametrize("kind", KINDS)
+def test_spark_answers_random_cases_of_each_kind_as_the_definition_does(kind: str, spark: SparkSession):
     del spark  # the session that is there is taken
-    tried = Trying(10_000).until(3_600, times(125))
-    failed = [f"seed {one.case.seed}: {how}\n{one}" for one, how in tried if how is not None]
+    assert_agree(Trying(10_000, kind), times(7))
+
+
+@pytest.mark.night
+def test_spark_answers_many_random_cases_as_the_definition_does(spark: SparkSession):
+    del spark
+    assert_agree(Trying(20_000), times(250))
+
+
+def assert_agree(trying: Trying, cases: int) -> None:
+    failed = [f"seed {one.case.seed}: {how}\n{one}" for one, how in trying.until(3_600, cases) if how is not None]
     assert not failed, "\n\n".join(failed[:3])
