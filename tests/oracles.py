@@ -59,15 +59,17 @@ def top_delta_indices(points: Points, delta: int) -> tuple[list[int], int]:
 def skyline_mask(points: Points) -> NDArray[np.bool_]:
     """skyline_indices as a mask: the same definition, for thousands of rows."""
     columns = np.asfortranarray(points)
-    return np.array([not dominators(columns, t).any() for t in points], np.bool_)
+    some = (dominators(columns, points[first : first + 64]) for first in range(0, len(points), 64))
+    return ~np.concatenate([np.empty(0, np.bool_), *(found.any(axis=-1) for found in some)])
 
 
 def dominators(points: Points, t: Points) -> NDArray[np.bool_]:
-    """Which of (n, d) points dominate t, a column at a time: several times as fast as all of a row, best on Fortran order."""
-    no_worse, better = np.ones(len(points), np.bool_), np.zeros(len(points), np.bool_)
-    for column, value in zip(points.T, t, strict=True):
-        no_worse &= column <= value
-        better |= column < value
+    """Which of (n, d) points dominate t, or each row of t; a column at a time is several times as fast, best on Fortran order."""
+    no_worse = np.ones((*t.shape[:-1], len(points)), np.bool_)
+    better = ~no_worse
+    for column, value in zip(points.T, t.T, strict=True):
+        no_worse &= column <= value[..., None]
+        better |= column < value[..., None]
     return no_worse & better
 
 

@@ -27,7 +27,7 @@ def times(count: int) -> int:
 
 def examples(share: float) -> int:
     """Return how many examples a property draws that takes longer, or less, than others: a share of what the profile says."""
-    return max(1, round(share * settings.default.max_examples))
+    return max(1, round(share * settings().max_examples))
 
 
 def _each(value: Any) -> tuple[Any, ...]:

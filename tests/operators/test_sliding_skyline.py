@@ -65,66 +65,43 @@ def tight() -> Iterator[None]:
 @pytest.mark.long
 @pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES)
 @given(panes=panes(), data=st.data())
-def test_is_the_skyline_of_all_panes_of_each_window(preference, panes, data):
+def test_is_the_skyline_of_all_panes_of_each_window_and_stays_are_the_windows_that_hold_a_row(preference, panes, data):
     by = data.draw(st.sampled_from(BY))
     length = data.draw(st.integers(1 if by else FEW_PANES + 1, 9))
-    query = data.draw(
-        st.sampled_from([sp.Skyline(preference, by), sp.KDominant(1, preference, by), sp.TopDelta(1, preference, by)])
-    )
-    lifted = [(pane, query.lift(table)) for pane, table in panes]
+    skyline = sp.Skyline(preference, by)
+    query = data.draw(st.sampled_from([skyline, sp.KDominant(1, preference, by), sp.TopDelta(1, preference, by)]))
+    lifted = {pane: (query.lift(table), skyline.lift(table)) for pane, table in panes}
+    coming = sorted(lifted)
     with tight() if data.draw(st.booleans()) else pytest.MonkeyPatch.context():
-        queue = query.queue(lifted[0][1].schema, length)
+        queue, staying = (each.queue(lifted[coming[0]][0].schema, length) for each in (query, skyline))
         assert queue is not None
-        windows = []
-        for first in range(lifted[0][0] - length + 1, lifted[-1][0] + 1):
-            inside = {pane: partial for pane, partial in lifted if first <= pane < first + length}
-            if inside and data.draw(st.integers(0, 4)):  # windows may slide by several panes
-                windows.append((first, inside))
-        begun: set[int] = set()
-        while windows:
-            at_once = data.draw(st.integers(1, 4))
-            some, windows = windows[:at_once], windows[at_once:]
-            for pane, partial in sorted({pane: of for _, inside in some for pane, of in inside.items()}.items()):
-                if pane not in begun:
-                    begun.add(pane)
-                    queue.push(pane, partial)
-            answers = queue.answers([first for first, _ in some])
-            for answer, (_, inside) in zip(answers, some, strict=True):
-                assert multiset(answer) == multiset(query.lower(query.combine([*inside.values()])))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("preference", PREFERENCES.values(), ids=PREFERENCES)
-@given(panes=panes(), data=st.data())
-def test_stays_are_the_windows_that_hold_a_row(preference, panes, data):
-    by = data.draw(st.sampled_from(BY))
-    length = data.draw(st.integers(1 if by else FEW_PANES + 1, 9))
-    query = sp.Skyline(preference, by)
-    lifted = [(pane, query.lift(table)) for pane, table in panes]
-    with tight() if data.draw(st.booleans()) else pytest.MonkeyPatch.context():
-        answering, staying = (query.queue(lifted[0][1].schema, length) for _ in "as")
-        assert answering is not None
         assert staying is not None
         assert staying.knows_stays
         firsts = [
             first
-            for first in range(lifted[0][0] - length + 1, lifted[-1][0] + 1)
-            if any(first <= pane < first + length for pane, _ in lifted) and data.draw(st.integers(0, 4))
+            for first in range(coming[0] - length + 1, coming[-1] + 1)
+            if within(coming, first, length) and data.draw(st.integers(0, 4))  # windows may slide by several panes
         ]
         while firsts:
             at_once = data.draw(st.integers(1, 6))
             some, firsts = firsts[:at_once], firsts[at_once:]
-            coming = [(pane, partial) for pane, partial in lifted if pane < some[-1] + length]
-            lifted = lifted[len(coming) :]
-            for pane, partial in coming:
-                if any(first <= pane < first + length for first in some):
-                    answering.push(pane, partial)
-                    staying.push(pane, partial)
+            for pane in [pane for pane in coming if pane < some[-1] + length]:
+                coming.remove(pane)
+                if any(within([pane], first, length) for first in some):
+                    queue.push(pane, lifted[pane][0])
+                    staying.push(pane, lifted[pane][1])
             rows, stays = staying.stays(some)
-            for place, answer in enumerate(answering.answers(some)):
+            for place, (first, answer) in enumerate(zip(some, queue.answers(some), strict=True)):
+                parts, of_skyline = zip(*(lifted[pane] for pane in within(sorted(lifted), first, length)), strict=True)
+                assert multiset(answer) == multiset(query.lower(query.combine(parts)))
                 there = (stays.first <= place) & (place <= stays.last)
-                assert multiset(rows.filter(pa.array(there))) == multiset(answer)
+                assert multiset(rows.filter(pa.array(there))) == multiset(skyline.lower(skyline.combine(of_skyline)))
             assert len(set(stays.numbers.tolist())) == rows.num_rows
+
+
+def within(panes: list[int], first: int, length: int) -> list[int]:
+    """Return the panes of a window."""
+    return [pane for pane in panes if first <= pane < first + length]
 
 
 @pytest.mark.parametrize("by", [(), ("city",)])
