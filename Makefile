@@ -50,7 +50,7 @@ endif
 WORKERS := auto
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
-# Seconds of CPU that a test and a room of `make test` may take: LIMITS=40,180 on a machine that is slow.
+# Seconds of CPU that a test and a folder of `make test` may take: LIMITS=40,180 on a machine that is slow.
 LIMITS := 20,90
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
@@ -61,7 +61,7 @@ IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help check test pages slow night oldest quick brief suite anywhere lint ruff types prose workflow references docs newest newer lock \
-    core matrix cpus kernels figures classes wheel fuzz fuzz-intake chaos mutants faults demo bench doctor reference notebooks release clean
+    environments installed installed-oldest core matrix cpus kernels figures classes wheel fuzz fuzz-intake chaos mutants faults demo bench doctor reference notebooks release clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -109,9 +109,18 @@ docs: $(INSTALLED)
 	@echo build/site/index.html
 
 # The lowest versions of all that pyproject.toml allows, and the lowest Python that is here.
+OF_OLDEST = VENV=.venv-oldest EXTRAS=dev,java PAPERS= LOCK=locks/oldest.txt PYTHON="$(or $(PYTHON),python3.11 python3.12 python3.13 python3)"
 oldest:
-	@$(MAKE) --no-print-directory VENV=.venv-oldest EXTRAS=dev,java PAPERS= LOCK=locks/oldest.txt \
-	    PYTHON="$(or $(PYTHON),python3.11 python3.12 python3.13 python3)" core
+	@$(MAKE) --no-print-directory $(OF_OLDEST) core
+
+# Both environments side by side: pip works for minutes, in one core.
+environments:
+	@$(MAKE) --no-print-directory --jobs=2 installed installed-oldest
+
+installed: $(INSTALLED)
+
+installed-oldest:
+	@$(MAKE) --no-print-directory $(OF_OLDEST) installed
 
 # Says what has a newer version than the lock's, then what of it breaks what.
 newest:
@@ -244,7 +253,8 @@ $(BIN)/python:
 	fi
 
 # Reinstalled when pyproject.toml or the lock changes; sources are installed in place. The lock holds for what builds
-# packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second.
+# packages, too: pip takes that from the environment, older ones by the first name, newer ones by the second. Of most modules
+# nobody needs the bytecode: Python writes what it imports.
 CONSTRAINTS := $(VENV)/constraints.txt
 PIP := PIP_CONSTRAINT=$(CONSTRAINTS) PIP_BUILD_CONSTRAINT=$(CONSTRAINTS) $(BIN)/python -m pip --disable-pip-version-check
 $(FOR_DEMO): EXTRAS := demo,java
@@ -256,6 +266,6 @@ $(INSTALLED) $(FOR_DEMO): pyproject.toml $(PAPERS:%=%/pyproject.toml) $(LOCK) | 
 	    uv pip install --quiet --python $(BIN)/python --constraints $(CONSTRAINTS) --build-constraints $(CONSTRAINTS) \
 	        $(if $(LOCK),,--upgrade) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	else \
-	    $(PIP) install --quiet $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
+	    $(PIP) install --quiet --no-compile $(if $(LOCK),,--upgrade --upgrade-strategy eager) --editable '.[$(EXTRAS)]' $(PAPERS:%=--editable ./%) $(WITH); \
 	fi
 	@touch $@

@@ -87,11 +87,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--table",
         nargs="?",
-        const="room",
+        const="folder",
         choices=get_args(By),
-        help="a table of what ran, by test, file or room: seconds of CPU, those of the clock, outcome",
+        help="a table of what ran, by test, file or folder: seconds of CPU, those of the clock, outcome",
     )
-    parser.addoption("--limits", help="fail if a test, or a room, takes more CPU seconds: TEST,ROOM")
+    parser.addoption("--limits", help="fail if a test, or a folder, takes more CPU seconds: TEST,ROOM")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -112,7 +112,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell each process what files have taken before: all of them have to sort tests alike."""
+    """Give each process what files have taken before: all of them have to sort tests alike."""
     node.workerinput["measured"] = measured(node.config)
 
 

@@ -1,7 +1,7 @@
 """Small faults at random places of the sources, and which tests show them: python -m tests.faults FATES.
 
 Each fault is put into a copy of a checkout, whose tests then run until one fails: first the files that name the module, then those
-of the rooms that RUN names. FATES gets a line for each; a second run goes on where the first one was ended. To compare the tests of two
+of the folders that RUN names. FATES gets a line for each; a second run goes on where the first one was ended. To compare the tests of two
 checkouts, give the fates of one to the other: --like FATES draws nothing, and tries the same faults again.
 """
 
@@ -15,7 +15,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ RUN: Final = {
     "runtime/spark/engine": ("model", "chaos", "runtime"),
     "runtime/spark/sinks": ("chaos", "runtime"),
 }
-"""The parts of the package that get faults, as many each, and the rooms and files of tests that may show them."""
+"""The parts of the package that get faults, as many each, and the folders and files of tests that may show them."""
 
 _OTHERS: Final[dict[type[ast.AST], type[Any]]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot,
@@ -47,7 +46,7 @@ _LEFT_OUT: Final = (".git", ".venv*", ".hypothesis", ".*_cache", "build", "dist"
 
 def draw(sources: Path, count: int, seed: int) -> list[Mutant]:
     """Return random faults, as many of each part of the package, each of a random kind."""
-    generator, drawn = random.Random(seed), {}
+    generator, drawn = random.Random(seed), list[Mutant]()
     for part in RUN:
         kinds: dict[str, list[Mutant]] = {}
         for path in sorted((sources / PACKAGE / part).rglob("*.py")):
@@ -57,8 +56,8 @@ def draw(sources: Path, count: int, seed: int) -> list[Mutant]:
         while len(chosen) < count // len(RUN):
             fault = generator.choice(kinds[generator.choice(sorted(kinds))])
             chosen[fault.id] = fault
-        drawn |= chosen
-    return list(drawn.values())
+        drawn += chosen.values()
+    return drawn
 
 
 def faults(path: Path, name: str) -> Iterator[Mutant]:
@@ -152,7 +151,7 @@ def main() -> None:
         def tried(fault: Mutant) -> dict[str, Any]:
             place, began = places.get(), time.monotonic()
             part = next(part for part in RUN if fault.file.startswith(f"{part}/"))
-            tests = [name for name in (f"tests/{room}" for room in RUN[part]) if (given.checkout / name).exists()]
+            tests = [name for name in (f"tests/{folder}" for folder in RUN[part]) if (given.checkout / name).exists()]
             by = place.fate(fault, given.tests or tests, given.options.split(), given.seconds)
             places.put(place)
             return {"fault": fault.__dict__, "by": by, "seconds": round(time.monotonic() - began)}
@@ -174,7 +173,7 @@ def _read(fates: Path) -> dict[str, Any]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("fates", type=Path, help="a file of JSON lines")
-    parser.add_argument("tests", nargs="*", help="what is run for each fault, instead of the rooms of RUN")
+    parser.add_argument("tests", nargs="*", help="what is run for each fault, instead of the folders of RUN")
     parser.add_argument("--checkout", type=Path, default=ROOT, help="of which sources and tests are tried")
     parser.add_argument("--like", type=Path, help="the fates of another run, whose faults are tried again")
     parser.add_argument("--count", type=int, default=60)
@@ -186,4 +185,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""Which goal of the Makefile runs a test: its mark says so, or else its room, which is a folder or a file below tests/.
+"""Which goal of the Makefile runs a test: its mark says so, or else its folder below tests/.
 
 `make check` is a part of `make quick`, and that of `make test`. A test that belongs to no goal, or to two, fails the collection with
 a sentence that says what to write.
@@ -23,9 +23,9 @@ MARKS: Final = ("pages", "slow", "night")
 """Marks of tests that `make test` leaves to the goals of these names; a test has one of them at most."""
 
 FILES: Final = "."
-"""The room of the files of tests/ itself."""
+"""The folder of the files of tests/ itself."""
 
-ROOMS: Final[dict[str, Goal]] = {
+FOLDERS: Final[dict[str, Goal]] = {
     FILES: "check",
     "chaos": "quick",
     "cli": "check",
@@ -60,31 +60,31 @@ ROOMS: Final[dict[str, Goal]] = {
     "stores": "quick",
     "workloads": "check",
 }
-"""The first goal that runs what has no mark in each room. Of two rooms that hold a file the inner one counts."""
+"""The first goal that runs what has no mark in each folder. Of two folders that hold a file the inner one counts."""
 
 
-def room_of(file: PurePath | str) -> str | None:
-    """Return the room of a file, whose path begins below tests/, None if it has none."""
-    folders = [str(folder) for folder in PurePath(file).parents]
-    return next((folder for folder in folders if folder in ROOMS and (folder != FILES or len(folders) == 1)), None)
+def folder_of(file: PurePath | str) -> str | None:
+    """Return the folder of a file, whose path begins below tests/, None if it has none."""
+    above = [str(path) for path in PurePath(file).parents]
+    return next((path for path in above if path in FOLDERS and (path != FILES or len(above) == 1)), None)
 
 
-def goals(room: str, marks: Collection[str]) -> list[str]:
-    """Return the goals that run a test of a room with such marks, the shortest first."""
+def goals(folder: str, marks: Collection[str]) -> list[str]:
+    """Return the goals that run a test of a folder with such marks, the shortest first."""
     if marked := [mark for mark in MARKS if mark in marks]:
         return marked
-    if ROOMS[room] not in PARTS:
-        return [ROOMS[room]]
+    if FOLDERS[folder] not in PARTS:
+        return [FOLDERS[folder]]
     first = "test" if "spark" in marks else "quick" if "long" in marks else "check"
-    return list(PARTS[max(PARTS.index(first), PARTS.index(ROOMS[room])) :])
+    return list(PARTS[max(PARTS.index(first), PARTS.index(FOLDERS[folder])) :])
 
 
 def fault(file: PurePath | str, marks: Collection[str]) -> str | None:
     """Return what is wrong with the goals of a test, and what to write; None if nothing is."""
-    room = room_of(file)
-    if room is None:
-        return "is in no room: name its folder and the goal that runs it in ROOMS of tests/goals.py"
-    if len(found := goals(room, marks)) > 1 and found[0] in MARKS:
+    folder = folder_of(file)
+    if folder is None:
+        return "is in a folder without a goal: write its goal into FOLDERS of tests/goals.py"
+    if len(found := goals(folder, marks)) > 1 and found[0] in MARKS:
         return f"is marked {' and '.join(found)}: leave it the one whose goal shall run it"
     return None
 
@@ -101,8 +101,8 @@ class Goals:
         report = yield
         items = [item for item in report.result or () if isinstance(item, pytest.Item)]
         faults = [(item.nodeid, fault(file, _marks(item))) for item in items if (file := self._below(item.path))]
-        if told := [f"{name} {what}" for name, what in faults if what is not None]:
-            report.outcome, report.longrepr, report.result = "failed", "\n".join(told), []
+        if lines := [f"{name} {what}" for name, what in faults if what is not None]:
+            report.outcome, report.longrepr, report.result = "failed", "\n".join(lines), []
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -111,19 +111,19 @@ class Goals:
         for item in items:
             if "spark" in getattr(item, "fixturenames", ()):  # directly or through a fixture of its own
                 item.add_marker("spark")
-            room = self.room(item.path)
-            for goal in goals(room, _marks(item)) if room else ():
+            folder = self.folder(item.path)
+            for goal in goals(folder, _marks(item)) if folder else ():
                 item.add_marker(goal)
 
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
-        """Read no file of a room that has nothing for the goal."""
-        goal, room = config.getoption("markexpr"), self.room(collection_path)
-        return True if goal in PARTS and room and goal not in goals(room, ()) else None
+        """Read no file of a folder that has nothing for the goal."""
+        goal, folder = config.getoption("markexpr"), self.folder(collection_path)
+        return True if goal in PARTS and folder and goal not in goals(folder, ()) else None
 
-    def room(self, path: Path) -> str | None:
-        """Return the room of a file of tests, None if it has none or is another one."""
+    def folder(self, path: Path) -> str | None:
+        """Return the folder of a file of tests, None if it has none or is another one."""
         file = self._below(path)
-        return None if file is None or path.is_dir() else room_of(file)
+        return None if file is None or path.is_dir() else folder_of(file)
 
     def _below(self, path: Path) -> Path | None:
         return path.relative_to(self.tests) if path.is_relative_to(self.tests) else None

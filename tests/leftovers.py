@@ -44,7 +44,7 @@ _OF_KILLED: Final = (
 """How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 
 _OF_TESTS: Final = ("artifacts-", "blockmgr-", "faulthandler-", "skypane-", "spark-")
-"""How names begin of what lies beside the folder if a process was told of none."""
+"""How names begin of what lies beside the folder if a process did not know of it."""
 
 _PREFIX: Final = "skypane-run-"
 """How the name of a run's folder begins, which the run holds a lock of while it lives."""

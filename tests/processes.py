@@ -1,7 +1,7 @@
 """How tests are shared out among processes: how many there are, which files go first, and which tests go apart.
 
 The dearest file goes first, by the CPU time that it took in the last run of this goal, which .pytest_cache keeps: none is left over
-at the end. In a checkout where nothing ran yet those of rooms that start Java are taken for the dearest.
+at the end. In a checkout where nothing ran yet those of folders that start Java are taken for the dearest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pytest
-from tests.goals import MARKS, ROOMS, room_of
+from tests.goals import FOLDERS, MARKS, folder_of
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from skypane.runtime.resources import GIB
@@ -31,7 +31,7 @@ APART: Final = (
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
 _GUESSES: Final = {"apart": 300.0, "test": 10.0, "pages": 10.0, "quick": 5.0, "check": 1.0}
-"""Seconds of CPU of what has not been measured here: a test that goes apart, a file by the goal of its room."""
+"""Seconds of CPU of what has not been measured here: a test that goes apart, a file by the goal of its folder."""
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]
@@ -51,7 +51,7 @@ def _is_apart(nodeid: str) -> bool:
 
 
 def workers(cores: int, memory: int) -> int:
-    """Return how many processes a machine with so many bytes of memory has room for."""
+    """Return how many processes a machine with so many bytes of memory has folder for."""
     return max(1, min(cores, memory // _MEMORY))
 
 
@@ -59,8 +59,8 @@ def turn(nodeid: str, measured: Mapping[str, float]) -> float:
     """Return by what tests are sorted: the dearest file first, its own tests in pytest's order."""
     if (known := measured.get(together(nodeid))) is not None:
         return -known
-    room = room_of(nodeid.partition("::")[0].removeprefix("tests/"))
-    return -_GUESSES["apart" if _is_apart(nodeid) else ROOMS[room] if room else "check"]
+    folder = folder_of(nodeid.partition("::")[0].removeprefix("tests/"))
+    return -_GUESSES["apart" if _is_apart(nodeid) else FOLDERS[folder] if folder else "check"]
 
 
 def measured(config: pytest.Config) -> dict[str, float]:

@@ -18,10 +18,10 @@ import pytest
 Kind = Literal["pure", "process", "Java"]
 
 APART: Final = "fixtures of the session"
-"""What is spent, and no test's."""
+"""What is spent, and counts to no test."""
 
 _OF_PROCESSES: Final = 0.1
-"""Seconds of other processes from which a test is one that starts some: what Java does when nobody asks is less."""
+"""Seconds of other processes from which a test is one that starts some: what an idle Java does is less."""
 
 _PROC: Final = Path("/proc")
 _TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -52,7 +52,7 @@ def _started(process: int) -> Iterator[int]:
 
 
 class Spent:
-    """The plugin: each test's last report has what all of it took, in `cpu`, its kind, and what was spent that is no test's."""
+    """The plugin: each test's last report has what all of it took, in `cpu`, its kind, and what was spent that counts to no test."""
 
     def __init__(self) -> None:
         self._last = cpu()

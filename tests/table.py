@@ -1,6 +1,6 @@
 """A table at the end of a run: what ran, its CPU time and its seconds by the clock, of which kind it was, and how it ended.
 
-A run of `make test` fails if a test or a room of it has taken more CPU time than one may: a suite that is slow is run too seldom.
+A run of `make test` fails if a test or a folder of it has taken more CPU time than one may: a suite that is slow is run too seldom.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import PurePath
 from typing import Final, Literal, get_args
 
 import pytest
-from tests.goals import room_of
+from tests.goals import folder_of
 from tests.processes import keep
 from tests.spent import APART, Kind
 
-By = Literal["test", "file", "room"]
+By = Literal["test", "file", "folder"]
 
 _ORDER: Final = ("passed", "skipped", "xfailed", "xpassed", "failed", "error")
 """Outcomes; of two parts of a test the later one here counts, and so of the tests of a file."""
@@ -24,7 +24,7 @@ _KINDS: Final = get_args(Kind)
 
 @dataclass
 class Row:
-    """Seconds and outcome of a test, a file or a room, and its seconds of CPU by kind of test."""
+    """Seconds and outcome of a test, a file or a folder, and its seconds of CPU by kind of test."""
 
     seconds: float = 0.0
     cpu: dict[str, float] = field(default_factory=dict)
@@ -51,14 +51,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Limits:
-    """The most seconds of CPU that a test and a room may take."""
+    """The most seconds of CPU that a test and a folder may take."""
 
     test: float
-    room: float
+    folder: float
 
     def passed(self, rows: Mapping[str, Row]) -> Iterator[str]:
         """Yield what took more."""
-        for by, most in (("test", self.test), ("room", self.room)):
+        for by, most in (("test", self.test), ("folder", self.folder)):
             for name, row in grouped(rows, by).items():
                 if (took := row.all_cpu) > most and name != APART:
                     yield f"{name} took {took:.1f} s of CPU, and a {by} may take {most:g}"
@@ -98,7 +98,7 @@ class Table:
 
 
 def grouped(rows: Mapping[str, Row], by: str) -> dict[str, Row]:
-    """Return rows of tests as those of files, or of rooms."""
+    """Return rows of tests as those of files, or of folders."""
     groups: dict[str, Row] = {}
     for test, row in rows.items():
         groups.setdefault(_group(test, by), Row()).join(row)
@@ -109,8 +109,8 @@ def _group(test: str, by: str) -> str:
     file = test.partition("::")[0]
     if by == "test" or test == APART:
         return test
-    room = room_of(file.removeprefix("tests/"))
-    return file if by == "file" or room is None else str(PurePath("tests", room))
+    folder = folder_of(file.removeprefix("tests/"))
+    return file if by == "file" or folder is None else str(PurePath("tests", folder))
 
 
 def lines(rows: Mapping[str, Row]) -> Iterable[str]:

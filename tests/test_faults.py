@@ -1,4 +1,4 @@
-"""Random faults: each is one change that Python reads, and what shows it is told, once for each fault."""
+"""Random faults: each is one change that Python reads, and what shows it is listed, once for each fault."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_faults_of_the_sources_are_drawn_again_and_are_of_all_kinds_and_parts():
 
 
 @pytest.mark.long
-def test_what_shows_a_fault_is_told_and_what_is_told_is_not_tried_again(
+def test_what_shows_a_fault_is_listed_and_what_is_listed_is_not_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     checkout, fates = tmp_path / "checkout", tmp_path / "fates"
@@ -53,10 +53,10 @@ def test_what_shows_a_fault_is_told_and_what_is_told_is_not_tried_again(
     monkeypatch.setattr(sys, "argv", ["faults", str(fates), "--checkout", str(checkout), "--count", "2"])
     faults.main()
     assert module.read_text() == SOURCE
-    told = {fate["fault"]["why"]: fate["by"] for fate in map(json.loads, fates.read_text().splitlines())}
-    assert told.keys() == {"negated", "operator"}
-    assert told["operator"] is None  # of two that are equal either one is the larger
-    assert "test_larger" in told["negated"]
+    listed = {fate["fault"]["why"]: fate["by"] for fate in map(json.loads, fates.read_text().splitlines())}
+    assert listed.keys() == {"negated", "operator"}
+    assert listed["operator"] is None  # of two that are equal either one is the larger
+    assert "test_larger" in listed["negated"]
     assert capsys.readouterr().out.endswith("1 of 2 killed\n")
     faults.main()
     assert capsys.readouterr().out == "1 of 2 killed\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
-from tests.goals import FILES, MARKS, PARTS, ROOMS, fault, goals, room_of
+from tests.goals import FILES, FOLDERS, MARKS, PARTS, fault, folder_of, goals
 
 OF_MAKE = frozenset({"ARGS", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"})
 """What the goal that runs the tests passes on to other goals."""
@@ -53,13 +54,13 @@ def test_a_demo_installs_nothing_twice(stamp: str, tmp_path: Path):
     assert would_do("demo", environment) == f"{environment}/bin/skypane demo \n"
 
 
-def test_each_room_is_there_and_holds_tests():
-    assert [room for room in ROOMS if not any((ROOT / "tests" / room).rglob("test_*.py"))] == []
-    assert list(ROOMS) == sorted(ROOMS)
+def test_each_folder_is_there_and_holds_tests():
+    assert [folder for folder in FOLDERS if not any((ROOT / "tests" / folder).rglob("test_*.py"))] == []
+    assert list(FOLDERS) == sorted(FOLDERS)
 
 
 @pytest.mark.parametrize(
-    ("file", "room"),
+    ("file", "folder"),
     [
         ("test_imports.py", FILES),
         ("kernels/test_exact.py", "kernels"),
@@ -68,12 +69,12 @@ def test_each_room_is_there_and_holds_tests():
         ("new/test_new.py", None),
     ],
 )
-def test_a_test_is_in_the_innermost_room_that_holds_its_file(file: str, room: str | None):
-    assert room_of(file) == room
+def test_a_test_is_in_the_innermost_folder_that_holds_its_file(file: str, folder: str | None):
+    assert folder_of(file) == folder
 
 
 @pytest.mark.parametrize(
-    ("room", "marks", "expected"),
+    ("folder", "marks", "expected"),
     [
         ("kernels", [], ["check", "quick", "test"]),
         ("kernels", ["long"], ["quick", "test"]),
@@ -85,14 +86,14 @@ def test_a_test_is_in_the_innermost_room_that_holds_its_file(file: str, room: st
         ("kernels", ["night", "spark"], ["night"]),
     ],
 )
-def test_a_mark_names_the_goal_or_else_the_room_does(room: str, marks: list[str], expected: list[str]):
-    assert goals(room, marks) == expected
+def test_a_mark_names_the_goal_or_else_the_folder_does(folder: str, marks: list[str], expected: list[str]):
+    assert goals(folder, marks) == expected
     assert set(expected) <= {*PARTS, *MARKS}
 
 
-def test_what_has_no_goal_or_two_is_told_what_to_write():
+def test_the_fault_of_a_test_without_a_goal_or_with_two_names_what_to_write():
     assert fault("kernels/test_exact.py", ["slow", "spark"]) is None
-    assert "ROOMS of tests/goals.py" in str(fault("new/test_new.py", []))
+    assert "FOLDERS of tests/goals.py" in str(fault("new/test_new.py", []))
     assert str(fault("kernels/test_exact.py", ["slow", "pages"])).startswith("is marked pages and slow")
 
 
@@ -136,7 +137,20 @@ def test_a_run_with_such_tests_fails_and_names_them(processes: str, tmp_path: Pa
 
     code, output = run("--import-mode=importlib")
     assert code != 0
-    assert "new/test_new.py::test_new is in no room: name its folder" in output
+    assert "new/test_new.py::test_new is in a folder without a goal: write" in output
     assert "chaos/test_two.py::test_two is marked slow and night: leave it the one" in output
     assert "test_kept" not in output
-    assert run("-m", "check", "--ignore=new")[1].count("1 passed") == 1  # it reads no file of the other rooms
+    assert run("-m", "check", "--ignore=new")[1].count("1 passed") == 1  # it reads no file of the other folders
+
+
+def test_a_stranger_finds_each_folder_and_its_goal():
+    rows = [line.split("|") for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines() if line.startswith("|")]
+    listed = {
+        folder: row[3] for row in rows if len(row) == 6 for folder in re.findall("`([a-z]+(?:/[a-z]+)*)`", row[2])
+    }
+    assert listed.keys() == FOLDERS.keys() - {FILES}
+    parts = {"check", "quick", "test"}
+    assert [folder for folder, goal in FOLDERS.items() if goal == "pages" and "pages" not in listed[folder]] == []
+    assert [
+        folder for folder, goal in FOLDERS.items() if folder != FILES and goal in parts and not listed[folder].strip()
+    ] == []

@@ -37,22 +37,22 @@ def test_rows_add_up_and_the_worst_outcome_counts():
     ("by", "expected"),
     [
         ("file", ["tests/kernels/test_a.py", "tests/kernels/test_b.py", "tests/test_c.py", APART]),
-        ("room", ["tests/kernels", "tests", APART]),
+        ("folder", ["tests/kernels", "tests", APART]),
     ],
 )
-def test_what_the_session_spends_is_in_the_table_and_of_no_room(by: str, expected: list[str]):
+def test_what_the_session_spends_is_in_the_table_and_of_no_folder(by: str, expected: list[str]):
     rows = grouped(ROWS, by)
     assert list(rows) == expected
     assert sum(row.all_cpu for row in rows.values()) == 34.25
-    if by == "room":
+    if by == "folder":
         assert rows["tests/kernels"] == Row(3.5, {"pure": 1.5, "process": 2.0}, 3, "failed")
 
 
-def test_a_test_or_a_room_that_takes_more_than_it_may_is_named():
-    assert list(Limits(test=2.0, room=3.5).passed(ROWS)) == []
-    assert list(Limits(test=1.5, room=3.0).passed(ROWS)) == [
+def test_a_test_or_a_folder_that_takes_more_than_it_may_is_named():
+    assert list(Limits(test=2.0, folder=3.5).passed(ROWS)) == []
+    assert list(Limits(test=1.5, folder=3.0).passed(ROWS)) == [
         "tests/kernels/test_a.py::test_2 took 2.0 s of CPU, and a test may take 1.5",
-        "tests/kernels took 3.5 s of CPU, and a room may take 3",
+        "tests/kernels took 3.5 s of CPU, and a folder may take 3",
     ]
 
 
@@ -74,7 +74,7 @@ def dear():
 def pytest_configure(config):
     config.pluginmanager.register(Spent())
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Table("test", Limits(test=0.3, room=50)))
+        config.pluginmanager.register(Table("test", Limits(test=0.3, folder=50)))
 """
 TESTS = """
 import subprocess, sys
