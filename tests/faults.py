@@ -41,6 +41,9 @@ _OTHERS: Final[dict[type[ast.AST], type[Any]]] = {
     ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add,
     ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult, ast.Mod: ast.FloorDiv,
 }  # fmt: skip
+_HANGS: Final = ("-o", "faulthandler_timeout=240", "-o", "faulthandler_exit_on_timeout=true")
+"""Ends a run in which a test takes so many seconds."""
+_GONE: Final = "no test: its lines are not in these sources"
 _LEFT_OUT: Final = (".git", ".venv*", ".hypothesis", ".*_cache", "build", "dist")
 
 
@@ -105,19 +108,19 @@ class Place:
         self._python, self._folder = checkout / ".venv" / "bin" / "python", folder
 
     def fate(self, fault: Mutant, tests: Sequence[str], options: Sequence[str], seconds: float) -> str | None:
-        """Return the test that fails, or that time was up; None if all tests pass."""
+        """Return what shows the fault: a test that fails, or hangs; None if nothing has in that time."""
         module = self._folder / "src" / PACKAGE / fault.file
         before, imported = module.read_bytes(), f"{PACKAGE}.{fault.file.removesuffix('.py').replace('/', '.')}"
         files = (path for path in sorted((self._folder / "tests").rglob("test_*.py")) if imported in path.read_text())
-        mutate(self._folder / "src", fault)
         try:
+            mutate(self._folder / "src", fault)
             return self._killer([*map(str, files), *tests], options, seconds)
         finally:
             module.write_bytes(before)
 
     def _killer(self, tests: Sequence[str], options: Sequence[str], seconds: float) -> str | None:
         path = os.pathsep.join([str(self._folder / "src"), str(self._folder)])
-        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *tests]
+        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *_HANGS, *options, *tests]
         with subprocess.Popen(
             command,
             cwd=self._folder,
@@ -132,8 +135,8 @@ class Place:
                 output, _ = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                return f"the time limit of {seconds:.0f} s"
-        bad = [line for line in output.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+                return None
+        bad = [line for line in output.splitlines() if line.startswith(("FAILED tests", "ERROR tests", "Timeout ("))]
         return None if process.returncode == 0 else (bad or output.splitlines() or ["it ended"])[0][:200]
 
 
@@ -152,16 +155,20 @@ def main() -> None:
             place, began = places.get(), time.monotonic()
             part = next(part for part in RUN if fault.file.startswith(f"{part}/"))
             tests = [name for name in (f"tests/{folder}" for folder in RUN[part]) if (given.checkout / name).exists()]
-            by = place.fate(fault, given.tests or tests, given.options.split(), given.seconds)
-            places.put(place)
+            try:
+                by = place.fate(fault, given.tests or tests, given.options.split(), given.seconds)
+            except ValueError:
+                by = _GONE
+            finally:
+                places.put(place)
             return {"fault": fault.__dict__, "by": by, "seconds": round(time.monotonic() - began)}
 
         with given.fates.open("a") as fates:
             for fate in pool.map(tried, todo):
                 print(fate["fault"]["id"], f"killed by {fate['by']}" if fate["by"] else "SURVIVED", flush=True)
                 print(json.dumps(fate), file=fates, flush=True)
-    every = _read(given.fates).values()
-    print(f"{sum(fate['by'] is not None for fate in every)} of {len(every)} killed")
+    every = [fate["by"] for fate in _read(given.fates).values() if fate["by"] != _GONE]
+    print(f"{len(every) - every.count(None)} of {len(every)} killed")
 
 
 def _read(fates: Path) -> dict[str, Any]:
@@ -179,7 +186,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="faults tried at once")
-    parser.add_argument("--seconds", type=float, default=900.0, help="for each fault: what takes longer hangs")
+    parser.add_argument(
+        "--seconds", type=float, default=1800.0, help="for each fault; what no test has shown then survives"
+    )
     parser.add_argument("--options", default="", help='of pytest: --options="-m test"')
     return parser.parse_args()
 
