@@ -19,14 +19,9 @@ _MEMORY: Final = 4 * GIB
 """Bytes of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
 
 APART: Final = (
-    "tests/runtime/test_recovery.py::test_many_kills_at_random_moments",
     "tests/differential/test_spark.py::test_spark_answers_many_random_cases_as_the_definition_does",
-    "tests/runtime/test_recovery.py::test_kills_at_random_moments_of_a_cluster",
     "tests/runtime/test_every_start.py::test_three_drivers_do_too",
-    "tests/runtime/test_continuous_recovery.py::test_many_kills_at_random_moments",
-    "tests/nature/test_nature.py::test_each_kind_of_stream_survives_kills",
     "tests/chaos/test_kills.py::test_a_stream_survives_many_kills",
-    "tests/runtime/test_recovery.py::test_rows_that_are_held_survive_kills_at_exact_places",
 )
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
