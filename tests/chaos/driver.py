@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import random
 import uuid
-from dataclasses import KW_ONLY, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from tests.chaos.naive import CONTINUOUS, EVERY, LENGTH, SCHEMA, SHORT, SLIDE, WITHIN
+from tests.chaos import checking
+from tests.chaos.naive import CHANGED, REPAIRED, SCHEMA
+from tests.chaos.noted import Noted
+from tests.chaos.scenarios import FILE, SCENARIOS, Scenario
 from tests.chaos.seam import Frame, Spark
 
-import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
-from skypane.operators.amendments import AmendRule
-from skypane.operators.fronts import ContinuousSkyline
-from skypane.plan import ContinuousPlan, Plan
+from skypane.plan import ContinuousPlan
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.job import sent
-from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.current_front import Current
-from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.shared_plan import SharedPlan
-from skypane.windows import Windows
+from skypane.types import ConfigError
 
-SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended", "early", "rolling")
-SHARED: Final = {"skyline": Windows(LENGTH, SLIDE), "sums": Windows(SHORT, SHORT)}
-"""The queries of the scenario "shared", by name, and their windows."""
-PREFERENCE = "price MIN, rating MAX"
-FILE: Final = 9_000
-"""Bytes of a file in the scenario "rolling", in which answers and late rows wait for it: those of a few batches."""
+METADATA: Final = '{"id": "chaos"}\n'
+BEGUN: Final = 'v1\n{"batchTimestampMs": 0}\n'
+"""Spark's files of a query and of a batch."""
 _NEVER: Final = 1e9
 """Seconds that nothing is worth."""
 
@@ -55,6 +51,10 @@ class Stream:
     drained: int
 
     @property
+    def row(self) -> Scenario:
+        return SCENARIOS[self.scenario]
+
+    @property
     def log(self) -> Path:
         return self.folder / "log"
 
@@ -63,66 +63,48 @@ class Stream:
         """The folder of the checkpoint and the outputs."""
         return str(self.folder)
 
+    def check(self) -> None:
+        """Raise AssertionError, saying what, if anything is missing, twice or other than it should be."""
+        checking.check(self)
+
+    def record(self, number: int) -> None:
+        """Write what Spark records of a batch that it begins, and nothing of its sources, for a policy that asks for it."""
+        if not self.row.plan.progress.needs_backlog:
+            return
+        checkpoint = self.folder / "checkpoint"
+        (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
+        for name, content in (("metadata", METADATA), (f"offsets/{number}", BEGUN)):
+            draft = checkpoint / f".{uuid.uuid4().hex}"
+            draft.write_text(content, encoding="ascii")
+            draft.replace(checkpoint / name)
+
+    def drains_after(self, number: int) -> bool:
+        return number == self.drained or (self.row.drains and number % 2 == 1)
+
+    def settings_at(self, number: int) -> tuple[bool, bool]:
+        """Return whether there is a late sink, and whether the query is the later one, in the batch of this number."""
+        return number >= self.late_from, self.row.later is not None and number >= CHANGED
+
     def _out(self, name: str) -> Noted:
         out = Noted(f"{self.place}/{name}", notes=self.folder / name)
-        return out if self.scenario != "rolling" else replace(out, roll="1 hour", roll_bytes=FILE)
+        return replace(out, roll="1 hour", roll_bytes=FILE) if self.row.rolls else out
 
-    def setting(self, chance: random.Random, *, late: bool) -> JobSettings:
-        out = self._out("out")
+    def setting(self, chance: random.Random, *, late: bool, later: bool = False) -> JobSettings:
         other = self._out("late") if late else None
         # Half of the starts answer in tasks, whatever it would cost; none moves rows between tasks, which only Spark can.
         costs = Costs(job=0.0, window=1.0, shard_per_row=0.0) if chance.random() < 0.5 else DEFAULT_COSTS
-        costs = replace(costs, exchange=_NEVER)
-        plan: Plan | SharedPlan
-        sums = sp.Aggregate("sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"))
-        best = sp.Skyline(PREFERENCE, "sensor")
+        plan = self.row.later if later and self.row.later is not None else self.row.plan
         sinks: Sinks | SharedSinks
-        if self.scenario == "shared":
-            asked = {"skyline": best, "sums": sums}
-            plan = SharedPlan({name: Plan(query, SHARED[name], "ts", sp.KSlack()) for name, query in asked.items()})
-            sinks = SharedSinks.of({name: self._out(f"out/{name}") for name in asked}, other, [*asked])
-        elif self.scenario == "continuous":
-            query = ContinuousSkyline(PREFERENCE, "ts", LENGTH, ("sensor",))
-            plan = ContinuousPlan(query=query, windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.KSlack())
-            sinks = Sinks.of(out, other, Current(f"{self.place}/front"))
+        if isinstance(plan, SharedPlan):
+            sinks = SharedSinks.of({name: self._out(f"out/{name}") for name in plan.plans}, other, [*plan.plans])
         else:
-            chosen = sums if self.scenario == "sums" else best
-            plan = Plan(query=chosen, windows=Windows(LENGTH, SLIDE), time="ts", progress=sp.KSlack())
-            if self.scenario in {"amended", "early"}:
-                plan = replace(plan, progress=sp.Watermark("1 second"), amend=AmendRule(WITHIN))
-            if self.scenario == "early":
-                plan = replace(plan, early=EVERY)
-            sinks = Sinks.of(out, other)
+            front = Current(f"{self.place}/front") if isinstance(plan, ContinuousPlan) else None
+            sinks = Sinks.of(self._out("out"), other, front)
         sinks.check(sent(plan, SCHEMA))
         return JobSettings(
             plan=plan, schema=SCHEMA, checkpoint=f"{self.place}/checkpoint", sinks=sinks,
-            splitting=splitting("PB_RR"), costs=costs,
+            splitting=splitting("PB_RR"), costs=replace(costs, exchange=_NEVER),
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Noted(Directory):
-    """A folder of answers, and beside the local folder `notes` a digest of what it received, by batch."""
-
-    _: KW_ONLY
-    notes: Path
-
-    def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
-        rows = sorted(map(repr, answers.table().to_pylist()))
-        digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
-        notes = _notes(self.notes)
-        notes.mkdir(parents=True, exist_ok=True)
-        (notes / f"{batch_id}-{digest}").touch()
-        super().write(spark, answers, batch_id)
-
-
-def deliveries(folder: Path) -> list[Path]:
-    """Return a file for each batch and what a folder received under its number, "number-digest"."""
-    return sorted(_notes(folder).iterdir()) if _notes(folder).is_dir() else []
-
-
-def _notes(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}-deliveries")
 
 
 def numbers(log: Path) -> list[int]:
@@ -149,22 +131,34 @@ def drive(stream: Stream, chance: random.Random) -> None:
         log.mkdir(parents=True, exist_ok=True)
     spark = Spark(SCHEMA, chance)
     session = cast("SparkSession", spark)
-    late, engine = None, cast("Engine", None)
+    known, engine = None, cast("Engine", None)
     while True:
         batch = _next(stream, begun, done, chance)
         number = len(numbers(done)) if batch is None else batch[0]
-        if late is not (late := number >= stream.late_from):
-            engine = Engine(stream.setting(chance, late=late), Workers(chance.randint(1, 3), chance.randint(1, 3)))
+        if known != (known := stream.settings_at(number)):
+            setting = stream.setting(chance, late=known[0], later=known[1])
+            engine = Engine(setting, Workers(chance.randint(1, 3), chance.randint(1, 3)))
             engine.finish_drain(session)
             continue  # Spark looks into its log after that
         if batch is None:
             engine.drain(session)
             return
+        stream.record(number)
         _, start, end = batch
         engine(cast("DataFrame", Frame(spark, _parts(stream.rows.slice(start, end - start), chance))), number)
         put(done, number, {})
-        if number == stream.drained:
+        if stream.drains_after(number):
             engine.drain(session)
+        if number in stream.row.readmits:
+            with suppress(ConfigError):  # there is no such row
+                engine.readmit(session, "null price", _repaired)
+
+
+def _repaired(frame: DataFrame) -> DataFrame:
+    """Return rows with a price where they had none."""
+    rows, spark = cast("Frame", frame).toArrow(), cast("Frame", frame).sparkSession
+    at = rows.column_names.index("price")
+    return cast("DataFrame", Frame(spark, [rows.set_column(at, "price", pc.fill_null(rows["price"], REPAIRED))]))
 
 
 def _next(stream: Stream, begun: Path, done: Path, chance: random.Random) -> tuple[int, int, int] | None:

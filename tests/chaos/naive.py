@@ -14,6 +14,12 @@ import pyarrow as pa
 SECOND = 1_000_000
 LENGTH, SLIDE, CONTINUOUS, SHORT = 50 * SECOND, 20 * SECOND, 5 * SECOND, 15 * SECOND
 WITHIN, EVERY = 30 * SECOND, 15 * SECOND
+SHARED = {"skyline": (LENGTH, SLIDE), "sums": (SHORT, SHORT)}
+"""The queries of several over one stream, by name: length and slide of their windows."""
+CHANGED = 4
+"""The batch from which on a query that changes is another."""
+REPAIRED = 5.0
+"""The price of rows that had none, when they come again."""
 AHEAD = 365 * 86_400 * SECOND
 """How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
@@ -25,19 +31,27 @@ SCHEMA = pa.schema([
 ])  # fmt: skip
 
 
-def rows(seed: int, batches: int, size: int = 40) -> pa.Table:
-    """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, some of long ago or far ahead."""
+def rows(
+    seed: int, batches: int, size: int = 40, *, pause: float = 0, ahead: float = 0.008, blank: float = 0.01
+) -> pa.Table:
+    """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, some of long ago or far ahead.
+
+    pause  seconds in which none come, in the middle
+    ahead  the share of those that are far ahead
+    blank  the share of those without a price
+    """
     rng, count = np.random.default_rng(seed), batches * size
     begin = START + np.arange(count) // size * SLIDE
+    begin += np.where(np.arange(count) < count // 2, 0, int(pause) * SECOND)
     times = begin + rng.integers(0, SLIDE, count) - np.minimum(rng.exponential(8 * SECOND, count), 90 * SECOND)
     times = np.where(rng.random(count) < 0.005, times - 400 * 86_400 * SECOND, times).astype(np.int64)
-    times = np.where(rng.random(count) < 0.008, times + AHEAD, times)
+    times = np.where(rng.random(count) < ahead, times + AHEAD, times)
     price = np.where(rng.random(count) < 0.01, np.nan, rng.integers(0, 12, count).astype(float))
     columns = [
         np.arange(count),
         pa.array(times, pa.timestamp("us", "UTC"), mask=rng.random(count) < 0.005),
         pa.array(["a", "b", "c", None]).take(pa.array(rng.integers(0, 4, count))),
-        pa.array(price, mask=rng.random(count) < 0.01),
+        pa.array(price, mask=rng.random(count) < blank),
         rng.integers(0, 12, count).astype(float),
         rng.integers(-3, 4, count),
     ]

@@ -37,6 +37,9 @@ class Frame:
         """Keep all rows: the driver takes so few."""
         return self
 
+    def select(self, *names: str) -> Frame:
+        return Frame(self.sparkSession, [part.select(names) for part in self._parts])
+
     def mapInArrow(self, stage: Stage, _schema: str) -> Frame:
         return Frame(self.sparkSession, self._parts, stage)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from tests.chaos import checking
 from tests.chaos.driver import Stream, drive
 from tests.servers.s3 import BUCKET
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.checkpoint_head import read_head
+
+SCENARIOS: Final = ("skyline", "sums", "continuous", "shared", "amended", "early", "rolling")
+"""The streams of tests/chaos that are run here: those that differ in what they write."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class BucketStream(Stream):
         """Start once more, which removes what failed attempts left, and compare all in the bucket with brute force."""
         drive(self, random.Random(0))
         copied(DocumentStore.at(self.place), self.folder)
-        checking.check(self)
+        super().check()
 
 
 def copied(store: DocumentStore, folder: Path) -> None:

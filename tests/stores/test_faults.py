@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.chaos.driver import SCENARIOS, drive
+from tests.chaos.driver import drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
 from tests.servers import fault_proxy, s3
 from tests.servers.fault_proxy import AFTER, BAD_KEY, BEFORE, DENIED, FINE, SKEWED, FaultProxy, Request
 from tests.servers.s3 import BUCKET
-from tests.stores.streams import BucketStream
+from tests.stores.streams import SCENARIOS, BucketStream
 
 from skypane.locations import Location
 from skypane.runtime.spark.document_store import DocumentStore

@@ -18,13 +18,12 @@ from threading import Thread
 
 import pytest
 from tests.chaos.bombs import DONE, TAKEN_OVER
-from tests.chaos.driver import SCENARIOS
 from tests.parameters import slow_but
 from tests.runtime.forked import Forked, Parent
 from tests.servers import fault_proxy, s3
 from tests.servers.fault_proxy import FINE, FaultProxy, Request
 from tests.stores.process_driver import stream
-from tests.stores.streams import BucketStream
+from tests.stores.streams import SCENARIOS, BucketStream
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
-from tests.chaos.driver import SCENARIOS, drive
+from tests.chaos.driver import drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
 from tests.stores.memory import in_memory
 from tests.stores.requests import Turns, before_each
-from tests.stores.streams import BucketStream
+from tests.stores.streams import SCENARIOS, BucketStream
 
 from skypane.types import CheckpointError
 
@@ -65,7 +66,9 @@ def turns_of(chance: random.Random) -> Callable[[int], int]:
     return choose
 
 
-@pytest.mark.parametrize("orders", [6, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "orders", [6, pytest.param(500, marks=pytest.mark.slow), pytest.param(3_000, marks=pytest.mark.night)]
+)
 def test_of_two_drivers_one_continues_and_nothing_is_lost_or_doubled(orders: int, tmp_path: Path):
     ends: list[str] = []
     for seed in range(orders):
@@ -81,9 +84,11 @@ class Killed(BaseException):
     """Ends a driver at a request, for good."""
 
 
-@pytest.mark.parametrize("scenario", slow_but(("skyline", "rolling"), SCENARIOS))
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_driver_may_end_at_any_request(scenario: str, when: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("when", "scenario"),
+    slow_but([("before", "skyline"), ("after", "rolling")], product(("before", "after"), SCENARIOS)),
+)
+def test_a_driver_may_end_at_any_request(when: str, scenario: str, tmp_path: Path):
     for at in range(1, 1_000):
         left = at
 
