@@ -146,7 +146,9 @@ def given_up(come: Come) -> None:
     assert any("future" in batch.quarantined for batch in come.batches[:-1])
 
 
-def _check_windows(come: Come, meant: Callable[[Sequence[Row]], Sequence[Hashable]], answer: Callable[[Row], Hashable]):
+def _check_windows(
+    come: Come, meant: Callable[[Sequence[Row]], Sequence[Hashable]], answer: Callable[[Row], Hashable]
+) -> None:
     inside = naive.windows(come.taken(naive.pane_end).entered, come.end)
     _check_same(come.answers(answer), {start: meant(rows) for start, rows in inside.items()})
 

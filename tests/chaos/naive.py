@@ -23,6 +23,8 @@ REPAIRED = 5.0
 AHEAD = 365 * 86_400 * SECOND
 """How far the clocks are ahead that are wrong: no stream pauses as long here, so all such rows are held, and a drain gives them up."""
 START = 1_700_000_000 * SECOND
+SIZE = 40
+"""Rows of a batch, as they are drawn."""
 Row = dict[str, Any]
 
 SCHEMA = pa.schema([
@@ -31,17 +33,15 @@ SCHEMA = pa.schema([
 ])  # fmt: skip
 
 
-def rows(
-    seed: int, batches: int, size: int = 40, *, pause: float = 0, ahead: float = 0.008, blank: float = 0.01
-) -> pa.Table:
+def rows(seed: int, batches: int, *, pause: float = 0, ahead: float = 0.008, blank: float = 0.01) -> pa.Table:
     """Rows in the order they come, up to 90 s late, with ties, without a time, without a number, some of long ago or far ahead.
 
     pause  seconds in which none come, in the middle
     ahead  the share of those that are far ahead
     blank  the share of those without a price
     """
-    rng, count = np.random.default_rng(seed), batches * size
-    begin = START + np.arange(count) // size * SLIDE
+    rng, count = np.random.default_rng(seed), batches * SIZE
+    begin = START + np.arange(count) // SIZE * SLIDE
     begin += np.where(np.arange(count) < count // 2, 0, int(pause) * SECOND)
     times = begin + rng.integers(0, SLIDE, count) - np.minimum(rng.exponential(8 * SECOND, count), 90 * SECOND)
     times = np.where(rng.random(count) < 0.005, times - 400 * 86_400 * SECOND, times).astype(np.int64)
