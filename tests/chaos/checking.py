@@ -55,7 +55,7 @@ class Come:
         return written(self.stream.folder / name)
 
     def answers(self, answer: Callable[[Row], Hashable], name: str = "out") -> dict[int, list[Hashable]]:
-        """Return what stands in a folder for each window."""
+        """Return what a folder holds for each window."""
         found: dict[int, list[Hashable]] = defaultdict(list)
         for row in self.written(name):
             found[row["window_start"]].append(answer(row))

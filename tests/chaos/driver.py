@@ -68,7 +68,7 @@ class Stream:
         checking.check(self)
 
     def record(self, number: int) -> None:
-        """Write what Spark records of a batch that it begins, and nothing of its sources, for a policy that asks for it."""
+        """Write what Spark records of a batch that it begins, and nothing of its sources, for a policy that needs it."""
         if not self.row.plan.progress.needs_backlog:
             return
         checkpoint = self.folder / "checkpoint"

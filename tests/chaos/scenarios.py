@@ -28,7 +28,7 @@ DELAY: Final = sp.Watermark("1 second")
 HOLDS: Final = sp.KSlack(max_ahead="1 minute", support=60)
 """A policy that holds the rows which come after a pause of minutes, until there are many."""
 GIVES_UP: Final = sp.KSlack(patience=60)
-"""A policy that does not wait for the end of the stream to give up the rows of clocks that are wrong."""
+"""A policy that quarantines the rows of clocks that are wrong before the end of the stream."""
 
 
 @dataclass(frozen=True)
