@@ -97,7 +97,7 @@ def outcome(scenario: str, kills: int, seed: int, root: Path) -> dict[str, objec
     campaign = Campaign(scenario, seed, root)
     try:
         campaign.run(kills)
-    except Exception:  # noqa: BLE001 - whatever it is, the test that asked for it fails
+    except Exception:  # noqa: BLE001 - whatever it is, its test fails
         return {"wrong": traceback.format_exc()}
     return {
         "kills": campaign.ends[-signal.SIGKILL], "streams": campaign.streams, "taken over": campaign.ends[TAKEN_OVER],

@@ -141,7 +141,7 @@ def held(come: Come) -> None:
 
 
 def given_up(come: Come) -> None:
-    """Rows of clocks that are wrong were held, and given up before the end."""
+    """Rows of clocks that are wrong were held, and quarantined before the end."""
     skylines(come)
     assert any("future" in batch.quarantined for batch in come.batches[:-1])
 
@@ -154,7 +154,7 @@ def _check_windows(
 
 
 def updates(come: Come) -> None:
-    """Updates of a continuous skyline are those of brute force, and so is the front."""
+    """Updates of a continuous skyline are those of brute force."""
     entered = come.taken(naive.continuous_pane_end).entered
     clock = come.end // naive.CONTINUOUS * naive.CONTINUOUS
     emitted = sorted((row["action_time"], row["action"], row["id"]) for row in come.written())
