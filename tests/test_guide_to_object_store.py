@@ -14,11 +14,11 @@ from tests.test_guides import guide
 from skypane.locations import Location
 from skypane.runtime.stores.object_client import client_of
 
+pytestmark = pytest.mark.pages
+
 _LINE = re.compile(r"^    (sales/\S+)  (.*)$", re.MULTILINE)
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 def test_the_rows_of_the_objects_are_answered_and_what_is_none_is_rejected(tmp_path: Path):
     page = guide("how-to-object-store")
     objects: dict[str, str] = {}

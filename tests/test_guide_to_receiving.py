@@ -30,6 +30,8 @@ from tests.test_guides import guide
 from skypane.cli.main import main
 from skypane.runtime.receiving.receiver import Receiver
 
+pytestmark = pytest.mark.pages
+
 USER, PASSWORD, TOKEN = "gateway", "swordfish", "Bearer 0123abc"
 BROKER, SERVER = "broker.example:8883", "grid.example:8443"
 MESSAGES = [
@@ -59,8 +61,6 @@ def test_the_list_of_inputs_is_valid_and_shown_without_secrets(
     assert not any(secret in line for line in printed for secret in (PASSWORD, TOKEN))
 
 
-@pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.usefixtures("secrets")
 def test_what_a_broker_and_a_server_have_sent_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
