@@ -28,7 +28,7 @@ def main(run: Callable[[str, IO[str]], int] = by_bash) -> None:
     with os.fdopen(os.dup(1), "w") as outputs:
         os.dup2(2, 1)
         page = sys.modules["__main__"] = ModuleType("__main__")
-        json.dump([_printed(*block, vars(page), run) for block in blocks], outputs)
+        json.dump([_printed(kind, line, code, vars(page), run) for kind, line, code in blocks], outputs)
 
 
 def _printed(kind: str, line: int, code: str, names: dict[str, object], run: Callable[[str, IO[str]], int]) -> str:
