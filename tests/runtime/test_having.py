@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.engine.test_amended import job_of as amended_job
 from tests.engine.test_query_changes import Killed
 from tests.engine.test_stays import IN_DRIVER
 from tests.parameters import slow_but
+from tests.runtime.named_answers import differing, kept, tables
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
 from tests.runtime.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 
@@ -40,12 +42,16 @@ pytestmark = pytest.mark.spark
 
 BATCHES = late_rows(51, batches=8, rows=60)
 ROWS = pa.concat_tables(BATCHES)
+FEWER = [pa.concat_tables(BATCHES[number : number + 2]) for number in range(0, len(BATCHES), 2)]
+"""The same rows for many queries, of which each has jobs in each batch."""
 PATIENT = sp.Watermark("1 minute")
 """A policy under which no row of BATCHES is late."""
 FUNCTIONS: dict[str, Any] = {"n": sp.count(), "total": sp.sum("weight"), "best": sp.max("rating"), "ids": sp.collect_list("id", order="id")}  # fmt: skip
 WINDOWS: dict[str, Any] = {"time": "ts", "window": "40 seconds", "slide": "10 seconds"}
 LIKE = "sensor LIKE 'a%'"
 
+Static = dict[str, list[dict[str, Any]]]
+"""Rows of the static DataFrame, by the name of the condition."""
 Having = str | Callable[[], Column]
 CONDITIONS: dict[str, Having] = {
     "LIKE": LIKE,
@@ -56,7 +62,7 @@ CONDITIONS: dict[str, Having] = {
     "windows": "unix_timestamp(window_start) % 20 = 0 AND length(sensor) = 1",
     "constant": "length('a') = 1",
     "column": lambda: (sf.col("total") * 2 > sf.col("n")) & sf.col("sensor").isNotNull(),
-    "function of the user": lambda: sf.udf(lambda ids: sum(ids) % 3 > 0, BooleanType())("ids"),
+    "own_function": lambda: sf.udf(lambda ids: sum(ids) % 3 > 0, BooleanType())("ids"),
 }
 PLACES: dict[str, Costs] = {"driver": IN_DRIVER, "threads": IN_THREADS, "spark": ON_SPARK}
 
@@ -70,7 +76,9 @@ def aggregate(having: Having | None = None, **more: Any) -> sp.Aggregate:
     return sp.Aggregate("sensor", **{**FUNCTIONS, "having": condition, **more})
 
 
-def job_of(spark: SparkSession, folder: Path, query: sp.Query, costs: Costs = IN_DRIVER, **options: Any) -> sp.Job:
+def job_of(
+    spark: SparkSession, folder: Path, query: sp.Query | dict[str, Any], costs: Costs = IN_DRIVER, **options: Any
+) -> sp.Job:
     (folder / "in").mkdir(exist_ok=True)
     own: dict[str, Any] = {
         "progress": PATIENT,
@@ -78,7 +86,8 @@ def job_of(spark: SparkSession, folder: Path, query: sp.Query, costs: Costs = IN
         "output": folder / "out",
         "workers": sp.WorkerOptions(wlq_workers=3),
     }
-    job = sp.stream(read_batches(spark, folder / "in", ROWS.schema), query, **WINDOWS | own | options)
+    rows, given = read_batches(spark, folder / "in", ROWS.schema), WINDOWS | own | options
+    job = sp.streams(rows, query, **given) if isinstance(query, dict) else sp.stream(rows, query, **given)
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
@@ -98,12 +107,16 @@ def utc(rows: pa.Table) -> pa.Table:
 
 
 def bag(rows: pa.Table) -> Counter[str]:
-    return Counter(map(repr, utc(rows).to_pylist()))
+    return bag_of(utc(rows).to_pylist())
 
 
-def by_start(rows: pa.Table) -> dict[Any, Counter[str]]:
+def bag_of(rows: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(map(repr, rows))
+
+
+def by_start(rows: list[dict[str, Any]]) -> dict[Any, Counter[str]]:
     found: dict[Any, Counter[str]] = {}
-    for row in utc(rows).to_pylist():
+    for row in rows:
         found.setdefault(row["window_start"], Counter())[repr(row)] += 1
     return found
 
@@ -115,34 +128,73 @@ def df(spark: SparkSession) -> Iterator[DataFrame]:
     held.unpersist()
 
 
-def static(df: DataFrame, having: Having | None) -> pa.Table:
-    """Return the answers of the static DataFrame that meet a condition."""
-    found = sp.ask(df, aggregate(having), **WINDOWS).toArrow()
+WANTED: dict[str, Having | None] = {
+    **CONDITIONS, "all": None, "workers": "n > 2 AND total != 1", "few": "n > 4", "none": "length(sensor) > 1",
+    "size": lambda: sf.abs("total") > 2,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def static(df: DataFrame) -> Static:
+    """The answers of the static DataFrame that meet each condition, which are those of all that Spark keeps."""
     whole = sp.ask(df, aggregate(), **WINDOWS)
-    if having is not None:
-        assert bag(found) == bag(whole.where(condition_of(having)).toArrow())
-        assert found.num_rows
+    asked = {name: sp.ask(df, aggregate(having), **WINDOWS) for name, having in WANTED.items()}
+    assert {name: frame.columns for name, frame in asked.items()} == dict.fromkeys(WANTED, whole.columns)
+    by_spark = kept(
+        whole, {name: sf.expr("true") if one is None else condition_of(one) for name, one in WANTED.items()}
+    )
+    found = {name: utc(rows).to_pylist() for name, rows in tables(asked).items()}
+    wanted = {name: bag(rows) for name, rows in by_spark.items()}
+    assert differing({name: bag_of(rows) for name, rows in found.items()}, wanted) == {}
+    assert [name for name in WANTED if not found[name]] == ["none"]
     return found
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", slow_but(("LIKE", "column"), CONDITIONS))
+def assert_no_leavings(folder: Path, out: Path) -> None:
+    staged = [*(out / "_staging").rglob("*.parquet")]
+    assert not staged, "what the workers wrote before the filter is removed"
+    assert not [*(folder / "checkpoint" / "skypane" / "answers").rglob("*.parquet")]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), slow_but([("LIKE", "driver"), ("column", "threads")], product(["LIKE", "column"], PLACES))
+)
 def test_a_stream_answers_as_a_static_dataframe(
-    name: str, place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+    name: str, place: str, static: Static, spark: SparkSession, tmp_path: Path
 ):
-    having = CONDITIONS[name]
+    wanted = static[name]
     write_batches(tmp_path / "in", BATCHES)
-    seen = drained(job_of(spark, tmp_path, aggregate(having), PLACES[place]))
-    wanted, found = static(df, having), parquet_rows(tmp_path / "out")
-    assert found.schema.names == wanted.schema.names
-    assert bag(found) == bag(wanted)
+    seen = drained(job_of(spark, tmp_path, aggregate(WANTED[name]), PLACES[place]))
+    found = parquet_rows(tmp_path / "out")
+    assert found.schema.names == [*wanted[0]]
+    assert bag(found) == bag_of(wanted)
     assert place in {metrics.wlq_where for metrics in seen}
-    assert sum(metrics.window_rows for metrics in seen) == wanted.num_rows
+    assert sum(metrics.window_rows for metrics in seen) == len(wanted)
     starts = found["window_start"].to_pylist()
     assert place != "driver" or starts == sorted(starts), "windows stay in order; tasks may share the keys of some"
-    staged = [*(tmp_path / "out" / "_staging").rglob("*.parquet")]
-    assert not staged, "what the workers wrote before the filter is removed"
-    assert not [*(tmp_path / "checkpoint" / "skypane" / "answers").rglob("*.parquet")]
+    assert_no_leavings(tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("place", slow_but(["spark"], PLACES))
+def test_each_of_several_queries_has_its_own_condition(place: str, static: Static, spark: SparkSession, tmp_path: Path):
+    """Every window of each is answered and counted, also one of which nothing is left."""
+    write_batches(tmp_path / "in", FEWER)
+    queries = {name: aggregate(having) for name, having in WANTED.items()}
+    seen = drained(job_of(spark, tmp_path, queries, PLACES[place]))
+    found = {name: tmp_path / "out" / name for name in WANTED}
+    read = {name: bag(parquet_rows(out)) for name, out in found.items() if name != "none"}
+    assert differing(read, {name: bag_of(static[name]) for name in read}) == {}
+    assert not [*found["none"].glob("*.parquet")]
+    for name, out in found.items():
+        mine = [metrics.queries[name] for metrics in seen]
+        assert [one.windows for one in mine] == [metrics.queries["all"].windows for metrics in seen], name
+        assert sum(one.window_rows for one in mine) == len(static[name]), name
+        assert place in {metrics.wlq_where for metrics in seen}
+        assert_no_leavings(tmp_path, out)
+    with pytest.raises(
+        ConfigError, match=r"^query 'b': having=\"totl LIKE 'a'\": Spark cannot evaluate it on the answers: "
+    ):
+        job_of(spark, tmp_path, {"a": aggregate(LIKE), "b": aggregate("totl LIKE 'a'")})
 
 
 def test_the_conditions_are_those_that_workers_do_not_evaluate():
@@ -152,29 +204,15 @@ def test_the_conditions_are_those_that_workers_do_not_evaluate():
     assert not LOSES.choice.by_spark
 
 
-def test_metrics_count_what_is_left_of_each_window(spark: SparkSession, tmp_path: Path):
-    """Every window is answered and counted, also one of which nothing is left."""
-    write_batches(tmp_path / "in", BATCHES)
-    whole = drained(job_of(spark, tmp_path, aggregate()))
-    (tmp_path / "none").mkdir()
-    write_batches(tmp_path / "none" / "in", BATCHES)
-    none = drained(job_of(spark, tmp_path / "none", aggregate("length(sensor) > 1"), ON_SPARK))
-    assert [metrics.windows for metrics in none] == [metrics.windows for metrics in whole]
-    assert {metrics.window_rows for metrics in none} == {0}
-    assert not [*(tmp_path / "none" / "out").glob("*.parquet")]
-
-
-@pytest.mark.parametrize("batches", [1, 8])
-def test_answers_do_not_depend_on_batches(batches: int, df: DataFrame, spark: SparkSession, tmp_path: Path):
-    """The rows of all batches in one, or in as many files as there are batches."""
-    parts = [ROWS] if batches == 1 else BATCHES
-    write_batches(tmp_path / "in", parts)
+def test_answers_do_not_depend_on_batches(static: Static, spark: SparkSession, tmp_path: Path):
+    """The rows of all batches in one."""
+    write_batches(tmp_path / "in", [ROWS])
     drained(job_of(spark, tmp_path, aggregate(LIKE)))
-    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
 
 
 SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], pa.Table]]] = {
-    "one file": (lambda out: Directory(str(out), one_file=True), parquet_rows),
+    "one_file": (lambda out: Directory(str(out), one_file=True), parquet_rows),
     "rolling": (lambda out: Directory(str(out), roll="1 hour"), parquet_rows),
     "json": (lambda out: Directory(str(out), "json"), lambda out: pa.concat_tables(map(pa_json.read_json, sorted(out.glob("part-*.json"))))),
     "csv": (lambda out: Directory(str(out), "csv"), lambda out: pa.concat_tables(map(pa_csv.read_csv, sorted(out.glob("*.csv"))))),
@@ -182,39 +220,35 @@ SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], pa.Table]]] = {
 
 
 @pytest.mark.parametrize("place", ["driver", "spark"])
-@pytest.mark.parametrize("name", slow_but(("rolling",), SINKS))
-def test_every_folder_gets_what_is_left(name: str, place: str, df: DataFrame, spark: SparkSession, tmp_path: Path):
-    sink, read = SINKS[name]
-    write_batches(tmp_path / "in", BATCHES)
+def test_every_sink_gets_what_is_left(place: str, static: Static, spark: SparkSession, tmp_path: Path):
+    """Folders of each kind, and a function."""
+    write_batches(tmp_path / "in", FEWER)
     query = sp.Aggregate("sensor", n=sp.count(), total=sp.sum("weight"), having=LIKE)
-    drained(job_of(spark, tmp_path, query, PLACES[place], output=sink(tmp_path / "out")))
-    found, wanted = read(tmp_path / "out"), sp.ask(df, query, **WINDOWS).toArrow()
-    assert Counter(zip(found["n"].to_pylist(), found["total"].to_pylist(), strict=True)) == Counter(
-        zip(wanted["n"].to_pylist(), wanted["total"].to_pylist(), strict=True)
-    )
+    given: list[pa.Table] = []
+    output: dict[str, Any] = {name: sink(tmp_path / "out" / name) for name, (sink, _) in SINKS.items()}
+    output["function"] = lambda rows, _: given.append(rows.toArrow())
+    drained(job_of(spark, tmp_path, dict.fromkeys(output, query), PLACES[place], output=output))
+    found = {name: read(tmp_path / "out" / name) for name, (_, read) in SINKS.items()}
+    found["function"] = pa.concat_tables(given)
+    wanted = Counter((row["n"], row["total"]) for row in static["LIKE"])
+    pairs = {name: zip(rows["n"].to_pylist(), rows["total"].to_pylist(), strict=True) for name, rows in found.items()}
+    assert {name: Counter(some) for name, some in pairs.items()} == dict.fromkeys(output, wanted)
 
 
-def test_a_function_gets_what_is_left(df: DataFrame, spark: SparkSession, tmp_path: Path):
-    found: list[pa.Table] = []
-    write_batches(tmp_path / "in", BATCHES)
-    drained(job_of(spark, tmp_path, aggregate(LIKE), ON_SPARK, output=lambda rows, _: found.append(rows.toArrow())))
-    assert bag(pa.concat_tables(found)) == bag(static(df, LIKE))
-
-
-@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("place", slow_but(["driver"], ["driver", "spark"]))
 def test_a_restart_continues_with_the_same_condition_or_another(
-    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+    place: str, static: Static, spark: SparkSession, tmp_path: Path
 ):
     """From none to one of Spark's, to another as a Column, to one of the workers; each holds from the next window on."""
-    havings: list[Having | None] = [None, LIKE, LIKE, lambda: sf.abs("total") > 2, "n > 2 AND total != 1"]
-    defined = [by_start(static(df, having)) for having in havings]
-    left, wanted = sorted(by_start(static(df, None))), Counter[str]()
-    for number, having in enumerate(havings):
+    names = ["all", "LIKE", "LIKE", "size", "workers"]
+    defined = [by_start(static[name]) for name in names]
+    left, wanted = sorted(by_start(static["all"])), Counter[str]()
+    for number, name in enumerate(names):
         write_batches(tmp_path / "in", BATCHES[number : number + 1] if number < 4 else BATCHES[4:], first=number)
-        job = job_of(spark, tmp_path, aggregate(having), PLACES[place])
+        job = job_of(spark, tmp_path, aggregate(WANTED[name]), PLACES[place])
         change = job.changes()
         assert not change.refused
-        assert bool(change.kept) == (number > 0 and having != havings[number - 1])
+        assert bool(change.kept) == (number > 0 and name != names[number - 1])
         answered = sum(metrics.windows for metrics in (drained if number == 4 else finish)(job))
         for start in left[:answered]:  # windows are answered in order, each once
             wanted += defined[number].get(start, Counter())
@@ -223,9 +257,9 @@ def test_a_restart_continues_with_the_same_condition_or_another(
     assert bag(parquet_rows(tmp_path / "out")) == wanted
 
 
-@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("place", slow_but(["spark"], ["driver", "spark"]))
 def test_a_batch_that_is_repeated_after_a_kill_has_the_same_answers(
-    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, static: Static, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The kill comes after the sink has the answers and before the commit."""
 
@@ -238,36 +272,17 @@ def test_a_batch_that_is_repeated_after_a_kill_has_the_same_answers(
         with pytest.raises((Killed, sp.SkypaneError)):
             finish(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
     drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
-    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
 
 
 def test_windows_may_be_divided_otherwise_in_every_batch(
-    df: DataFrame, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    static: Static, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Tasks share the keys of a window, and each file is filtered by itself."""
     monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
     write_batches(tmp_path / "in", BATCHES)
     drained(job_of(spark, tmp_path, aggregate(CONDITIONS["functions"]), ON_SPARK))
-    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, CONDITIONS["functions"]))
-
-
-def test_each_of_several_queries_has_its_own_condition(df: DataFrame, spark: SparkSession, tmp_path: Path):
-    queries = {
-        "a": aggregate(LIKE),
-        "all": aggregate(),
-        "few": aggregate("n > 4"),
-        "odd": aggregate(CONDITIONS["functions"]),
-    }
-    write_batches(tmp_path / "in", BATCHES)
-    rows = read_batches(spark, tmp_path / "in", ROWS.schema)
-    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "output": tmp_path / "out", "progress": PATIENT}
-    drained(sp.streams(rows, queries, **WINDOWS, **options))
-    for name, having in {"a": LIKE, "all": None, "few": "n > 4", "odd": CONDITIONS["functions"]}.items():
-        assert bag(parquet_rows(tmp_path / "out" / name)) == bag(static(df, having)), name
-    with pytest.raises(
-        ConfigError, match=r"^query 'b': having=\"totl LIKE 'a'\": Spark cannot evaluate it on the answers: "
-    ):
-        sp.streams(rows, {"a": aggregate(LIKE), "b": aggregate("totl LIKE 'a'")}, **WINDOWS, **options)
+    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["functions"])
 
 
 JOB = """
@@ -304,7 +319,7 @@ LOSING = sp.Aggregate("sensor", n=sp.count(), having="abs(n) < 12")
 """The same aggregate, whose condition Spark evaluates."""
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", slow_but(["spark"], PLACES))
 def test_late_rows_amend_what_is_left(place: str, spark: SparkSession, tmp_path: Path):
     """Each version without rows has the row that shows it: also one whose rows the condition removes."""
     batches = late_rows(32, batches=8, rows=90)
@@ -315,8 +330,9 @@ def test_late_rows_amend_what_is_left(place: str, spark: SparkSession, tmp_path:
     assert_as_defined(tmp_path, plan_of(LOSES), batches)
 
 
-@pytest.mark.parametrize("place", ["driver", "spark"])
-@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize(
+    ("early", "place"), slow_but([(False, "driver"), (True, "spark")], product([False, True], ["driver", "spark"]))
+)
 def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: SparkSession, tmp_path: Path):
     batches = late_rows(37, batches=8, rows=90)
     options: dict[str, Any] = {"early": "5 seconds"} if early else {}
@@ -334,7 +350,7 @@ def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: Spark
         assert {start: rows for start, (_, rows) in found.items()} == last(expected(plan_of(LOSES), batches))
 
 
-@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("place", slow_but(["spark"], ["driver", "spark"]))
 def test_early_answers_are_filtered(place: str, spark: SparkSession, tmp_path: Path):
     batches = late_rows(31, batches=8, rows=90)
     write_batches(tmp_path / "in", batches)
@@ -343,15 +359,15 @@ def test_early_answers_are_filtered(place: str, spark: SparkSession, tmp_path: P
     test_early.assert_as_defined(tmp_path, test_early.early_plan(LOSES), batches)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_stays_are_filtered(place: str, df: DataFrame, spark: SparkSession, tmp_path: Path):
-    having = CONDITIONS["functions"]
+@pytest.mark.parametrize("place", slow_but(["spark"], PLACES))
+def test_stays_are_filtered(place: str, static: Static, spark: SparkSession, tmp_path: Path):
+    wanted = static["functions"]
     write_batches(tmp_path / "in", BATCHES)
-    seen = drained(job_of(spark, tmp_path, aggregate(having), PLACES[place], answers="stays"))
-    wanted, found = static(df, having), expanded(parquet_rows(tmp_path / "out"))
-    assert bag(found.select(wanted.column_names)) == bag(wanted)
-    assert sum(metrics.window_rows for metrics in seen) == wanted.num_rows
-    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select(wanted.column_names)) == bag(wanted)
+    seen = drained(job_of(spark, tmp_path, aggregate(CONDITIONS["functions"]), PLACES[place], answers="stays"))
+    found = expanded(parquet_rows(tmp_path / "out"))
+    assert bag(found.select([*wanted[0]])) == bag_of(wanted)
+    assert sum(metrics.window_rows for metrics in seen) == len(wanted)
+    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select([*wanted[0]])) == bag_of(wanted)
 
 
 REFUSED: dict[str, tuple[Having, dict[str, Any], str]] = {
@@ -383,9 +399,9 @@ def test_what_cannot_be_exact_is_refused_with_the_reason(name: str, spark: Spark
         job_of(spark, tmp_path, query, **{key: value for key, value in options.items() if key != "query"})
 
 
-@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("place", slow_but(["spark"], ["driver", "spark"]))
 def test_a_condition_that_fails_on_an_answer_is_named_and_may_be_changed(
-    place: str, df: DataFrame, spark: SparkSession, tmp_path: Path
+    place: str, static: Static, spark: SparkSession, tmp_path: Path
 ):
     """In ANSI mode Spark refuses to divide by zero; nothing is written, and another condition goes on."""
     write_batches(tmp_path / "in", BATCHES)
@@ -394,7 +410,7 @@ def test_a_condition_that_fails_on_an_answer_is_named_and_may_be_changed(
         drained(job_of(spark, tmp_path, aggregate(dividing), PLACES[place]))
     assert not [*(tmp_path / "out").glob("*.parquet")]
     drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
-    assert bag(parquet_rows(tmp_path / "out")) == bag(static(df, LIKE))
+    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
 
 
 def test_a_function_is_added_beside_a_condition_that_does_not_read_it(spark: SparkSession, tmp_path: Path):
