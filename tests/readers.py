@@ -1,6 +1,6 @@
 """Readers who type what pages show, in forks of one warm Python and with one Java: each has a Spark of its own in it, and an empty folder.
 
-A page's text is unchanged, and so is what Spark does with it. Java has been started for all of them: PySpark connects to a Java
+A page's text is unchanged, also what Spark does with it. Java has been started for all of them: PySpark connects to a Java
 whose port is in its environment. As its working folder never changes, they work in one folder, which is emptied for each. A
 command `skypane` of a page runs in the process that the page is typed into, with the Spark that this has.
 
@@ -160,8 +160,8 @@ def _by_bash(code: str, output: IO[str], line: socket.socket) -> int:
     ended, theirs = os.pipe()
     with subprocess.Popen(["/bin/bash", "-euc", code], stdout=output, pass_fds=[theirs]) as shell:
         os.close(theirs)
-        while ended not in (ready := select.select([line, ended], [], [])[0]):
-            assert line in ready
+        while ended not in (ready := select.select([line.fileno(), ended], [], [])[0]):
+            assert line.fileno() in ready
             _run(line)
         os.close(ended)
     return shell.returncode

@@ -18,7 +18,7 @@ from textwrap import dedent
 import pytest
 from tests.checkout import ROOT
 from tests.page_steps import GUIDES, TUTORIALS, kinds_of_blocks
-from tests.page_steps import blocks as blocks  # noqa: PLC0414 - others have it from here
+from tests.page_steps import blocks as blocks  # noqa: PLC0414 - others import it from here
 
 from skypane.jobs import parse
 

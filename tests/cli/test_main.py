@@ -117,8 +117,8 @@ def test_a_pipe_that_nobody_reads_ends_a_command_without_a_trace():
     done = subprocess.run(command, capture_output=True, pass_fds=[end_written, codes], check=False)
     for file in (end_written, codes):
         os.close(file)
-    with os.fdopen(codes_read) as file:
-        ended = dict(zip(BROKEN, map(int, file.read().split()), strict=True))
+    with os.fdopen(codes_read) as told:
+        ended = dict(zip(BROKEN, map(int, told.read().split()), strict=True))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert ended.pop("help") in {0, 141}  # argparse ignores errors of an output without a buffer
     assert ended == dict.fromkeys(ended, 141)

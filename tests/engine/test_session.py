@@ -110,7 +110,7 @@ def test_a_frame_names_what_needs_spark(asked: Callable[[Any], Any]):
 
 
 @pytest.mark.parametrize("when", ["before", "half", "after"])
-def test_a_driver_is_killed_where_it_shall_be_and_the_next_one_goes_on(when: Any, tmp_path: Path):
+def test_a_driver_is_killed_at_the_operation_that_is_named_and_the_next_one_continues(when: Any, tmp_path: Path):
     rows = Session().stream(BATCHES)
     kills = 0
     while killed(lambda: run(job_of(rows, tmp_path)), at=30 + 10 * kills, when=when):
@@ -121,7 +121,7 @@ def test_a_driver_is_killed_where_it_shall_be_and_the_next_one_goes_on(when: Any
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(PLAN, BATCHES)
 
 
-def test_a_driver_that_fails_is_no_kill(capfd: pytest.CaptureFixture[str]):
+def test_a_driver_that_fails_does_not_count_as_killed(capfd: pytest.CaptureFixture[str]):
     with pytest.raises(AssertionError, match="has ended with 1"):
         killed(lambda: pytest.fail("of its own"), at=1)
     assert "of its own" in capfd.readouterr().err

@@ -72,7 +72,7 @@ print(doubled({name}(1.5)))
 print(sum(doubled.stats.cache_hits.values()), *lacking(["points"]))
 """
 COMPILED, LOADED = "doubled\n3.0\n0\n", "\n3.0\n1\n"
-"""What the module prints that has compiled its kernel, and that has it from a cache."""
+"""What the module prints that has compiled its kernel, and that loads it from a cache."""
 
 
 @pytest.fixture(scope="module")

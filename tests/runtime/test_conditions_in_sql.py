@@ -55,8 +55,8 @@ def rows(spark: SparkSession) -> Iterator[DataFrame]:
 @pytest.mark.core
 @pytest.mark.parametrize("conditions", [BY_WORKERS, BY_SPARK], ids=["by workers", "by Spark"])
 def test_an_aggregate_uses_the_rows_that_spark_keeps(rows: DataFrame, conditions: list[str]):
-    functions = {f"n{at}": sp.count(where=one) for at, one in enumerate(conditions)}
-    lists = {f"ids{at}": sp.collect_set("id", where=one) for at, one in enumerate(conditions)}
+    functions: dict[str, Any] = {f"n{at}": sp.count(where=one) for at, one in enumerate(conditions)}
+    lists: dict[str, Any] = {f"ids{at}": sp.collect_set("id", where=one) for at, one in enumerate(conditions)}
     (found,) = sp.aggregate(rows, **functions, **lists).collect()
     by_spark = kept(rows, dict(zip(conditions, conditions, strict=True)))
     wrong = {}
@@ -79,8 +79,9 @@ def test_answers_are_those_that_spark_keeps(rows: DataFrame):
         "day": sp.max("d"),
         "most": sp.max("big"),
     }
-    windows = {"time": "ts", "window": "30 seconds"}
-    for options in ({}, windows):
+    windows: dict[str, Any] = {"time": "ts", "window": "30 seconds"}
+    nothing: dict[str, Any] = {}
+    for options in (nothing, windows):
         found = bags({one: sp.aggregate(rows, by="k", having=one, **functions, **options) for one in HAVING})
         every = kept(sp.aggregate(rows, by="k", **functions, **options), dict(zip(HAVING, HAVING, strict=True)))
         assert differing(found, {one: multiset(answers) for one, answers in every.items()}) == {}

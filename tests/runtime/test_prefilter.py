@@ -118,7 +118,7 @@ def test_spark_drops_the_rows_that_the_points_dominate_and_no_others(frames: dic
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("invalid", slow_but(["drop"], ["drop", "error"]))
 def test_the_answer_is_that_of_the_definition(invalid: Any, frames: dict[str, DataFrame]):
-    """Of rows with gaps, which are left out, and of rows without any."""
+    """Some rows have gaps and are left out; slow: rows without any."""
     rows = GAPPY.to_pylist() if invalid == "drop" else WHOLE.to_pylist()
     frame = frames["gappy" if invalid == "drop" else "whole"]
     found = tables({name: sp.ask(frame, query, invalid=invalid) for name, query in QUERIES.items()})
@@ -335,7 +335,8 @@ def test_of_a_spark_that_names_its_parts_in_another_way_nothing_is_known(
 @pytest.mark.core
 def test_every_way_gives_the_same_answer(frames: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch):
     queries = {**{name: QUERIES[name] for name in ("groups of texts", "k-dominance")}, "top": sp.TopK(5, "f + i")}
-    rows, asked = frames["whole"].where("f > -10 AND f < 10"), {}
+    rows = frames["whole"].where("f > -10 AND f < 10")
+    asked: dict[str, Any] = {}
     for way in ("tasks", "one task", "prefilter"):
         monkeypatch.setattr(batch, "static_way", lambda *_, way=way: way)
         asked |= {(name, way): sp.ask(rows, query) for name, query in queries.items()}

@@ -52,7 +52,7 @@ def test_a_batch_that_comes_again_is_there_once_in_this_start_and_in_the_next(pl
 
 
 @of_tables
-def test_changes_without_a_key_are_kept_as_they_are(place: Place):
+def test_changes_without_a_key_are_kept_as_they_are(place: OpenPlace | DatabasePlace):
     sink = place.started(schema=CHANGES)
     sink.write(NO_SPARK, of(CHANGES, (0, 0, "ADD", "Oslo", 1), (0, 1, "DEL", "Oslo", 1)), 0)
     assert place.rows("action", "n") == [("ADD", 1), ("DEL", 1)]

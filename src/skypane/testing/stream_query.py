@@ -81,7 +81,7 @@ def _put(path: Path, lines: list[Any]) -> None:
 
 
 def _ignored(_rows: DataFrame, _number: int) -> None:
-    """Take a batch for whoever has not said what to do with it."""
+    """Take a batch of a query without foreachBatch()."""
 
 
 class StreamFrame(Frame):
@@ -204,7 +204,7 @@ class StreamQuery:
     def _run(self) -> None:
         try:
             self._take(len(self.rows.batches) if self.ends else None)
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the end raises it
+        except BaseException as error:  # noqa: BLE001 - awaitTermination() raises it
             if not self._stopping.is_set():
                 self._error = error
         finally:

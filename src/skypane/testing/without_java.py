@@ -1,8 +1,8 @@
 """A session without Java: the engine of a job, its files and its sinks run in this process as they do beside Spark.
 
 Batches go in, answers, rejected rows and manifests come out; a stream can be stopped, drained, started again with another
-query, and killed at any operation on a file (kills.py). What Spark would compute (expressions, conditions that only SQL
-evaluates, an exchange of rows between tasks) is refused.
+query, and killed at any operation on a file (kills.py). Expressions, conditions that only SQL evaluates, and an
+exchange of rows between tasks are refused: Spark computes them.
 """
 
 from __future__ import annotations

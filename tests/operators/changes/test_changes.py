@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -195,7 +195,7 @@ def without_x(rows: pa.Table) -> pa.Table:
 class Changing(RuleBasedStateMachine):
     """A query of any kind that changes as rows come, and what is known of them.
 
-    events     what came, as the query knows it: x is null in rows that were read when it was no column, or before it went
+    events     what came, as the query knows it: x is null in rows that were read when it was not a column, or before it went
     known      the states that the panes have of windows that hold rows read before a change; of other windows, all
     untied     windows that hold rows whose ties were broken by a column that went
     """
@@ -371,7 +371,7 @@ KEPT: dict[str, tuple[Query, Query]] = {
 @pytest.mark.parametrize(("before", "after"), KEPT.values(), ids=KEPT.keys())
 def test_what_the_partials_suffice_for_begins_at_once(before: Query, after: Query):
     def change(one: Changing) -> None:
-        one.change_the_aggregate(after) if isinstance(after, sp.Aggregate) else one.change_k(after.k)
+        one.change_the_aggregate(after) if isinstance(after, sp.Aggregate) else one.change_k(cast("sp.TopK", after).k)
 
     for made in driven(before, change):
         assert made

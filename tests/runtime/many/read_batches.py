@@ -23,7 +23,7 @@ def parts_of(
 ) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Return what the tasks of a batch read, each from its pickled ranges."""
     for task in plan.assigned(start, end):
-        sent: list[OffsetRange] = cloudpickle.loads(cloudpickle.dumps(task))  # type: ignore[no-untyped-call]  # as Spark sends it
+        sent: list[OffsetRange] = cloudpickle.loads(cloudpickle.dumps(task))  # as Spark sends it
         for name, kind in KINDS.items():
             yield from kind.read([part for part in sent if part.input.kind == name], columns)
 

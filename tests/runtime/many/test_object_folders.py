@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pytest
@@ -506,7 +506,8 @@ def test_readers_that_are_free_share_the_objects_of_folders(store, monkeypatch):
     listing = listed([{"objects": f"s3://bucket/{name}/", "format": "json"} for name in ("large", "small")])
     plan = Planner(lambda: listing, 6)
     tasks = plan.assigned(NOTHING, plan.latest(NOTHING, None))
-    whole = [[n for _, table in KINDS["objects"].read(task, N) for n in table["n"].to_pylist()] for task in tasks]
+    read = [[table for _, table in KINDS["objects"].read(task, N)] for task in tasks]
+    whole = [[n for table in tables for n in cast("pa.Table", table)["n"].to_pylist()] for tables in read]
     assert len(whole) == 6
     assert max(map(len, whole)) <= 9
     assert sorted(n for task in whole for n in task) == [0, *range(100, 140)]
