@@ -1,4 +1,4 @@
-"""Current answers, read without Spark as `skypane report` reads them, and with Spark."""
+"""Current answers, read without Spark as reports read them, and with Spark."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PIECE: Final = 1_000
 
 
 class Tasks(Protocol):
-    """What a session decides of the tasks that run over a frame."""
+    """Decisions of a session about the tasks that run over a frame."""
 
     def tries(self) -> int:
         """Return how often a task runs."""
