@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,11 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.operators.aggregates.tables import tables as tables_of_keys
+from tests.parameters import slow_but
 from tests.rows import Counts, multiset, split
 
 import skypane as sp
@@ -59,7 +61,6 @@ def by_tasks(plan: Plan, rows: pa.Table, store: DocumentStore, run: int, parts: 
     return [name for task in tasks for report in write(task) for name in report.column("file").to_pylist()]
 
 
-@settings(max_examples=40)
 @given(
     tables_of_keys(),
     st.integers(1, 5).map(lambda length: Windows(length * 1_000_000, 1_000_000)),
@@ -122,10 +123,13 @@ def rows_of(answers: DataFrame) -> Counter[str]:
     return multiset(answers.toArrow())
 
 
+OFTEN = [("aggregate", "windows"), ("one key", "all rows"), ("skyline by key", "windows"), ("user-defined", "all rows")]
+
+
 @pytest.mark.core
-@pytest.mark.parametrize("options", [{}, HOURS], ids=["all rows", "windows"])
-@pytest.mark.parametrize("name", QUERIES)
-def test_workers_write_what_the_dataframe_has(df: DataFrame, name: str, options: dict[str, Any], tmp_path: Path):
+@pytest.mark.parametrize(("name", "whole"), slow_but(OFTEN, product(QUERIES, ("all rows", "windows"))))
+def test_workers_write_what_the_dataframe_has(df: DataFrame, name: str, whole: str, tmp_path: Path):
+    options = HOURS if whole == "windows" else {}
     lazy = sp.ask(df, QUERIES[name], **options)
     answers = sp.ask(df, QUERIES[name], **options, output=tmp_path / "out")
     assert rows_of(answers) == rows_of(lazy)
@@ -327,8 +331,9 @@ SHORTHANDS: dict[str, Callable[..., DataFrame]] = {
 
 @pytest.mark.parametrize("name", SHORTHANDS)
 def test_each_function_of_a_query_takes_an_output(df: DataFrame, name: str, tmp_path: Path):
-    ask = SHORTHANDS[name]
-    first = ask(df, **HOURS, output=tmp_path / "out")
-    again = ask(df, **HOURS, output=tmp_path / "out", if_exists="overwrite")
-    assert rows_of(again) == rows_of(ask(df, **HOURS))
-    assert first.columns == again.columns
+    ask, out = SHORTHANDS[name], tmp_path / "out"
+    out.mkdir()
+    pq.write_table(ROWS, out / "part-00000.parquet")  # what an earlier run has left
+    answers, lazy = ask(df, **HOURS, output=out, if_exists="overwrite"), ask(df, **HOURS)
+    assert rows_of(answers) == rows_of(lazy)
+    assert answers.columns == lazy.columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,15 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from tests.runtime.many.read_batches import NOTHING, parts_of, values_of
 from tests.runtime.many.schema_messages import avro, record
+from tests.runtime.receiving import logs
 from tests.runtime.receiving.authority import authority, signed
 from tests.servers import schema_registry as registries
 from tests.servers.kafka import PASSWORD, Broker, broker
 
-from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import kafka as kind
-from skypane.runtime.spark.sources.many.discovery import KINDS, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.kafka import TopicSpec
 from skypane.runtime.spark.sources.many.kafka_client import ClusterClient, KafkaPartition
@@ -28,7 +28,6 @@ from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError, ConfigError
 
-NOTHING = Offsets({})
 N = pa.schema([("n", pa.int64())])
 
 
@@ -47,20 +46,12 @@ def topic(broker: Broker, name: str, /, **more: object) -> dict[str, object]:
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
     """Return (input, n) of all rows of a batch, as its tasks read them; n is minus the place of what is malformed."""
-    found: list[tuple[str, int]] = []
-    for task in plan.assigned(start, end):
-        for key, of in KINDS.items():
-            for part, table in of.read([part for part in task if part.input.kind == key], N):
-                values = [-table.offset] if isinstance(table, Malformed) else table["n"].to_pylist()
-                found += [(part.input.name, n) for n in values]
-    return found
+    parts = parts_of(plan, start, end, N)
+    return [(part.input.name, n) for part, found in parts for n in values_of(found, lambda one: -one.offset)]
 
 
 def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    logs.until(true, "it does not become so")
 
 
 @pytest.fixture
@@ -316,6 +307,7 @@ def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, nam
     assert rows(plan, place, plan.latest(place, None)) == [(f"{name}[0]", 3)]
 
 
+@pytest.mark.slow
 def test_a_partition_without_a_leader_is_named_and_waits_while_the_others_continue(
     kafka: Broker, name: str, caplog: pytest.LogCaptureFixture
 ):
@@ -349,6 +341,7 @@ def test_a_partition_without_a_leader_is_named_and_waits_while_the_others_contin
         assert f"has offsets of {name}[1] again" in caplog.messages[-1]
 
 
+@pytest.mark.slow
 def test_a_cluster_without_a_leader_for_any_partition_is_not_called_unreachable(
     kafka: Broker, name: str, caplog: pytest.LogCaptureFixture
 ):
