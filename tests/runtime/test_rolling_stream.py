@@ -123,7 +123,7 @@ def test_the_file_is_written_in_time_while_the_stream_runs_and_no_rows_come(spar
 
 
 def test_versions_of_windows_that_share_a_file_are_current_for_their_reader(spark: SparkSession, tmp_path: Path):
-    """Of each of several queries: every one is in the stream twice, with a file for each batch and with shared files."""
+    """Several queries, each of which is in the stream twice, with a file for each batch and with shared files."""
     batches = late_rows(41, batches=6, rows=80)
     write_batches(tmp_path / "in", batches)
     folders = {f"{name}-{way}": way for name in QUERIES for way in ("plain", "rolled")}
