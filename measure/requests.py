@@ -17,14 +17,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from tests.chaos.driver import Stream
 from tests.chaos.naive import SCHEMA, SLIDE, START, rows
-from tests.chaos.seam import Frame, Spark
 from tests.servers import fault_proxy, s3
 from tests.servers.fault_proxy import FaultProxy
 from tests.stores.streams import BucketStream
@@ -32,6 +30,7 @@ from tests.stores.streams import BucketStream
 from measure.tables import markdown_table, replace_between
 from skypane.control.parallelism import Workers
 from skypane.runtime.spark.engine.shell import Engine
+from skypane.testing import Session
 
 PAGE: Final = "places.md"
 MARK: Final = "requests"
@@ -52,13 +51,6 @@ CASES: Final = {
     "skyline, with late, held and malformed rows in each batch": Case("skyline", in_order=False),
     "the same, amended": Case("amended", in_order=False),
 }
-
-
-class _NoRetries(random.Random):
-    """Chance by which no task is tried again."""
-
-    def random(self) -> float:
-        return 0.99
 
 
 class Run(NamedTuple):
@@ -93,13 +85,12 @@ def _in_order(table: pa.Table) -> pa.Table:
 
 
 def _run(stream: Stream, proxy: FaultProxy, batches: int, *, late: bool) -> Run:
-    spark = Spark(SCHEMA, _NoRetries())
+    session = Session()
     engine = Engine(stream.setting(random.Random(0), late=late), Workers(1, 1))
     start, counted, seconds = _counted(proxy, 0), [], []
     for number in range(batches):
         before, began = len(proxy.requests), time.perf_counter()
-        frame = Frame(spark, [stream.rows.slice(number * ROWS, ROWS)])
-        engine(cast("DataFrame", frame), number)
+        engine(session.createDataFrame(stream.rows.slice(number * ROWS, ROWS)), number)
         counted.append(_counted(proxy, before))
         seconds.append(time.perf_counter() - began)
     return Run(start, counted[1:], seconds[1:])

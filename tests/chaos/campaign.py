@@ -21,12 +21,13 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
-from tests.chaos.bombs import DONE, TAKEN_OVER, Bomb, ended, start
+from tests.chaos.bombs import DONE, TAKEN_OVER, ended, start
 from tests.chaos.driver import Stream, drive
 from tests.chaos.naive import rows
 from tests.chaos.scenarios import SCENARIOS
 
 from skypane import kernels
+from skypane.testing.kills import Bomb
 
 BATCHES = 10
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a random name is made in it

@@ -18,7 +18,6 @@ from tests.chaos import checking
 from tests.chaos.naive import CHANGED, REPAIRED, SCHEMA
 from tests.chaos.noted import Noted
 from tests.chaos.scenarios import FILE, SCENARIOS, Scenario
-from tests.chaos.seam import Frame, Spark
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.control.parallelism import Workers
@@ -31,6 +30,8 @@ from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.shared_plan import SharedPlan
+from skypane.testing import Session
+from skypane.testing.frames import Frame
 from skypane.types import ConfigError
 
 METADATA: Final = '{"id": "chaos"}\n'
@@ -129,8 +130,8 @@ def drive(stream: Stream, chance: random.Random) -> None:
     begun, done = stream.log / "offsets", stream.log / "commits"
     for log in (begun, done):
         log.mkdir(parents=True, exist_ok=True)
-    spark = Spark(SCHEMA, chance)
-    session = cast("SparkSession", spark)
+    without_java = Session(chance.randrange(1 << 30), repeated=0.05)
+    session = cast("SparkSession", without_java)
     known, engine = None, cast("Engine", None)
     while True:
         batch = _next(stream, begun, done, chance)
@@ -145,7 +146,7 @@ def drive(stream: Stream, chance: random.Random) -> None:
             return
         stream.record(number)
         _, start, end = batch
-        engine(cast("DataFrame", Frame(spark, _parts(stream.rows.slice(start, end - start), chance))), number)
+        engine(Frame(without_java, without_java.cut(stream.rows.slice(start, end - start))), number)
         put(done, number, {})
         if stream.drains_after(number):
             engine.drain(session)
@@ -156,9 +157,9 @@ def drive(stream: Stream, chance: random.Random) -> None:
 
 def _repaired(frame: DataFrame) -> DataFrame:
     """Return rows with a price where they had none."""
-    rows, spark = cast("Frame", frame).toArrow(), cast("Frame", frame).sparkSession
+    rows = frame.toArrow()
     at = rows.column_names.index("price")
-    return cast("DataFrame", Frame(spark, [rows.set_column(at, "price", pc.fill_null(rows["price"], REPAIRED))]))
+    return frame.sparkSession.createDataFrame(rows.set_column(at, "price", pc.fill_null(rows["price"], REPAIRED)))
 
 
 def _next(stream: Stream, begun: Path, done: Path, chance: random.Random) -> tuple[int, int, int] | None:
@@ -175,8 +176,3 @@ def _next(stream: Stream, begun: Path, done: Path, chance: random.Random) -> tup
         put(begun, number, [start, end])  # of two drivers, one has noted it: both go by what stands there
     start, end = json.loads((begun / str(number)).read_text())
     return number, start, end
-
-
-def _parts(rows: pa.Table, chance: random.Random) -> list[pa.Table]:
-    cuts = sorted(chance.randint(0, len(rows)) for _ in range(chance.choice([0, 0, 1, 2])))
-    return [rows.slice(low, high - low) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]

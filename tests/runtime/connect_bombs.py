@@ -7,9 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.chaos.bombs import Bomb
-
 from skypane.runtime.spark.sinks.directory import Directory
+from skypane.testing.kills import Bomb
 
 VICTIMS: Final = ("process", "server", "client")
 _MODULE = "foreach_batch_worker"

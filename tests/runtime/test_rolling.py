@@ -17,9 +17,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from tests.chaos import seam
 from tests.chaos.driver import Stream
 from tests.chaos.naive import SCHEMA, SECOND, SHORT, START
 from tests.rows import flipped
@@ -46,6 +45,7 @@ from skypane.runtime.spark.sinks.memory import Memory
 from skypane.runtime.spark.sinks.roll import PARTS, Roll
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.waiting_answers import waiting_answers
+from skypane.testing import Session
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
@@ -384,19 +384,19 @@ def test_rows_that_begin_to_wait_during_a_start_without_their_sink_are_noticed(
 
 def test_rows_of_an_earlier_query_do_not_become_a_file_of_the_next(tmp_path: Path):
     """A query that begins at the offsets of another has its own folder; that of the other lacks rows until it is started."""
-    rows, spark = in_order(120), seam.Spark(SCHEMA, random.Random(1))
+    rows, session = in_order(120), Session()
     stream = Stream("skyline", tmp_path, rows, late_from=99, drained=99)
     out = Directory(str(tmp_path / "out"), roll=ROLL)
     settings = replace(stream.setting(random.Random(1), late=False), sinks=Sinks.of(out))
 
     def started(settings: JobSettings) -> Engine:
         engine = Engine(settings, Workers(1, 1), begin="at_offsets")
-        engine.finish_drain(cast("SparkSession", spark))
+        engine.finish_drain(cast("SparkSession", session))
         return engine
 
     engine = started(settings)
     for number in range(3):
-        engine(cast("DataFrame", seam.Frame(spark, [rows.slice(40 * number, 40)])), number)
+        engine(session.createDataFrame(rows.slice(40 * number, 40)), number)
     assert engine.waits
     plan = Plan(sp.TopK(2, "price"), Windows(SHORT, SHORT), "ts", sp.KSlack())
     elsewhere = replace(settings, plan=plan, sinks=Sinks.of(tmp_path / "other"))
