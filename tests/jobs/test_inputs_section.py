@@ -145,6 +145,7 @@ def test_the_settings_name_them():
     assert 'a.csv"' in dict(settings(job()))["source"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_a_job_reads_them(tmp_path: Path, spark: Any):
     for town in "ab":

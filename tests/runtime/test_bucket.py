@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.driver import Task
 from tests.runtime.streams import NaiveKSlack, expected, late_rows, parquet_rows, windows_of, write_batches
@@ -34,6 +35,7 @@ def driven(folder: Path, last: int) -> int:
         return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False).returncode
 
 
+@pytest.mark.slow
 def test_a_stream_into_a_bucket_answers_each_row_once_across_kills(tmp_path: Path):
     batches, task = late_rows(11, batches=6), Task(str(tmp_path))
     write_batches(tmp_path / "in", batches)

@@ -105,6 +105,7 @@ def killed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     return folder, begin(folder, STOPS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["first-output", "first-commit", "second-commit"])
 def test_kills_of_either_stage_lose_and_double_nothing(
     name: str, killed: tuple[Path, dict[str, list[pa.Table]]], spark: SparkSession
@@ -127,6 +128,7 @@ def test_a_file_that_the_next_query_has_read_stays_when_the_batch_is_repeated(
     finish(spark, chain, rows["first-file"])
 
 
+@pytest.mark.slow
 def test_the_answers_of_a_query_are_the_rows_of_the_next_through_a_topic(
     spark: SparkSession, tmp_path: Path, kafka: Broker
 ):

@@ -247,6 +247,7 @@ class FailingSink:
         self.received[batch_id] = [tuple(row) for row in rows.select("id", sf.unix_micros("ts")).collect()]
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_computed_again_has_the_same_offsets(spark: SparkSession, tmp_path: Path):
     """The batch after the one in which the offset is learned fails, and is computed again by the next start."""
     policy = sp.KSlack(clocks="align")

@@ -83,6 +83,7 @@ def stopped_after(job: sp.Job, batch: int) -> None:
     handle.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("progress", [sp.KSlack(), sp.AqKSlack(0.01)])
 def test_a_backlog_of_topics_is_read_in_step_over_a_restart(spark, tmp_path, kafka, progress):
     """Two partitions, one with twice as many messages; without alignment a quarter of the rows is dropped."""

@@ -6,6 +6,7 @@ import pytest
 from tests.runtime.many import fuzzing
 
 
+@pytest.mark.slow
 def test_hostile_bytes_end_no_process_and_lose_no_line():
     count, wrong = fuzzing.fuzz(7, lambda number: number >= 120)
     assert count > 120
