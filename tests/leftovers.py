@@ -102,7 +102,7 @@ def _is_over(run: Path) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # pytest keeps plugins in sets
 class Leftovers:
     """The plugin: `folder` is the run's, `before` what lay in the checkout and beside the folder.
 

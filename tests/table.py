@@ -64,7 +64,7 @@ class Limits:
                     yield f"{name} took {took:.1f} s of CPU, and a {by} may take {most:g}"
 
 
-@dataclass
+@dataclass(eq=False)  # pytest keeps plugins in sets
 class Table:
     """The plugin: a row for each test; a table of them by what `by` says, if it says something."""
 

@@ -127,5 +127,13 @@ def test_a_driver_that_fails_does_not_count_as_killed(capfd: pytest.CaptureFixtu
     assert "of its own" in capfd.readouterr().err
 
 
+def test_a_table_without_a_column_of_the_stream_is_named(tmp_path: Path):
+    rows = Session().stream([*BATCHES[:2], BATCHES[2].drop_columns("price")])
+    with pytest.raises(sp.SkypaneError, match="batch 2 has no column 'price'"):
+        run(job_of(rows, tmp_path))
+
+
 def test_a_stream_without_tables_needs_a_schema():
+    with pytest.raises(sp.ConfigError, match="needs schema="):
+        Session().stream([])
     assert Session().stream([], pa.schema({"ts": pa.timestamp("us", "UTC")})).columns == ["ts"]

@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame
 
 from skypane.locations import Location
 from skypane.testing.frames import Frame, Tasks, name_of
+from skypane.types import ConfigError
 
 POLL: Final = 0.01
 """Seconds between looks for further batches, as in Spark."""
@@ -106,9 +107,16 @@ class StreamFrame(Frame):
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
 
+    def _read(self, number: int) -> pa.Table:
+        """Return a table with the columns of the stream."""
+        table = self.batches[number]
+        if missing := [name for name in self.columns if name not in table.column_names]:
+            raise ConfigError(f"batch {number} has no column {', '.join(map(repr, missing))}: give all the same schema")
+        return table.select(self.columns)
+
     def micro_batch(self, begin: int, end: int) -> Frame:
         """Return the rows of the tables from `begin` to before `end`, cut into partitions by the session's chance."""
-        tables = [self.batches[number].select(self.columns) for number in range(begin, end)]
+        tables = [self._read(number) for number in range(begin, end)]
         rows = pa.concat_tables([self.arrow_schema.empty_table(), *(table.cast(self.arrow_schema) for table in tables)])
         return Frame(self.sparkSession, self.sparkSession.cut(rows))
 

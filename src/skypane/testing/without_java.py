@@ -21,10 +21,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from skypane.control.costs import DEFAULT_COSTS
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.runtime.spark.classic_host import ClassicHost
 from skypane.testing.frames import Frame
 from skypane.testing.stream_query import StreamFrame
+from skypane.types import ConfigError
 
 _NEVER: Final = 1e9
 """Seconds that no exchange is worth: only Spark moves rows between tasks."""
@@ -50,8 +51,7 @@ class Session:
     def __init__(self, seed: int = 0, *, repeated: float = 0.0) -> None:
         self._chance, self._repeated = random.Random(seed), repeated
         self.conf = _Settings({"spark.master": "local[2]", "spark.sql.session.timeZone": "UTC"})
-        self.engine_host = ClassicHost(cast("SparkSession", self))
-        self.costs = replace(DEFAULT_COSTS, exchange=_NEVER)
+        self.engine_host = _Host(cast("SparkSession", self))
 
     def stream(
         self,
@@ -65,6 +65,8 @@ class Session:
         A list may grow while a query runs, and before the next start: append what arrives. Times are "us" in UTC, as
         Spark sends them; `schema` is needed if there is no batch yet.
         """
+        if schema is None and not batches:
+            raise ConfigError("a stream without batches needs schema=, the Arrow schema of those that will come")
         known = batches[0].schema if schema is None else schema
         return StreamFrame(self, known, batches, at_once if callable(at_once) else lambda: at_once)
 
@@ -91,6 +93,13 @@ class Session:
         if isinstance(data, pa.Table):
             return Frame(self, [data])
         return Frame(self, [pa.Table.from_pylist([*data], schema=None if schema is None else _in_arrow(schema))])
+
+
+class _Host(ClassicHost):
+    """Runs engines in this process, beside no Java."""
+
+    def costs(self) -> Costs:
+        return replace(DEFAULT_COSTS, exchange=_NEVER)
 
 
 class _Settings(dict[str, Any]):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.control.costs import Costs
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
@@ -14,6 +15,7 @@ from skypane.operators.query import kernel_families
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.kernels_ahead import prepare_kernels
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
+from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
@@ -38,6 +40,9 @@ class ClassicHost:
 
     def check(self, settings: JobSettings) -> None:
         """Do nothing: each job can run here."""
+
+    def costs(self) -> Costs:
+        return costs_of(self._spark)
 
     def changes(self, description: EngineDescription) -> QueryChange:
         settings = description.settings

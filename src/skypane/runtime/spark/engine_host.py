@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from skypane.control.costs import Costs
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
@@ -62,6 +63,10 @@ class EngineHost(Protocol):
 
     def check(self, settings: JobSettings) -> None:
         """Raise ConfigError if a job of these settings cannot run here."""
+        ...
+
+    def costs(self) -> Costs:
+        """Return what operations cost on the machine of the engine."""
         ...
 
     def changes(self, description: EngineDescription) -> QueryChange:

@@ -20,7 +20,6 @@ from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.spark.amend import in_words
 from skypane.runtime.spark.batch_listeners import BatchListeners
-from skypane.runtime.spark.calibration import costs_of
 from skypane.runtime.spark.classic_host import ClassicHost
 from skypane.runtime.spark.connect.connect_host import ConnectHost
 from skypane.runtime.spark.document_store import DocumentStore
@@ -85,6 +84,7 @@ class Job:
             spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
         sinks.check(received)
         start, elastic = workers.begin(parallelism(rows.sparkSession))
+        host = host_of(rows.sparkSession)
         settings = JobSettings(
             plan=plan,
             schema=schema,
@@ -92,13 +92,13 @@ class Job:
             checkpoint=DocumentStore.at(checkpoint, "checkpoint").root,
             sinks=sinks,
             splitting=workers.splitting_policy(),
-            costs=getattr(rows.sparkSession, "costs", None) or costs_of(rows.sparkSession),
+            costs=host.costs(),
             elastic=elastic,
             limits=workers.plq_workers is not None,
             follows=workers.executors_follow,
             columns=columns,
         )
-        host_of(rows.sparkSession).check(settings)
+        host.check(settings)
         return cls(rows, settings, start, whole)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.control.costs import DEFAULT_COSTS, Costs
 from skypane.locations import Location
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
@@ -47,6 +48,9 @@ class ConnectHost:
                 'executors="follow" of elastic= requests executors, which a client of Spark Connect cannot: leave it '
                 "out, and set spark.dynamicAllocation.enabled on the server, so that its executors follow the tasks"
             )
+
+    def costs(self) -> Costs:
+        return DEFAULT_COSTS  # the server's machine is another one
 
     def changes(self, description: EngineDescription) -> QueryChange:
         return RemoteEngine(description, self._spark).changes()
