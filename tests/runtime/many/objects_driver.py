@@ -1,7 +1,7 @@
-"""A driver whose inputs are folders of the store that the environment names: python -m ... FOLDER.
+"""A driver whose inputs are a folder of the store that the environment names: python -m ... laws FOLDER, or answers FOLDER.
 
-It checks the laws of sources over one of them, answers a job over the other, drains it, and writes the error of the laws and
-the lag of the inputs into FOLDER/reported.json.
+laws      checks the laws of sources
+answers   answers a job over what is in the folder, drains it, and writes the lag of its inputs into FOLDER/reported.json
 """
 
 from __future__ import annotations
@@ -17,24 +17,16 @@ from skypane.runtime.spark.machine.session import session
 from skypane.runtime.spark.sources.many.source import ManySource
 from skypane.testing import check_source
 
-
-def laws(spark: SparkSession, folder: Path) -> str:
-    """Return which law is broken."""
-    options = {
-        "inputs": json.dumps([{"objects": "s3://bucket/laws/", "format": "json"}]),
-        "rowsPerTrigger": "7",
-    }
-    try:
-        check_source(spark, ManySource, options, folder, schema="n BIGINT, city STRING, input STRING")
-    except AssertionError as error:
-        return str(error)
-    return ""
+OBJECTS = [{"objects": "s3://bucket/in/", "format": "json"}]
 
 
-def answers(spark: SparkSession, folder: Path) -> list[dict[str, object]]:
-    """Answer the job into a folder; return the lag of its inputs."""
-    objects = [{"objects": "s3://bucket/in/", "format": "json"}]
-    rows = sp.inputs(spark, objects, "ts timestamp, n long", rows_per_trigger=50, malformed_column="bad")
+def laws(spark: SparkSession, folder: Path) -> None:
+    options = {"inputs": json.dumps(OBJECTS), "rowsPerTrigger": "7"}
+    check_source(spark, ManySource, options, folder, schema="n BIGINT, city STRING, input STRING")
+
+
+def answers(spark: SparkSession, folder: Path) -> None:
+    rows = sp.inputs(spark, OBJECTS, "ts timestamp, n long", rows_per_trigger=50, malformed_column="bad")
     job = sp.stream(
         rows,
         sp.Aggregate(total=sp.sum("n"), rows=sp.count()),
@@ -46,17 +38,15 @@ def answers(spark: SparkSession, folder: Path) -> list[dict[str, object]]:
     )
     handle = job.start(trigger="available now")
     handle.await_termination()
-    lag: list[dict[str, object]] = handle.inputs().select(["input", "lag"]).to_pylist()
+    (folder / "reported.json").write_text(json.dumps(handle.inputs().select(["input", "lag"]).to_pylist()))
     handle.drain()
-    return lag
 
 
-def main(folder: Path) -> None:
+def main(what: str, folder: str) -> None:
     spark = session("local[2]", "skypane-objects", {"spark.driver.memory": "512m"})
-    reported = {"broken": laws(spark, folder / "laws"), "lag": answers(spark, folder / "job")}
-    (folder / "reported.json").write_text(json.dumps(reported))
+    {"laws": laws, "answers": answers}[what](spark, Path(folder))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*sys.argv[1:])

@@ -1,15 +1,17 @@
-"""Streams of Spark over folders of a server of S3's API, with a driver and workers of their own."""
+"""Streams of Spark over folders of a server of S3's API, each with a driver and workers of its own."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.compressed.packing import PACK
@@ -19,15 +21,24 @@ from tests.servers import s3
 from skypane.locations import Location
 from skypane.runtime.stores.object_client import client_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
 SECRETS = (b"unheard-of", b"AWS_SECRET")
 
 
 def put(name: str, text: str) -> None:
-    """Write an object, compressed if its name says so."""
+    """Write an object into the folder, compressed if its name says so."""
     content = PACK["gzip"](text.encode()) if name.endswith(".gz") else text.encode()
-    client_of(Location.of("s3://bucket")).put(name, content)
+    client_of(Location.of("s3://bucket")).put(f"in/{name}", content)
+
+
+def lines(first: int, count: int) -> str:
+    return "".join(f'{{"n": {n}}}\n' for n in range(first, first + count))
+
+
+def run(what: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "tests.runtime.many.objects_driver", what, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True, text=True,
+                          timeout=500, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3_000:]
 
 
 def secrets_in(folder: Path) -> list[Path]:
@@ -35,44 +46,65 @@ def secrets_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and any(one in path.read_bytes() for one in SECRETS)]
 
 
-@pytest.fixture(scope="module")
-def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a driver that has ended."""
+@pytest.mark.spark
+@pytest.mark.slow
+def test_each_row_of_each_object_comes_once_over_kills(tmp_path: Path):
+    """Drivers are killed by SIGKILL while objects arrive, compressed or not, with names in any order."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "inputs.json").write_text(json.dumps([{"objects": "s3://bucket/in/", "format": "json"}]))
+    command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
+    kills, written = 3, 0
+    with s3.running() as port, s3.connected(port):
+        for kill in range(kills):
+            for at in range(8):
+                # Descending names: each object comes before those that were read.
+                put(f"{9 - kill}/{9 - at}.json{'.gz' if at % 2 else ''}", lines(written, 125))
+                written += 125
+            with subprocess.Popen(
+                command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
+            ) as driver:
+                assert driver.stdout is not None
+                watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
+                watchdog.start()
+                next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
+                os.killpg(driver.pid, signal.SIGKILL)  # after its rows were written, before Spark knows
+                watchdog.cancel()
+        put("9/9.json", lines(-5, 5))
+        put("last.json", lines(written, 5))
+        subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
+    rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
+    assert sorted(row["n"] for row in rows if row["bad"] is None) == list(range(written + 5))
+    (bad,) = [row["bad"] for row in rows if row["bad"] is not None]
+    assert "s3://bucket/in/9/9.json was written again after it was read" in bad
+    assert {row["input"] for row in rows} == {"s3://bucket/in/"}
+    assert secrets_in(tmp_path) == []
 
-    def minutes(hour: int) -> str:
-        return "".join(json.dumps({"ts": f"2026-01-01T{hour:02}:{n:02}:00Z", "n": n}) + "\n" for n in range(60))
 
-    folder = tmp_path_factory.mktemp("objects")
-    for name in ("laws", "job"):
-        (folder / name).mkdir()
+@pytest.mark.spark
+@pytest.mark.slow
+def test_folders_of_objects_keep_the_laws_of_sources(tmp_path: Path):
     with s3.running() as port, s3.connected(port):
         for at in range(4):
             rows = [json.dumps({"n": at * 20 + n, "city": "Oslo"}) for n in range(13)]
-            put(f"laws/{at}.json{'.gz' if at % 2 else ''}", "\n".join(rows))
+            put(f"{at}.json{'.gz' if at % 2 else ''}", "\n".join(rows))
+        run("laws", tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_job_answers_all_rows_and_quarantines_what_does_not_parse_with_its_object(tmp_path: Path):
+    def minutes(hour: int, ns: range) -> str:
+        return "".join(json.dumps({"ts": f"2026-01-01T{hour:02}:{n:02}:00Z", "n": n}) + "\n" for n in ns)
+
+    with s3.running() as port, s3.connected(port):
         for hour in range(3):
-            put(f"in/{hour:02}.json.gz", minutes(hour))
-        put("in/bad.json", "no object\n")
-        command = [sys.executable, "-m", "tests.runtime.many.objects_driver", str(folder)]
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, capture_output=True,
-                              text=True, timeout=500, check=False)  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3_000:]
-        yield folder
-
-
-def reported(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "reported.json").read_text())
-    return found
-
-
-def test_folders_of_objects_keep_the_laws_of_sources(driven: Path):
-    assert reported(driven)["broken"] == ""
-
-
-def test_a_job_answers_all_rows_and_quarantines_what_does_not_parse_with_its_object(driven: Path):
-    assert reported(driven)["lag"] == [{"input": "s3://bucket/in/", "lag": 0}]
-    answers = parquet_rows(driven / "job" / "out")
+            put(f"{hour:02}.json.gz", minutes(hour, range(60)))
+        put("bad.json", "no object\n")
+        run("answers", tmp_path)
+    assert json.loads((tmp_path / "reported.json").read_text()) == [{"input": "s3://bucket/in/", "lag": 0}]
+    answers = parquet_rows(tmp_path / "out")
     assert (sum(answers["rows"].to_pylist()), sum(answers["total"].to_pylist())) == (180, 3 * sum(range(60)))
-    (rejected,) = parquet_rows(driven / "job" / "late").to_pylist()
+    (rejected,) = parquet_rows(tmp_path / "late").to_pylist()
     assert rejected["reason"] == "null ts"
     assert "bad.json" in rejected["bad"]
-    assert secrets_in(driven) == []
+    assert secrets_in(tmp_path) == []
