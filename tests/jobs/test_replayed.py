@@ -1,5 +1,7 @@
 """A job file may take its rows from a workload, made as it runs."""
 
+import pytest
+
 from skypane.jobs import building
 from skypane.jobs.reading import parse
 from skypane.workloads import workload
@@ -15,6 +17,7 @@ output: {format: console}
 """
 
 
+@pytest.mark.slow
 def test_a_workload_is_a_source(spark):
     rows = building.frame(parse(JOB), spark)
     assert rows.columns == ["time", "arrival", "source", "key", "c0", "c1"]

@@ -279,6 +279,7 @@ def test_answers_that_were_replaced_do_not_come_back(tmp_path: Path):
     assert removed
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_kills_one_after_the_other_lose_no_answers(tmp_path: Path):
     """The second is killed while it brings back what the first was replacing."""

@@ -117,6 +117,7 @@ def test_kills_of_either_stage_lose_and_double_nothing(
     finish(spark, folder / name, rows[name])
 
 
+@pytest.mark.slow
 def test_a_file_that_the_next_query_has_read_stays_when_the_batch_is_repeated(
     killed: tuple[Path, dict[str, list[pa.Table]]], spark: SparkSession
 ):

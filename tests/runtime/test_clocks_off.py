@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.differential.definition.clocks import Clocks
+from tests.parameters import slow_but
 from tests.rows import Bag, multiset
 from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
 
@@ -192,7 +193,7 @@ def job(spark: SparkSession, folder: Path, policy: sp.ProgressPolicy, schema: pa
     )
 
 
-@pytest.mark.parametrize("clocks", ACTIONS)
+@pytest.mark.parametrize("clocks", slow_but([*ACTIONS][:1], ACTIONS))
 def test_spark_agrees_over_restarts_and_a_batch_that_comes_again(clocks: Any, spark: SparkSession, tmp_path: Path):
     policy = sp.KSlack(max_slack="1 minute", clocks=clocks, patience=30)
     batches = stream(5, {2: HOUR, 3: -20 * MINUTE}, minutes=18)

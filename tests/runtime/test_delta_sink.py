@@ -84,6 +84,7 @@ def test_a_client_that_always_refuses_fails_the_batch_which_comes_again(place: P
     assert place.rows() == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_hundreds_of_batches_survive_the_checkpoints_of_the_log(place: Place):
     """The log is cut at checkpoints of a hundred commits; transactions and the property are in them."""

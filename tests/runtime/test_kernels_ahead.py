@@ -66,6 +66,7 @@ def runs(process: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_kernels_that_are_missing_are_compiled_once_and_those_of_other_queries_are_not(tmp_path: Path):
     with started(START, "scores", NUMBA_CACHE_DIR=str(tmp_path)) as running:

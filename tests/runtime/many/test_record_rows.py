@@ -403,6 +403,7 @@ def test_options_that_the_client_refuses_are_named_without_the_secret(options: d
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_registry_that_refuses_or_is_silent_stops_the_batch_and_loses_nothing(server):
     values = avro(server.url, record([("price", "double")]), {"price": 1.0})
     server.guarded = True

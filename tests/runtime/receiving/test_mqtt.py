@@ -49,6 +49,7 @@ def numbers(folder: Path) -> list[int]:
     return [int(line) for line in lines(folder)]
 
 
+@pytest.mark.slow
 def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_path):
     """Stops leave nothing twice; a kill, what was written and not acknowledged at most."""
     port, log = free_port(), tmp_path / "received" / "meters"
