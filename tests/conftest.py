@@ -19,7 +19,8 @@ from tests.spent import Spent
 from tests.table import By, Limits, Table
 
 from skypane.runtime.resources import cores, memory_bytes
-from skypane.runtime.spark.machine.session import session
+from skypane.runtime.spark.machine.session import session as spark_session
+from skypane.testing import Session
 
 if TYPE_CHECKING:
     from tests.servers.kafka import Broker
@@ -50,9 +51,15 @@ def spark() -> Iterator[SparkSession]:
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = f"{ROOT}{os.pathsep}{inherited}" if inherited else str(ROOT)
     own = {"spark.driver.memory": "2g", "spark.python.daemon.module": "tests.worker_daemon", **inside_java()}
-    started = session("local[2]", "skypane-tests", own)
+    started = spark_session("local[2]", "skypane-tests", own)
     yield started
     end(started)
+
+
+@pytest.fixture
+def session() -> Session:
+    """A session without Java: tests/engine/test_same_on_spark.py compares it with Spark."""
+    return Session()
 
 
 @pytest.fixture(scope="session")

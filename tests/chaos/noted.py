@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from skypane.operators.stay_columns import expanded
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.directory import Directory
 
@@ -20,7 +21,8 @@ class Noted(Directory):
     notes: Path
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
-        rows = sorted(map(repr, answers.table().to_pylist()))
+        table = expanded(answers.table()) if answers.holds_stays else answers.table()  # stays may be cut otherwise
+        rows = sorted(map(repr, table.to_pylist()))
         digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()
         notes = _notes(self.notes)
         notes.mkdir(parents=True, exist_ok=True)

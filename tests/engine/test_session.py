@@ -86,7 +86,7 @@ def test_an_error_of_a_sink_fails_the_query_and_the_next_start_repeats_the_batch
     [
         (sp.Skyline("price * 2 MIN", "sensor"), {}, "price"),
         (sp.TopK(2, "rating / greatest(price, 1)"), {}, "needs Spark"),
-        (sp.Aggregate("sensor", n=sp.count(), having="upper(sensor) = 'A'"), {}, "having"),
+        (sp.Aggregate("sensor", n=sp.count(), having="upper(sensor) = 'A'"), {}, "needs Spark"),
         (QUERY, {"time": "when"}, "unknown column 'when'"),
     ],
 )  # fmt: skip

@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 from tests.operators.fronts.test_row_front import eager_updates
-from tests.runtime.streams import SECOND, late_rows, read_batches
+from tests.runtime.streams import SECOND, AnySession, late_rows, read_batches
 
 import skypane as sp
 from skypane.operators.fronts import ContinuousSkyline
@@ -26,7 +25,7 @@ QUERY = ContinuousSkyline(sp.low("price") * sp.high("rating"), "ts", WINDOW, "se
 PLAN = ContinuousPlan(QUERY, Windows(EVERY, EVERY), "ts", sp.KSlack())
 
 
-def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
+def job_of(spark: AnySession, folder: Path, **options: Any) -> sp.Job:
     """Return the job over the batches in `folder`; `options` go before its own."""
     own: dict[str, Any] = {
         "time": "ts",

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.runtime.streams import (
     SECOND,
+    AnySession,
     CountBySensor,
     expected,
     finish,
@@ -34,6 +35,7 @@ from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime import local
+from skypane.testing import Session
 from skypane.types import Length
 from skypane.windows import Windows
 
@@ -80,13 +82,13 @@ class Outcome:
 
 
 def outcome(
-    spark: SparkSession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
+    session: AnySession, folder: Path, batches: list[pa.Table], query: Query = SKYLINE, windows: Windows = WINDOWS
 ) -> Outcome:
     """Stream `batches`; hold answers, counts and late sink against the oracle, batch by batch."""
     write_batches(folder / "in", batches)
     memory = sp.Memory()
     job = sp.stream(
-        read_batches(spark, folder / "in", SCHEMA),
+        read_batches(session, folder / "in", SCHEMA),
         query,
         time="ts",
         window=Length(windows.length),
@@ -125,7 +127,7 @@ def reasons(late: Path) -> dict[str, list[int]]:
     return found
 
 
-def test_rows_that_cannot_be_ranked_or_placed(spark: SparkSession, tmp_path: Path):
+def test_rows_that_cannot_be_ranked_or_placed(session: Session, tmp_path: Path):
     good = [(number, number * SECOND, "a", 5.0, 5.0) for number in range(10)]
     bad = [
         (20, 20 * SECOND, "a", None, 5.0),
@@ -138,7 +140,7 @@ def test_rows_that_cannot_be_ranked_or_placed(spark: SparkSession, tmp_path: Pat
     ]
     allowed = [(30, 21 * SECOND, None, 5.0, 5.0), (31, 21 * SECOND, None, 5.0, 5.0)]
     end = [(40, 300 * SECOND, "a", 1.0, 1.0)]
-    result = outcome(spark, tmp_path, [rows(*good), rows(*bad, *allowed), rows(*end)])
+    result = outcome(session, tmp_path, [rows(*good), rows(*bad, *allowed), rows(*end)])
     assert result.rejected == {
         "null price": [20, 24],
         "null rating": [21],
@@ -151,7 +153,7 @@ def test_rows_that_cannot_be_ranked_or_placed(spark: SparkSession, tmp_path: Pat
     assert result.answered[30] == result.answered[31] == 3  # a null is a group of its own, and ties are all kept
 
 
-def test_infinities_are_ordered(spark: SparkSession, tmp_path: Path):
+def test_infinities_are_ordered(session: Session, tmp_path: Path):
     batch = rows(
         (0, 0, "best price", -math.inf, 1.0),
         (1, 1, "best price", -1e308, 1.0),
@@ -160,12 +162,12 @@ def test_infinities_are_ordered(spark: SparkSession, tmp_path: Path):
         (4, 4, "trade-off", math.inf, math.inf),
         (5, 5, "trade-off", -math.inf, -math.inf),
     )
-    result = outcome(spark, tmp_path, [batch, rows((9, 300 * SECOND, "z", 1.0, 1.0))])
+    result = outcome(session, tmp_path, [batch, rows((9, 300 * SECOND, "z", 1.0, 1.0))])
     assert result.rejected == {}
     assert set(result.answered) == {0, 3, 4, 5}
 
 
-def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
+def test_times_far_from_the_rest(session: Session, tmp_path: Path):
     """What lies far behind gets windows of its own while nothing is closed, and is late after; far ahead is quarantined."""
     first = [(0, -CENTURY, "old", 1.0, 1.0), *((number, number, "a", 1.0, 1.0) for number in range(1, 4))]
     second = [
@@ -176,7 +178,9 @@ def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
         (14, 20 * SECOND, "a", 1.0, 1.0),
     ]
     absurd = [(20, (1 << 63) - 1 - NOON, "a", 1.0, 1.0), (21, 21 * SECOND, "a", 1.0, 1.0)]
-    result = outcome(spark, tmp_path, [rows(*first), rows(*second), rows(*absurd), rows((30, 300 * SECOND, "a", 1, 1))])
+    result = outcome(
+        session, tmp_path, [rows(*first), rows(*second), rows(*absurd), rows((30, 300 * SECOND, "a", 1, 1))]
+    )
     assert result.answered[0] == 3
     assert result.answers["window_end"][0].as_py() < datetime(1930, 1, 1, tzinfo=UTC)
     assert result.answered[14] == result.answered[21] == 3
@@ -186,7 +190,7 @@ def test_times_far_from_the_rest(spark: SparkSession, tmp_path: Path):
     assert result.metrics[-1].newest == NOON + 300 * SECOND
 
 
-def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tmp_path: Path):
+def test_empty_batches_empty_panes_and_keys_without_rows(session: Session, tmp_path: Path):
     batches = [
         rows(),
         rows((0, 0, "a", 1.0, 1.0), (1, 5 * SECOND, "b", 1.0, 1.0)),
@@ -195,7 +199,7 @@ def test_empty_batches_empty_panes_and_keys_without_rows(spark: SparkSession, tm
         rows((3, 200 * SECOND, "a", 1.0, 1.0)),
         rows(),
     ]
-    result = outcome(spark, tmp_path, batches)
+    result = outcome(session, tmp_path, batches)
     assert [batch.windows for batch in result.metrics] == [0, 0, 0, 3, 3, 0]
     assert [batch.empty_windows for batch in result.metrics] == [0, 0, 0, 6, 7, 0]
     assert len(empty_windows(result)) == 6 + 7
@@ -214,13 +218,13 @@ def empty_windows(result: Outcome) -> list[int]:
     return [start for start in passed if start not in answered]
 
 
-def test_one_row_per_window(spark: SparkSession, tmp_path: Path):
+def test_one_row_per_window(session: Session, tmp_path: Path):
     batches = [rows((number, number * 10 * SECOND, "a", float(number), 1.0)) for number in range(6)]
-    result = outcome(spark, tmp_path, batches, windows=Windows(10 * SECOND, 10 * SECOND))
+    result = outcome(session, tmp_path, batches, windows=Windows(10 * SECOND, 10 * SECOND))
     assert result.answered == Counter(range(4))
 
 
-def test_a_million_equal_rows_are_all_kept(spark: SparkSession, tmp_path: Path):
+def test_a_million_equal_rows_are_all_kept(session: Session, tmp_path: Path):
     n = 1_000_000
     equal = pa.table(
         [pa.array(range(n)), *(pa.repeat(pa.scalar(value, field.type), n) for value, field in zip(
@@ -231,7 +235,7 @@ def test_a_million_equal_rows_are_all_kept(spark: SparkSession, tmp_path: Path):
     write_batches(tmp_path / "in", [equal, rows((n, 300 * SECOND, "a", 1.0, 1.0))])
     metrics = finish(
         sp.stream(
-            read_batches(spark, tmp_path / "in", SCHEMA),
+            read_batches(session, tmp_path / "in", SCHEMA),
             sp.Skyline(PARETO, by="sensor"),
             time="ts",
             window="30 seconds",
@@ -361,14 +365,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
-    spark: SparkSession, small_disk: Path, tmp_path: Path
+    session: Session, small_disk: Path, tmp_path: Path
 ):
     batches = late_rows(4)
     write_batches(tmp_path / "in", batches)
     full = small_disk / "full"
 
     def started() -> sp.StreamHandle:
-        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
+        rows = read_batches(session, tmp_path / "in", batches[0].schema)
         places = {"checkpoint": small_disk / "checkpoint", "output": small_disk / "out"}
         handle: sp.StreamHandle = job(rows, **places).start(trigger="available now")
         return handle

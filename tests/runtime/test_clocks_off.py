@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from tests.differential.definition.clocks import Clocks
 from tests.parameters import slow_but
 from tests.rows import Bag, multiset
-from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, finish, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.operators.advance import advance
@@ -178,9 +178,9 @@ def test_a_policy_that_judges_clocks_needs_the_sources():
         plan.validate(stream(1, {})[0].schema)
 
 
-def job(spark: SparkSession, folder: Path, policy: sp.ProgressPolicy, schema: pa.Schema) -> sp.Job:
+def job(session: AnySession, folder: Path, policy: sp.ProgressPolicy, schema: pa.Schema) -> sp.Job:
     return sp.stream(
-        read_batches(spark, folder / "in", schema),
+        read_batches(session, folder / "in", schema),
         sp.Skyline(sp.low("x") * sp.high("id")),
         time="ts",
         window="10 minutes",

@@ -41,6 +41,7 @@ from skypane.plan import ContinuousPlan
 from skypane.runtime import local
 from skypane.runtime.spark.engine import front_program as program
 from skypane.runtime.spark.engine import shard_stage
+from skypane.testing import Session
 
 
 def cut_anywhere(seed: int) -> list[pa.Table]:
@@ -50,10 +51,10 @@ def cut_anywhere(seed: int) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in zip([0, *cuts], [*cuts, rows.num_rows], strict=True)]
 
 
-def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(spark: SparkSession, tmp_path: Path):
+def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(session: Session, tmp_path: Path):
     batches, emitted = cut_anywhere(3), sp.Memory()
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, output=emitted)
+    job = job_of(session, tmp_path, output=emitted)
     assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
     seen: list[sp.BatchMetrics] = []
     handle = job.start(trigger="available now", on_batch=seen.append)
@@ -78,7 +79,7 @@ def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(
 
 
 def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_state(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     batches = late_rows(4, batches=6)
     emitted: list[list[tuple[int, str, int]]] = []
@@ -87,7 +88,7 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
         monkeypatch.setattr(program, "_SPARE", 0 if number % 2 else 10**6)
         monkeypatch.setattr(program, "_REFERENCES", 4 if number % 2 else 10**6)
         sink = sp.Memory()
-        handle = job_of(spark, tmp_path, output=sink).start(trigger="available now")
+        handle = job_of(session, tmp_path, output=sink).start(trigger="available now")
         assert handle.await_termination(600)
         emitted.append(plain(sink.table()))
         assert read_front(tmp_path) == front_of(chain(*emitted)) == sorted(handle.front()["id"].to_pylist())
@@ -99,10 +100,12 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
 
 
 @pytest.mark.parametrize("by", slow_but(["sensor"], ["", "sensor"]))
-def test_any_number_of_shards_on_workers_emits_the_same_updates(by: str, spark: SparkSession, tmp_path: Path):
+def test_any_number_of_shards_on_workers_emits_the_same_updates(by: str, session: Session, tmp_path: Path):
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, by=by or (), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2))
+    job = job_of(
+        session, tmp_path, by=by or (), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2)
+    )
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
@@ -126,7 +129,7 @@ def test_any_number_of_shards_on_workers_emits_the_same_updates(by: str, spark: 
 
 @pytest.mark.parametrize("by", slow_but([""], ["", "sensor"]))
 def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_updates(
-    by: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """With a start in the middle, which makes the front again from its partials."""
     places = [("threads", 2), ("threads", 3), ("driver", 1), ("threads", 2), ("spark", 2), ("threads", 2)]
@@ -144,7 +147,7 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
     for half in (batches[:2], batches[2:]):
         write_batches(tmp_path / "in", half, first=len(seen))
         job = job_of(
-            spark, tmp_path, by=by or (), output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3)
+            session, tmp_path, by=by or (), output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3)
         )
         handle = job.start(trigger="available now", on_batch=seen.append)
         assert handle.await_termination(600)
@@ -157,11 +160,11 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
 
 
 def test_threads_compare_where_the_law_finds_them_sooner(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(program, "cores", lambda: 4)
     write_batches(tmp_path / "in", late_rows(11, batches=4))
-    job = job_of(spark, tmp_path, by=(), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
+    job = job_of(session, tmp_path, by=(), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=1e6, front_per_pair=1.0)))
     seen: list[sp.BatchMetrics] = []
     assert dear.start(trigger="available now", on_batch=seen.append).await_termination(600)
@@ -173,17 +176,17 @@ def test_threads_compare_where_the_law_finds_them_sooner(
     assert "in 3 threads" in decision.because
 
 
-def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(spark: SparkSession, tmp_path: Path):
+def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(session: Session, tmp_path: Path):
     first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
     write_batches(tmp_path / "in", first)
-    handle = job_of(spark, tmp_path).start(trigger="available now")
+    handle = job_of(session, tmp_path).start(trigger="available now")
     handle.await_termination(600)
     metrics = handle.drain()
     assert metrics is not None
     assert metrics.open_panes == 0
     assert handle.drain() is None
     write_batches(tmp_path / "in", second, first=3)
-    finish(job_of(spark, tmp_path))
+    finish(job_of(session, tmp_path))
     events: list[local.Event] = [*first, local.Drain(), *second]
     assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
     assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == late_ids(events)
@@ -228,15 +231,15 @@ class Table:
 
 
 def test_a_table_that_gets_batches_twice_follows_the_front_as_if_each_were_delivered_once(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ):
     batches = late_rows(4, batches=5)
     write_batches(tmp_path / "in", batches)
     table = Table(tmp_path / "front.db", fail_before=2, fail_after=3)
     for failure in ("before batch 2", "after batch 3"):
         with pytest.raises(sp.SkypaneError, match=failure):
-            finish(job_of(spark, tmp_path, output=table))
-    handle = job_of(spark, tmp_path, output=table).start(trigger="available now")
+            finish(job_of(session, tmp_path, output=table))
+    handle = job_of(session, tmp_path, output=table).start(trigger="available now")
     handle.await_termination(600)
     assert {batch: len(tries) for batch, tries in table.emitted.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
     assert all(first == again for first, *rest in table.emitted.values() for again in rest)
@@ -332,15 +335,15 @@ def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSe
     handle.await_termination(600)
 
 
-def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(spark: SparkSession, tmp_path: Path):
+def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(session: Session, tmp_path: Path):
     """Twenty rows a month later are accepted, one a year later is not; a start of its own drains."""
     first, later = late_rows(5, batches=2), late_rows(6, batches=1, rows=20, start=30 * 86_400 * SECOND)[0]
     year = later.slice(0, 1).set_column(1, "ts", pa.array([365 * 86_400 * SECOND], pa.timestamp("us", "UTC")))
     batches = [*first, pa.concat_tables([later, year])]
     write_batches(tmp_path / "in", batches)
-    seen = finish(job_of(spark, tmp_path))
+    seen = finish(job_of(session, tmp_path))
     assert seen[-1].held_rows == seen[-1].totals["held"] == 21
-    handle = job_of(spark, tmp_path).start(trigger="available now")
+    handle = job_of(session, tmp_path).start(trigger="available now")
     handle.await_termination(600)
     metrics = handle.drain()
     assert metrics is not None
@@ -354,7 +357,7 @@ def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(spark: SparkSes
     ]
 
 
-def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(spark: SparkSession, tmp_path: Path):
+def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(session: Session, tmp_path: Path):
     """A clock that jumps a year is held; one that the stream follows empties the front first, at the times of its rows."""
     usual = late_rows(2, batches=2)
     odd = usual[1].slice(0, 4)
@@ -367,7 +370,7 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
     batches = [usual[0], pa.concat_tables([usual[1], bad, old]), jump]
     write_batches(tmp_path / "in", batches)
     emitted = sp.Memory()
-    seen = finish(job_of(spark, tmp_path, output=emitted))
+    seen = finish(job_of(session, tmp_path, output=emitted))
     assert [plain(table) for table in emitted._tables.values()] == expected(batches)
     assert seen[1].quarantined == {"null ts": 1, "NaN price": 1, "null price": 1}
     assert seen[1].held_rows == 1
@@ -379,7 +382,7 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
 
 @pytest.mark.parametrize("what", ["damaged", "gone"])
 def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_not_as_written(
-    what: str, spark: SparkSession, run: Path, tmp_path: Path
+    what: str, session: Session, run: Path, tmp_path: Path
 ):
     folder = shutil.copytree(run, tmp_path / "copy")
     path = min((folder / "checkpoint" / "skypane" / "partials").glob("*.arrow"))
@@ -390,7 +393,7 @@ def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_no
         data[len(data) // 3] ^= 1
         path.write_bytes(data)
     with pytest.raises(sp.CheckpointError, match=rf"{path.name} is {what}.*restore the whole checkpoint"):
-        job_of(spark, folder).start()
+        job_of(session, folder).start()
 
 
 @pytest.mark.parametrize(
@@ -401,22 +404,22 @@ def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_no
         ({"by": ()}, r"query\.by was \['sensor'\], is \[\]"),
     ],
 )
-def test_a_checkpoint_of_another_front_is_refused(changed, difference, spark: SparkSession, run: Path):
+def test_a_checkpoint_of_another_front_is_refused(changed, difference, session: Session, run: Path):
     with pytest.raises(sp.CheckpointError, match=f"belongs to another query.*{difference}"):
-        job_of(spark, run, **changed).start()
+        job_of(session, run, **changed).start()
 
 
 @pytest.fixture(scope="module")
-def run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("front")
     write_batches(folder / "in", late_rows(2, batches=2))
-    finish(job_of(spark, folder))
+    finish(job_of(Session(), folder))
     return folder
 
 
-def test_the_folder_of_the_front_belongs_to_one_query(spark: SparkSession, run: Path, tmp_path: Path):
+def test_the_folder_of_the_front_belongs_to_one_query(session: Session, run: Path, tmp_path: Path):
     (tmp_path / "in").symlink_to(run / "in")
     with pytest.raises(sp.CheckpointError, match="holds the output of another query"):
-        job_of(spark, tmp_path, front=run / "front").start()
+        job_of(session, tmp_path, front=run / "front").start()
     with pytest.raises(sp.CheckpointError, match="holds the rows of the front of this query, so late rows cannot"):
-        job_of(spark, run, late=run / "front", front=None).start()
+        job_of(session, run, late=run / "front", front=None).start()

@@ -9,13 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
-from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, answers, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.plan import Plan
 from skypane.runtime.spark.engine.window_program import calls_other_code
+from skypane.testing import Session
 
 MERGES = Costs(job=1e3, threads=0.0, window=0.0, window_per_row=1.0)
 """Only merges count, and a job is not worth having."""
@@ -30,8 +30,8 @@ def spread(rows: pa.Table) -> float:
 OWN = sp.Aggregate("sensor", time="ts", n=sp.count(), own=sp.in_order(spread, "price", returns=pa.float64()))
 
 
-def job_of(spark: SparkSession, folder: Path, query: sp.Query, **windows: Any) -> sp.Job:
-    rows = read_batches(spark, folder / "in", late_rows(1, batches=1)[0].schema)
+def job_of(session: AnySession, folder: Path, query: sp.Query, **windows: Any) -> sp.Job:
+    rows = read_batches(session, folder / "in", late_rows(1, batches=1)[0].schema)
     job = sp.stream(
         rows,
         query,
@@ -57,10 +57,10 @@ def assert_answered(job: sp.Job, folder: Path, batches: list[pa.Table]) -> None:
 
 
 @pytest.mark.core
-def test_windows_that_share_nothing_are_answered_in_threads(spark: SparkSession, tmp_path: Path):
+def test_windows_that_share_nothing_are_answered_in_threads(session: Session, tmp_path: Path):
     batches = late_rows(5, batches=8, rows=60)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, KEYED, window="10 s")
+    job = job_of(session, tmp_path, KEYED, window="10 s")
     seen = finish(job)
     assert set(places(seen)) == {"threads"}
     placement = next(metrics for metrics in seen if metrics.windows).decision("placement")
@@ -71,12 +71,12 @@ def test_windows_that_share_nothing_are_answered_in_threads(spark: SparkSession,
 
 @pytest.mark.core
 def test_the_driver_answers_windows_that_share_merges_from_the_second_batch_on_and_after_a_restart(
-    spark: SparkSession, tmp_path: Path
+    session: Session, tmp_path: Path
 ):
     """For the first windows all panes are new, and threads share them; then the driver adds the new panes alone."""
     batches = late_rows(6, batches=14, rows=60)
     write_batches(tmp_path / "in", batches[:8])
-    job = job_of(spark, tmp_path, KEYED, window="80 s", slide="1 s")
+    job = job_of(session, tmp_path, KEYED, window="80 s", slide="1 s")
     first = places(finish(job))
     write_batches(tmp_path / "in", batches[8:], first=8)
     second = places(finish(job))
@@ -104,9 +104,9 @@ def test_code_of_users_is_known(query: sp.Query, other: bool):
     assert calls_other_code(query, late_rows(1, batches=1)[0].schema) is other
 
 
-def test_code_of_users_is_not_called_by_several_threads(spark: SparkSession, tmp_path: Path):
+def test_code_of_users_is_not_called_by_several_threads(session: Session, tmp_path: Path):
     batches = late_rows(7, batches=6, rows=40)
     write_batches(tmp_path / "in", batches)
-    job = job_of(spark, tmp_path, OWN, window="10 s")
+    job = job_of(session, tmp_path, OWN, window="10 s")
     assert set(places(finish(job))) == {"driver"}
     assert_answered(job, tmp_path, batches)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.reporting.made import batch
 from tests.rows import SKYLINE, multiset, table, tables, windows
-from tests.runtime.streams import parquet_rows
+from tests.runtime.streams import AnySession, parquet_rows
 from tests.stores.memory import in_memory
 
 import skypane as sp
@@ -195,7 +195,7 @@ def test_stays_in_a_table_are_refused_before_the_table_looks_at_the_columns(tmp_
 
 def test_a_sink_of_a_users_own_takes_no_stays():
     class Mine(sp.Sink):
-        def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
+        def write(self, session: AnySession, answers: BatchRows, batch_id: int) -> None:
             raise NotImplementedError
 
     with pytest.raises(ConfigError, match=r'^output: answers="stays" needs .* got a sink of Mine$'):

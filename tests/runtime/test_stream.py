@@ -23,6 +23,7 @@ from tests.parameters import slow_but
 from tests.runtime.receiving.logs import until
 from tests.runtime.streams import (
     SECOND,
+    AnySession,
     CountBySensor,
     NaiveKSlack,
     Window,
@@ -54,6 +55,7 @@ from skypane.progress import ProgressPolicy
 from skypane.runtime import local
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.engine import window_program
+from skypane.testing import Session
 from skypane.windows import Windows
 from skypane.wording import counted
 
@@ -101,12 +103,12 @@ CASES = {
 ALWAYS = ("top-k, before 1970, without zone", "k-dominant, a budget of drops")
 
 
-def job_of(spark: SparkSession, case: Case, folder: Path, batches: Sequence[pa.Table], **options: Any) -> sp.Job:
+def job_of(session: AnySession, case: Case, folder: Path, batches: Sequence[pa.Table], **options: Any) -> sp.Job:
     """Return the job of a case over `batches`, which are written for it."""
     write_batches(folder / "in", batches, files=case.files)
     windows = case.plan.windows
     return sp.stream(
-        read_batches(spark, folder / "in", batches[0].schema, files=case.files),
+        read_batches(session, folder / "in", batches[0].schema, files=case.files),
         case.query,
         time="ts",
         window=windows,
@@ -137,13 +139,13 @@ def test_a_stream_answers_as_the_oracle(name: str, spark: SparkSession, tmp_path
     assert sum(batch.window_rows for batch in metrics) == memory.table().num_rows
 
 
-def test_queries_of_every_kind_answer_over_one_stream_as_the_oracle(spark: SparkSession, tmp_path: Path):
+def test_queries_of_every_kind_answer_over_one_stream_as_the_oracle(session: Session, tmp_path: Path):
     """Those of CASES, each with its windows, under one policy."""
     cases = {f"query{number}": case for number, case in enumerate(CASES.values())}
     batches, outputs = Case(SKYLINE, 1, 1).batches(), {name: sp.Memory() for name in cases}
     write_batches(tmp_path / "in", batches, files=2)
     job = sp.streams(
-        read_batches(spark, tmp_path / "in", batches[0].schema, files=2),
+        read_batches(session, tmp_path / "in", batches[0].schema, files=2),
         {name: case.query for name, case in cases.items()},
         time="ts",
         window={name: case.plan.windows for name, case in cases.items()},
@@ -236,14 +238,14 @@ def json_rows(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.core
 @pytest.mark.usefixtures("answered_by_workers")
-def test_workers_hand_answers_to_any_output(spark: SparkSession, tmp_path: Path):
+def test_workers_hand_answers_to_any_output(session: Session, tmp_path: Path):
     case, taken = Case(SKYLINE, 50, 10), []
 
     def take(frame: DataFrame, batch_id: int) -> None:
         taken.append((batch_id, frame.toArrow()))
 
     batches = case.batches()
-    metrics = finish(job_of(spark, case, tmp_path, batches, output=take))
+    metrics = finish(job_of(session, case, tmp_path, batches, output=take))
     assert "spark" in {batch.wlq_where for batch in metrics}
     assert [batch_id for batch_id, _ in taken] == list(range(len(batches)))
     # A DataFrame of many files promises no order of its rows: the order is between batches.
@@ -252,13 +254,13 @@ def test_workers_hand_answers_to_any_output(spark: SparkSession, tmp_path: Path)
     assert not list((tmp_path / "checkpoint" / "skypane" / "answers").iterdir())
 
 
-def test_output_as_csv_and_as_json_which_keeps_numbers_and_nulls(spark: SparkSession, tmp_path: Path):
+def test_output_as_csv_and_as_json_which_keeps_numbers_and_nulls(session: Session, tmp_path: Path):
     case = Case(Skyline(PARETO, ("sensor",)), 60, 20)
     batches = [with_hard_values(batch) for batch in case.batches()]
     write_batches(tmp_path / "in", batches)
     finish(
         sp.streams(
-            read_batches(spark, tmp_path / "in", batches[0].schema),
+            read_batches(session, tmp_path / "in", batches[0].schema),
             {"csv": case.query, "json": case.query},
             time="ts",
             window=case.plan.windows,
@@ -290,10 +292,10 @@ def with_hard_values(batch: pa.Table) -> pa.Table:
     return batch.set_column(column, "rating", pa.array(rating)).append_column("large", pa.array(large, pa.int64()))
 
 
-def test_output_on_the_console(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_output_on_the_console(session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     case = Case(SKYLINE, 60, 60)
     batches = case.batches()
-    metrics = finish(job_of(spark, case, tmp_path, batches, output=sp.Console()))
+    metrics = finish(job_of(session, case, tmp_path, batches, output=sp.Console()))
     printed = capsys.readouterr().out
     for batch in metrics:
         line = f"batch {batch.batch_id}: {counted(batch.windows, 'windows')}, {counted(batch.window_rows, 'rows')}"
@@ -447,10 +449,10 @@ def micros(time: datetime) -> int:
 
 
 @pytest.mark.core
-def test_a_stopped_stream_continues_where_it_ended(spark: SparkSession, tmp_path: Path):
+def test_a_stopped_stream_continues_where_it_ended(session: Session, tmp_path: Path):
     case = Case(SKYLINE, 50, 20)
     batches = case.batches()
-    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"))
+    job = job_of(session, case, tmp_path, batches[:3], output=str(tmp_path / "out"))
     committed = threading.Event()
     handle = job.start(on_batch=lambda batch: committed.set() if batch.batch_id == 2 else None)
     assert committed.wait(120)
@@ -464,10 +466,10 @@ def test_a_stopped_stream_continues_where_it_ended(spark: SparkSession, tmp_path
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
 
 
-def test_a_drained_stream_answers_its_last_windows_and_may_continue(spark: SparkSession, tmp_path: Path):
+def test_a_drained_stream_answers_its_last_windows_and_may_continue(session: Session, tmp_path: Path):
     case, reported = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
     batches = case.batches()
-    job = job_of(spark, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
+    job = job_of(session, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
     handle = job.start(trigger="available now", on_batch=reported.append)
     assert handle.await_termination(60)
     drained = handle.drain()
@@ -596,9 +598,9 @@ def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession,
     assert windows_of(memory.table()) == expected(case.plan, case.batches())
 
 
-def test_a_drain_waits_for_a_query_that_ends_by_itself(spark: SparkSession, tmp_path: Path):
+def test_a_drain_waits_for_a_query_that_ends_by_itself(session: Session, tmp_path: Path):
     case, memory, seen = Case(SKYLINE, 50, 20), sp.Memory(), list[int]()
-    job = job_of(spark, case, tmp_path, case.batches(), output=memory)
+    job = job_of(session, case, tmp_path, case.batches(), output=memory)
     job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id)).drain()
     assert seen == [*range(6), 6], "all rows that were there, and then the drain"
     assert windows_of(memory.table()) == expected(case.plan, [*case.batches(), local.Drain()])
@@ -627,7 +629,7 @@ def test_an_interrupt_while_a_drain_waits_leaves_the_windows_open(spark: SparkSe
     assert sink.windows() == expected(case.plan, case.batches())
 
 
-def test_an_interrupt_in_a_drain_comes_when_it_is_committed(spark: SparkSession, tmp_path: Path):
+def test_an_interrupt_in_a_drain_comes_when_it_is_committed(session: Session, tmp_path: Path):
     """The main thread runs the drain, and kernels in it, which an exception would end with the process."""
     case, taken, seen = Case(SKYLINE, 50, 20), list[pa.Table](), list[int]()
 
@@ -636,7 +638,7 @@ def test_an_interrupt_in_a_drain_comes_when_it_is_committed(spark: SparkSession,
             signal.raise_signal(signal.SIGINT)
         taken.append(rows.toArrow())
 
-    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
+    job = job_of(session, case, tmp_path, case.batches(), output=sink)
     handle = job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id))
     with pytest.raises(KeyboardInterrupt):
         handle.drain()

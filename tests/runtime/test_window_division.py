@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from tests.parameters import slow_but
-from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, answers, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -24,6 +23,7 @@ from skypane.policy import Decision
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
 from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.testing import Session
 
 ON_SPARK = Costs(job=0.0, threads=1e3, window=1.0)
 IN_THREADS = Costs(job=1e3, threads=0.0, window=1.0, window_per_row=1.0, compared_per_row=1.0)
@@ -43,8 +43,8 @@ class AnyDivision(WindowDivision):
         return state, Decision("windows", Division(tuple(map(tuple, tasks.values()))), "at random")
 
 
-def job_of(spark: SparkSession, folder: Path, costs: Costs, query: Any, more: Mapping[str, Any]) -> sp.Job:
-    rows = read_batches(spark, folder / "in", late_rows(1, batches=1)[0].schema)
+def job_of(session: AnySession, folder: Path, costs: Costs, query: Any, more: Mapping[str, Any]) -> sp.Job:
+    rows = read_batches(session, folder / "in", late_rows(1, batches=1)[0].schema)
     job = sp.stream(
         rows,
         query,
@@ -73,16 +73,16 @@ DIVIDED: dict[str, tuple[sp.Query, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", slow_but(["amended and early"], DIVIDED))
 def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
-    name: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     query, more = DIVIDED[name]
     batches = late_rows(17, batches=6, rows=60)
     write_batches(tmp_path / "in", batches[:3])
     monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
-    first = job_of(spark, tmp_path, ON_SPARK, query, more)
+    first = job_of(session, tmp_path, ON_SPARK, query, more)
     seen = finish(first)
     write_batches(tmp_path / "in", batches[3:], first=3)
-    seen += finish(job_of(spark, tmp_path, IN_THREADS, query, more))
+    seen += finish(job_of(session, tmp_path, IN_THREADS, query, more))
     decided = [decision.value for metrics in seen if (decision := metrics.decision("windows")) is not None]
     assert len({str(value) for value in decided}) > 1, decided
     assert any(value["parts"] > 1 for value in decided)
@@ -92,11 +92,11 @@ def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
     assert Counter(map(repr, found.to_pylist())) == Counter(map(repr, wanted.select(found.column_names).to_pylist()))
 
 
-def test_a_stream_divides_windows_by_what_its_runs_took_and_continues_so(spark: SparkSession, tmp_path: Path):
+def test_a_stream_divides_windows_by_what_its_runs_took_and_continues_so(session: Session, tmp_path: Path):
     """The first decisions say that nothing has been measured; later ones, also after a restart, compare seconds."""
     batches = late_rows(17, batches=10, rows=40)
     write_batches(tmp_path / "in", batches[:7])
-    job = job_of(spark, tmp_path, ON_SPARK, sp.Skyline("price MIN, rating MAX", by="sensor"), {})
+    job = job_of(session, tmp_path, ON_SPARK, sp.Skyline("price MIN, rating MAX", by="sensor"), {})
     decided = [decision for metrics in finish(job) if (decision := metrics.decision("windows")) is not None]
     assert "no run has been measured yet" in decided[0].because
     assert decided[-1].figures["best"] <= decided[-1].figures["fixed"]
