@@ -19,9 +19,9 @@ _MEMORY: Final = 4 * GIB
 """Bytes of a process of tests: its JVM, its Python workers, and the drivers that a test of recovery starts."""
 
 APART: Final = (
-    "tests/differential/test_spark.py::test_spark_answers_many_random_cases_as_the_definition_does",
+    "tests/nature/test_nature.py::test_streams_survive_kills_at_each_place_and_in_drains",
+    "tests/nature/test_nature.py::test_streams_survive_kills_at_random_moments",
     "tests/runtime/test_every_start.py::test_three_drivers_do_too",
-    "tests/chaos/test_kills.py::test_a_stream_survives_many_kills",
 )
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
@@ -46,7 +46,7 @@ def _is_apart(nodeid: str) -> bool:
 
 
 def workers(cores: int, memory: int) -> int:
-    """Return how many processes a machine with so many bytes of memory has folder for."""
+    """Return how many processes a machine with so many bytes of memory has room for."""
     return max(1, min(cores, memory // _MEMORY))
 
 

@@ -73,6 +73,7 @@ def test_executors_follow_where_it_is_requested_and_not_in_a_dry_run():
     assert not sp.WorkerOptions().executors_follow
 
 
+@pytest.mark.slow
 def test_each_batch_requests_the_executors_of_its_workers(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession, tmp_path: Path
 ):

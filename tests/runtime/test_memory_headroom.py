@@ -202,6 +202,7 @@ def job_of(spark: SparkSession, folder: Path) -> sp.Job:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_too_large_fails_in_one_sentence_and_succeeds_with_more_memory(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.parameters import slow_but
 from tests.runtime.pace_driver import PER_SECOND, LiveStream, live_job
 from tests.runtime.streams import expected, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
 
@@ -56,7 +57,7 @@ def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkS
     assert stream.seen[-1].pause == 0, "a drain is not followed by a batch"
 
 
-@pytest.mark.parametrize("way", ["stop", "stop of Spark", "drain", "interrupt"])
+@pytest.mark.parametrize("way", slow_but(["drain"], ["stop", "stop of Spark", "drain", "interrupt"]))
 def test_a_pause_ends_with_the_query(way: str, spark: SparkSession, tmp_path: Path):
     job = live_job(spark, tmp_path, "7 days")
     stream = LiveStream(job)

@@ -86,7 +86,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(
     ("when", "scenario"),
-    slow_but([("before", "skyline"), ("after", "rolling")], product(("before", "after"), SCENARIOS)),
+    slow_but([("after", "rolling")], product(("before", "after"), SCENARIOS)),
 )
 def test_a_driver_may_end_at_any_request(when: str, scenario: str, tmp_path: Path):
     for at in range(1, 1_000):
