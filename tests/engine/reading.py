@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,14 @@ def read_answers(folder: Path) -> pa.Table:
     rows = snapshot.answers(folder)
     assert rows is not None, f"no answers in {folder}"
     return rows
+
+
+def current(folder: Path) -> dict[Any, Counter[str]]:
+    """Return the rows of the last version of each window that has ended, in the folder `out`."""
+    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    for row in read_answers(folder / "out").to_pylist():
+        found[row.pop("window_start")][repr(row)] += 1
+    return dict(found)
 
 
 def read_by_spark(spark: SparkSession, folder: Path) -> dict[Any, tuple[bool, Counter[str]]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.reading import read_answers
+from tests.engine.reading import current
 from tests.runtime.streams import (
     SECOND,
     AnySession,
@@ -119,14 +119,6 @@ def assert_as_defined(folder: Path, plan: Plan, events: Sequence[local.Event], *
     assert {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()} == {
         ref[0] for ref in refs
     }
-
-
-def current(folder: Path) -> dict[Any, Counter[str]]:
-    """Return the rows of each window in its last version."""
-    found: dict[Any, Counter[str]] = defaultdict(Counter)
-    for row in read_answers(folder / "out").to_pylist():
-        found[row.pop("window_start")][repr(row)] += 1
-    return dict(found)
 
 
 def last(versions: Versions) -> dict[Any, Counter[str]]:

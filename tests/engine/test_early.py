@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.engine.reading import read_answers
+from tests.engine.reading import current
 from tests.engine.test_amended import POLICY, QUERIES, WINDOWS, job_of, plan_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
 
@@ -78,14 +78,6 @@ def assert_as_defined(folder: Path, plan: Plan, events: Sequence[local.Event]) -
     assert manifest is not None
     state = WindowState.restored(plan, manifest.progress, manifest.operator)
     assert {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()} == state.files
-
-
-def current(folder: Path) -> dict[Any, Counter[str]]:
-    """Return the rows of the last version of each window that has ended."""
-    found: dict[Any, Counter[str]] = defaultdict(Counter)
-    for row in read_answers(folder / "out").to_pylist():
-        found[row.pop("window_start")][repr(row)] += 1
-    return dict(found)
 
 
 def ended(versions: Versions) -> dict[Any, Counter[str]]:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame
-from tests.engine.test_amended import QUERIES, current, expected, job_of, last, plan_of, versions_of
+from tests.engine.reading import current
+from tests.engine.test_amended import QUERIES, expected, job_of, last, plan_of, versions_of
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp

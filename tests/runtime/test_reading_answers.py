@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.checkout import ROOT
 from tests.engine import test_early
 from tests.engine.reading import read_by_spark
 from tests.engine.test_amended import QUERIES, job_of
+from tests.engine.test_stays import bag
 from tests.runtime.streams import finish, late_rows, write_batches
 
 import skypane as sp
@@ -23,11 +23,6 @@ from skypane.operators.stay_columns import expanded, stay_fields
 from skypane.reporting import snapshot
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.testing import Session
-
-
-def bag(rows: pa.Table) -> Counter[str]:
-    return Counter(map(repr, rows.to_pylist()))
-
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

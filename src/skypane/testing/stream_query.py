@@ -40,12 +40,13 @@ class BatchLog:
 
     folder: Path
 
-    def begun(self) -> list[int]:
-        return _numbers(self.folder / "offsets")
+    def taken(self) -> int:
+        """Return how many tables are in batches that are done."""
+        return self._end(max(_numbers(self.folder / "commits"), default=-1))
 
     def next(self, known: int, at_once: Callable[[], int]) -> tuple[int, int, int] | None:
         """Return number, first and last table of the next batch, which is noted; None without a table that is not done."""
-        begun, done = self.begun(), _numbers(self.folder / "commits")
+        begun, done = _numbers(self.folder / "offsets"), _numbers(self.folder / "commits")
         number = begun[-1] if begun and (not done or done[-1] < begun[-1]) else len(begun)
         if number == len(begun):
             start = self._end(number - 1)
@@ -200,14 +201,8 @@ class StreamQuery:
     def processAllAvailable(self) -> None:
         """Wait until the tables that are there now are done."""
         wanted = len(self.rows.batches)
-        while not self._ended.wait(POLL) and self._taken < wanted:
+        while not self._ended.wait(POLL) and self.log.taken() < wanted:
             pass
-
-    @property
-    def _taken(self) -> int:
-        """How many tables are in batches that are done."""
-        done = _numbers(self.log.folder / "commits")
-        return self.log._end(done[-1]) if done else 0  # noqa: SLF001 - of this file
 
     def _run(self) -> None:
         try:

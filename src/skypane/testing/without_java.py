@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.locations import Location
 from skypane.runtime.spark.classic_host import ClassicHost
 from skypane.testing.frames import Frame
 from skypane.testing.stream_query import StreamFrame
@@ -122,7 +123,7 @@ class _Reader:
         return type(self)(self._session, _in_arrow(schema))
 
     def parquet(self, *urls: str) -> Frame:
-        files = [Path(url.removeprefix("file:").replace("///", "/")) for url in urls]
+        files = [Path(Location.of(url).path) for url in urls]
         paths = [path for file in files for path in (sorted(file.glob("*.parquet")) if file.is_dir() else [file])]
         return Frame(self._session, [pq.read_table(path, schema=self._schema) for path in paths])
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.control.costs import DEFAULT_COSTS, Costs
+from skypane.control.costs import Costs
 from skypane.control.fitting import Timing, fit
 from skypane.control.window_division import fixed_division
 from skypane.operators.aggregates.aggregate import Aggregate
@@ -47,7 +47,6 @@ from skypane.runtime.spark.engine.partials import PARTIALS, attempt_name
 from skypane.runtime.spark.engine.shard_stage import round_trip
 from skypane.runtime.spark.engine.shard_threads import ShardThreads
 from skypane.runtime.spark.machine.session import parallelism, threads
-from skypane.runtime.spark.machine.session_kind import over_connect
 from skypane.runtime.spark.versions import partitioned
 from skypane.types import FloatArray
 from skypane.windows import Windows
@@ -81,8 +80,8 @@ def machine_of_master(master: str) -> Machine:
 
 
 def costs_of(spark: SparkSession) -> Costs:
-    """Return the costs measured on the machine of a session, or the defaults; a server's machine is another one."""
-    return DEFAULT_COSTS if over_connect(spark) else read(machine_of(spark))
+    """Return the costs measured on the machine of a classic session, or the defaults."""
+    return read(machine_of(spark))
 
 
 def calibrate(
