@@ -56,6 +56,9 @@ LIMITS := 90,1500
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 
+# Python keeps what it compiles, also in an image that says it shall not: each process of tests imports hundreds of modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHONS := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 IS_RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 

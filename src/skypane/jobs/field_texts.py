@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 _ROW = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*) {2,}(\S.*)")
@@ -26,6 +27,7 @@ def field_texts(of: type[Any]) -> dict[str, str]:
     return texts
 
 
+@cache  # Python reads a module's source for each of its classes
 def comments(of: type[Any]) -> dict[str, str]:
     """Return the comments `#:` above the fields of a class, without those of its bases."""
     try:
