@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.checkout import ROOT
 from tests.failed import keep
+from tests.small_run import pytest_of
 
 
 def test_a_folder_is_kept_with_its_logs_first(tmp_path: Path):
@@ -53,20 +52,7 @@ def test_a_failing_slow_test_names_the_copy_of_its_folder(tmp_path: Path):
         "from tests.failed import Failed\n\ndef pytest_configure(config):\n"
         "    config.addinivalue_line('markers', 'slow: as here')\n    config.pluginmanager.register(Failed())\n"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--basetemp",
-        str(tmp_path / "tmp"),
-        "test_failing.py",
-    ]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    done = pytest_of(tmp_path, "--basetemp", str(tmp_path / "tmp"))
     (kept,) = (tmp_path / ".pytest_cache" / "failed").iterdir()
     assert kept.name == "test_failing-py-test_slow"
     assert (kept / "driver.log").read_text() == "the reason"

@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.checkout import PYTHONPATH, ROOT
+from tests.checkout import ROOT
 from tests.goals import FILES, FOLDERS, MARKS, PARTS, fault, folder_of, goals
+from tests.small_run import pytest_of
 
 OF_MAKE = frozenset({"ARGS", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"})
 """What the goal that runs the tests passes on to other goals."""
@@ -124,23 +124,14 @@ def test_a_run_with_such_tests_fails_and_names_them(processes: str, tmp_path: Pa
     for file, text in PLACES.items():
         (tmp_path / file).parent.mkdir()
         (tmp_path / file).write_text(text)
-
-    def run(*arguments: str) -> tuple[int, str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"]
-        own = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
-        environment = own | {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [*command, "-n", processes, *arguments],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout
-
-    code, output = run("--import-mode=importlib")
-    assert code != 0
+    done = pytest_of(tmp_path, "--import-mode=importlib", processes=processes)
+    output = done.stdout
+    assert done.returncode != 0
     assert "new/test_new.py::test_new is in a folder without a goal: write" in output
     assert "chaos/test_two.py::test_two is marked slow and night: leave it the one" in output
     assert "test_kept" not in output
-    assert run("-m", "check", "--ignore=new")[1].count("1 passed") == 1  # it reads no file of the other folders
+    done = pytest_of(tmp_path, "-m", "check", "--ignore=new", processes=processes)
+    assert done.stdout.count("1 passed") == 1  # it reads no file of the other folders
 
 
 def test_a_stranger_finds_each_folder_and_its_goal():

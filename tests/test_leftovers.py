@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.checkout import PYTHONPATH
+from tests.small_run import pytest_of
 
 CONFTEST = """
 from tests.leftovers import Leftovers, temporary
@@ -62,16 +63,8 @@ def run(folder: Path, program: str, processes: str) -> subprocess.CompletedProce
     checkout.mkdir()
     (checkout / "conftest.py").write_text(CONFTEST)
     (checkout / "test_it.py").write_text(program)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
-    path = {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(beside(folder)), "CI": "true"}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={checkout}", "-n", processes],
-        cwd=checkout,
-        env=environment | path | {"PLACE": str(folder / "number")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {"TMPDIR": str(beside(folder)), "CI": "true", "PLACE": str(folder / "number")}
+    return pytest_of(checkout, processes=processes, environment=environment)
 
 
 @pytest.mark.long

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.checkout import PYTHONPATH
+from tests.small_run import pytest_of
 from tests.spent import APART
 from tests.table import Limits, Row, grouped, lines
 
@@ -103,22 +100,7 @@ def output(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """What a run of the small project says, in pytest's own process and in another one."""
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TESTS)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        f"--rootdir={tmp_path}",
-    ]
-    path = {"PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
-    own = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
-    done = subprocess.run(
-        [*command, "-n", request.param], cwd=tmp_path, env=own | path, capture_output=True, text=True, check=False
-    )
+    done = pytest_of(tmp_path, processes=request.param)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "5 passed" in done.stdout
     return done.stdout
