@@ -18,8 +18,6 @@ from tests.nature.schedule import PLACE
 from tests.nature.tally import Tally
 from tests.parameters import times
 
-QUICK = ("continuous", "stays", "share")
-"""Streams of which `make test` kills a driver: the last one between the delivery of a batch and its commit."""
 WITH_BROKER = tuple(name for name, scenario in SCENARIOS.items() if scenario.broker)
 ON_CLUSTER = tuple(name for name, scenario in SCENARIOS.items() if "cluster" in scenario.master)
 ALONE = tuple(name for name in SCENARIOS if name not in WITH_BROKER + ON_CLUSTER)
@@ -36,12 +34,6 @@ def survived(names: tuple[str, ...], logs: Path, *options: object) -> Mapping[st
     tallies = {name: Tally.from_json(value) for name, value in json.loads((logs / "tally.json").read_text()).items()}
     assert {name for name, tally in tallies.items() if tally.streams and tally.batches and tally.kills} == {*names}
     return tallies
-
-
-def test_streams_of_three_kinds_survive_a_kill_of_their_driver(tmp_path: Path):
-    """Each stands still at another place of a batch by then."""
-    tallies = survived(QUICK, tmp_path, "--places", 1, "--takeovers", 0, "--drains", 0, "--seed", 1)
-    assert all(tally.done[PLACE] == 1 for tally in tallies.values())
 
 
 @pytest.mark.slow

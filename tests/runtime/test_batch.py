@@ -209,6 +209,7 @@ def test_rows_that_a_condition_has_left_without_nulls_are_answered(df: DataFrame
     assert all(assert_same({name: (ask(known), ask(unknown)) for name, ask in DROPPING.items()}).values())
 
 
+@pytest.mark.slow
 def test_a_pandas_on_spark_frame_is_queried_without_its_index(df: DataFrame):
     frame = df.withColumn("place", sf.monotonically_increasing_id()).pandas_api(index_col="place")
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from tests.nature.places import BEFORE_COMMIT
+from tests.parameters import slow_but
 from tests.runtime.chain_driver import (
     FIRST,
     SECOND_FILE,
@@ -56,7 +57,7 @@ def finish(spark: SparkSession, folder: Path, tables: list[pa.Table], kafka: Bro
     assert_answered(folder, tables, kafka)
 
 
-@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("cut", slow_but([True], [False, True]))
 def test_the_answers_of_a_query_are_the_rows_of_the_next(spark: SparkSession, tmp_path: Path, cut: bool):
     """Also where several workers answer the windows of a batch, and the next query reads a file a batch."""
     tables = late_rows(1, batches=6)

@@ -81,9 +81,9 @@ def test_answers_are_those_that_spark_keeps(rows: DataFrame):
     }
     windows: dict[str, Any] = {"time": "ts", "window": "30 seconds"}
     nothing: dict[str, Any] = {}
-    for options in (nothing, windows):
-        found = bags({one: sp.aggregate(rows, by="k", having=one, **functions, **options) for one in HAVING})
-        every = kept(sp.aggregate(rows, by="k", **functions, **options), dict(zip(HAVING, HAVING, strict=True)))
+    for options, some in ((nothing, HAVING), (windows, HAVING[::4])):
+        found = bags({one: sp.aggregate(rows, by="k", having=one, **functions, **options) for one in some})
+        every = kept(sp.aggregate(rows, by="k", **functions, **options), dict(zip(some, some, strict=True)))
         assert differing(found, {one: multiset(answers) for one, answers in every.items()}) == {}
 
 

@@ -206,6 +206,7 @@ def test_a_disk_that_refuses_fails_the_batch_which_comes_again(place: Place):
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_a_table_in_an_object_store_has_each_batch_once(monkeypatch: pytest.MonkeyPatch):
     """Its address and its login are options of the sink; the secret is in the environment, and no error shows it."""
     with s3.running() as port:

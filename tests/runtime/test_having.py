@@ -40,7 +40,7 @@ from skypane.types import CheckpointError, ConfigError
 
 pytestmark = pytest.mark.spark
 
-BATCHES = late_rows(51, batches=8, rows=60)
+BATCHES = late_rows(51, batches=5, rows=96)
 ROWS = pa.concat_tables(BATCHES)
 FEWER = [pa.concat_tables(BATCHES[number : number + 2]) for number in range(0, len(BATCHES), 2)]
 """The same rows for many queries, of which each has jobs in each batch."""
@@ -220,7 +220,7 @@ SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], pa.Table]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("place", ["driver", "spark"])
+@pytest.mark.parametrize("place", slow_but(["driver"], ["driver", "spark"]))
 def test_every_sink_gets_what_is_left(place: str, static: Static, spark: SparkSession, tmp_path: Path):
     """Folders of each kind, and a function."""
     write_batches(tmp_path / "in", FEWER)
@@ -323,7 +323,7 @@ LOSING = sp.Aggregate("sensor", n=sp.count(), having="abs(n) < 12")
 @pytest.mark.parametrize("place", slow_but(["spark"], PLACES))
 def test_late_rows_amend_what_is_left(place: str, spark: SparkSession, tmp_path: Path):
     """Each version without rows has the row that shows it: also one whose rows the condition removes."""
-    batches = late_rows(32, batches=8, rows=90)
+    batches = late_rows(32, batches=5, rows=144)
     write_batches(tmp_path / "in", batches)
     job = amended_job(spark, tmp_path, LOSING, batches[0].schema, workers=sp.WorkerOptions(wlq_workers=3))
     finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))
@@ -335,9 +335,9 @@ def test_late_rows_amend_what_is_left(place: str, spark: SparkSession, tmp_path:
     ("early", "place"), slow_but([(False, "driver"), (True, "spark")], product([False, True], ["driver", "spark"]))
 )
 def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: SparkSession, tmp_path: Path):
-    batches = late_rows(37, batches=8, rows=90)
+    batches = late_rows(37, batches=5, rows=144)
     options: dict[str, Any] = {"early": "5 seconds"} if early else {}
-    for first, some in ((0, batches[:5]), (5, batches[5:])):
+    for first, some in ((0, batches[:3]), (3, batches[3:])):
         write_batches(tmp_path / "in", some, first=first)
         late, workers = sp.Amend("12 seconds", changes=True), sp.WorkerOptions(wlq_workers=3)
         job = amended_job(spark, tmp_path, LOSING, batches[0].schema, late=late, workers=workers, **options)
@@ -353,7 +353,7 @@ def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: Spark
 
 @pytest.mark.parametrize("place", slow_but(["spark"], ["driver", "spark"]))
 def test_early_answers_are_filtered(place: str, spark: SparkSession, tmp_path: Path):
-    batches = late_rows(31, batches=8, rows=90)
+    batches = late_rows(31, batches=5, rows=144)
     write_batches(tmp_path / "in", batches)
     job = amended_job(spark, tmp_path, LOSING, batches[0].schema, early="5 seconds")
     finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))

@@ -45,12 +45,12 @@ def pace(batch: sp.BatchMetrics) -> Decision[Any]:
 
 
 def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkSession, tmp_path: Path):
-    stream = LiveStream(live_job(spark, tmp_path, "4 seconds"))
+    stream = LiveStream(live_job(spark, tmp_path, "2 seconds"))
     stream.wait_for_windows(3)
     stream.handle.drain()
     answers = parquet_rows(tmp_path / "out")
     counted_once(answers)
-    assert sorted(answers["n"].to_pylist())[-2:] == [4 * PER_SECOND] * 2
+    assert sorted(answers["n"].to_pylist())[-2:] == [2 * PER_SECOND] * 2
     for batch in stream.seen[:-1]:
         decision = pace(batch)
         assert (decision.value, bool(decision.because)) == (batch.pause, True)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from tests.parameters import slow_but
 
 from skypane.runtime.spark.sources.recordings import Recording, write_recording
 from skypane.runtime.spark.sources.replay import (
@@ -116,7 +117,7 @@ def test_a_path_or_a_workload_is_needed(options):
 MADE = {"rate": 1000, "delay": "exponential", "delay_mean": "1 second", "d": 2, "rows": 1000, "seed": 3}
 
 
-@pytest.mark.parametrize("kind", ["file", "workload"])
+@pytest.mark.parametrize("kind", slow_but(["file"], ["file", "workload"]))
 def test_each_row_once_across_a_failure(spark, tmp_path, kind):
     table = table_of(range(1000)) if kind == "file" else workload("poisson", **MADE).table()
     unread = pa.array(["a text in a layout of its own"] * table.num_rows, pa.large_string())

@@ -128,7 +128,7 @@ def test_a_watermark_that_no_operator_uses_is_reported(
 
 @pytest.mark.parametrize(
     "before",
-    [pairs, minutes, *(pytest.param(one, marks=pytest.mark.slow) for one in (cities, distinct, distinct_times))],
+    [minutes, *(pytest.param(one, marks=pytest.mark.slow) for one in (pairs, cities, distinct, distinct_times))],
 )
 def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
     spark: SparkSession, tmp_path: Path, before: Callable[[DataFrame], DataFrame]

@@ -76,6 +76,7 @@ def test_topics_and_partitions_are_found_as_they_come_and_every_message_is_read_
     assert plan.latest(second, None) == second
 
 
+@pytest.mark.slow
 def test_a_hot_topic_starves_no_one_and_a_batch_is_the_same_for_another_driver(kafka: Broker, name: str):
     kafka.create(f"{name}-hot")
     kafka.create(f"{name}-cold")
@@ -92,6 +93,7 @@ def test_a_hot_topic_starves_no_one_and_a_batch_is_the_same_for_another_driver(k
     assert [n for of, n in again if of == "hot[0]"] == list(range(98, 98 + 99))
 
 
+@pytest.mark.slow
 def test_partitions_of_unequal_size_stay_together_in_event_time(kafka: Broker, name: str):
     """1:2:10 messages over the same 3,000 s, 300 a batch; the smallest has gaps: transactions that were aborted."""
     kafka.create(name, 3)
@@ -283,6 +285,7 @@ def test_a_broker_that_never_answered_is_reported_in_an_error():
         planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
 
 
+@pytest.mark.slow
 def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, name: str, tmp_path: Path):
     """And go on when it is back; a batch that has begun says what it waits for."""
     kafka.create(name)

@@ -106,6 +106,7 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
 
 
+@pytest.mark.slow
 def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_path):
     """Members of gzip and frames of Zstandard are appended between starts; one is cut off, and one does not decode."""
     path, frames = tmp_path / "a.json.gz", tmp_path / "b.json.zst"
@@ -147,6 +148,7 @@ def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_p
     assert run() == []
 
 
+@pytest.mark.slow
 def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark, tmp_path, kafka):
     kafka.create("avro-offers")
     kafka.create("proto-offers")
