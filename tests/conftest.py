@@ -130,6 +130,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing | No
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the dearest files first where they are shared out among processes."""
+    """Put the longest files first where they are shared out among processes."""
     if (workerinput := getattr(config, "workerinput", None)) is not None:
         items.sort(key=lambda item: turn(item.nodeid, workerinput["measured"]))

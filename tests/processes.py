@@ -1,7 +1,8 @@
 """How tests are shared out among processes: how many there are, which files go first, and which tests go apart.
 
-The dearest file goes first, by the CPU time that it took in the last run of this goal, which .pytest_cache keeps: none is left over
-at the end. In a checkout where nothing ran yet those of folders that start Java are taken for the dearest.
+The longest file goes first, by what it took in the last run of this goal, which .pytest_cache keeps: none is left over at the end.
+The clock says it, as a file that waits keeps its process, too. In a checkout where nothing ran yet those of folders that start
+Java are taken for the longest.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ APART: Final = (
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
 _GUESSES: Final = {"apart": 300.0, "test": 10.0, "pages": 10.0, "quick": 5.0, "check": 1.0}
-"""Seconds of CPU of what has not been measured here: a test that goes apart, a file by the goal of its folder."""
+"""Seconds of what has not been measured here: a test that goes apart, a file by the goal of its folder."""
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]
@@ -51,7 +52,7 @@ def workers(cores: int, memory: int) -> int:
 
 
 def turn(nodeid: str, measured: Mapping[str, float]) -> float:
-    """Return by what tests are sorted: the dearest file first, its own tests in pytest's order."""
+    """Return by what tests are sorted: the longest file first, its own tests in pytest's order."""
     if (known := measured.get(together(nodeid))) is not None:
         return -known
     folder = folder_of(nodeid.partition("::")[0].removeprefix("tests/"))
@@ -59,7 +60,7 @@ def turn(nodeid: str, measured: Mapping[str, float]) -> float:
 
 
 def measured(config: pytest.Config) -> dict[str, float]:
-    """Return the seconds of CPU of files in the last run of this goal, as far as there was one."""
+    """Return the seconds of files in the last run of this goal, as far as there was one."""
     cache = _cache(config)
     return cache.get(_key(config), {}) if cache else {}
 
@@ -80,4 +81,4 @@ def _cache(config: pytest.Config) -> pytest.Cache | None:
 
 def _key(config: pytest.Config) -> str:
     marks = config.getoption("markexpr")
-    return f"skypane/cpu/{marks if marks in MARKS else 'test'}"
+    return f"skypane/seconds/{marks if marks in MARKS else 'test'}"

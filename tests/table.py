@@ -81,7 +81,7 @@ class Table:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        keep(session.config, ((test, row.all_cpu) for test, row in self.rows.items() if test != APART))
+        keep(session.config, ((test, row.seconds) for test, row in self.rows.items() if test != APART))
         if session.exitstatus == pytest.ExitCode.OK and any(self._passed()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -19,7 +19,7 @@ def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, ex
     assert workers(cores, memory) == expected
 
 
-def test_the_dearest_go_first_and_unknown_ones_by_their_folders():
+def test_the_longest_go_first_and_unknown_ones_by_their_folders():
     dear, apart, java = "tests/kernels/test_exact.py::test", f"{APART[0]}[1]", "tests/runtime/test_new.py::test"
     cheap, quick, cheapest = (
         f"tests/{name}.py::test" for name in ("runtime/test_stream", "cli/test_new", "test_imports")
