@@ -57,6 +57,7 @@ class Team:
         self._master = self._all[0].scenario.master
         self._chance = random.Random(seed)
         self._driver: Driver | None = None
+        self._feeds = True
         #: what was done lately, which may excuse a failure
         self._lately: deque[str] = deque(maxlen=6)
         self._undo: list[tuple[float, Callable[[], object]]] = []
@@ -125,7 +126,7 @@ class Team:
             undo()
         if not self._place.disk.is_full and schedule.SILENT not in self._under_way():
             for stream in self._all:
-                stream.tick()
+                stream.tick() if self._feeds else stream.fed()
 
     def _under_way(self) -> set[str]:
         return {getattr(undo, "kind", "") for _, undo in self._undo}
@@ -484,6 +485,7 @@ class Team:
     def _end(self, drains: int) -> None:
         """Let drivers take all that is left, and drain, of which the first ones are killed in their drains; then judge."""
         self._end_driver()
+        self._feeds = False  # what came after a drain would be late
         for stream in self._all:
             while not stream.fed():
                 time.sleep(0.01)
@@ -505,7 +507,7 @@ class Team:
         """Wait until each stream says so; one that fails is started again."""
         left = {stream.name for stream in self._left}
         while left:
-            kind, name, _ = received = driver.wait(self._fed)
+            kind, name, _ = received = driver.wait(self._tick)
             self._hear(driver, received)
             if kind in {wanted, DONE}:
                 left.discard(name)
@@ -514,7 +516,3 @@ class Team:
             elif kind == FAILED and name in left:
                 self._start(driver, self.streams[name], **more)
             left &= {stream.name for stream in self._left}
-
-    def _fed(self) -> None:
-        for stream in self._all:
-            stream.fed()

@@ -114,6 +114,8 @@ def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
 
 BEFORE: Final = 3
 """The batch of the first stage before the one in which it stands still."""
+COUNTED: Final = "counted.txt"
+"""How many counts the first stage had written by then."""
 SECOND_OUTPUT: Final = "before the second output"
 """The answers of one query of the first stage are there, those of the other are not."""
 SECOND_FILE: Final = "before the second file"
@@ -158,8 +160,13 @@ def _run(spark: SparkSession, folder: Path) -> None:
     stop = Stop(**json.loads((folder / "stop.json").read_text()))
     job = first(spark, folder, cut=stop.cut, one_file=stop.place != SECOND_FILE, kafka=stop.kafka)
 
+    counted = 0
+
     def stand(batch: sp.BatchMetrics) -> None:
+        nonlocal counted
+        counted += batch.queries["counts"].window_rows
         if batch.batch_id == BEFORE:
+            (folder / COUNTED).write_text(f"{counted}")
             places.stand(folder, stop.place)
 
     if stop.stage == 1:

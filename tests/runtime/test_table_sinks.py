@@ -84,7 +84,7 @@ def test_one_sink_of_two_jobs_has_the_batches_of_both(place: Place):
     given = place.sink()
     first, second = (Sinks.of(given).output for _ in range(2))
     first.check(SCHEMA)
-    second.check(pa.schema([("unlike", pa.int64())]))
+    second.check(SCHEMA.append(pa.field("unlike", pa.int64())))
     first.open(QueryStart("q", "driver-1"))
     second.check(SCHEMA)
     second.open(QueryStart("r", "driver-2"))
