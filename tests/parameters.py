@@ -10,14 +10,20 @@ import pytest
 from hypothesis import settings
 
 
-def slow_but(always: Collection[Any], values: Iterable[Any]) -> list[Any]:
-    """Return `values` for `parametrize()`, those slow that are not among `always`; a tuple is of several parameters."""
+def slow_but(always: Collection[Any], values: Iterable[Any], slow: Collection[Any] | None = None) -> list[Any]:
+    """Return `values` for `parametrize()`: those of `always` in every run, the others slow; a tuple is of several parameters.
+
+    slow  those that are slow, if not all of the others: what is left waits for the night
+    """
     values = list(values)
-    assert set(always) <= set(values), "a parameter that is tried in every run is one of them"
-    return [
-        pytest.param(*_each(value), id=_name(value), marks=() if value in always else pytest.mark.slow)
-        for value in values
-    ]
+    assert {*always, *(slow or ())} <= set(values), "a parameter that is tried in every run is one of them"
+
+    def marks(value: Any) -> Any:
+        if value in always:
+            return ()
+        return pytest.mark.slow if slow is None or value in slow else pytest.mark.night
+
+    return [pytest.param(*_each(value), id=_name(value), marks=marks(value)) for value in values]
 
 
 def times(count: int) -> int:

@@ -72,7 +72,7 @@ def test_nothing_compiles_after_warm():
     assert run()[1] == "[]"
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_a_first_process_compiles_and_logs_it_once_and_a_second_one_loads_from_disk(tmp_path):
     cold, warm = run(str(tmp_path)), run(str(tmp_path))
     said, compiled = cold[0].split()

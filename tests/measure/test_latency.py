@@ -75,7 +75,7 @@ def test_the_figure_is_the_same_each_time(small, tmp_path):
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_flights_keep_the_budget_at_a_fifth_of_k_slacks_latency():
     experiment = latency_runs.flights("Flights", Windows.of("10 minutes"))
     reference, *others = latency_runs.results(experiment)

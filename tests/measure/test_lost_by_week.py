@@ -107,7 +107,7 @@ def test_the_best_delay_in_hindsight_loses_no_more_and_a_shorter_one_does():
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.night
 def test_queries_of_spark_and_skypane_answer_as_the_policies(spark: SparkSession, tmp_path: Path):
     flights = first_flights(timedelta(hours=34))  # with a night
     found = by_queries(spark, flights, tmp_path)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.parameters import slow_but
 from tests.rows import Bag
 
 import skypane as sp
@@ -78,8 +79,7 @@ def test_of_a_query_of_users_all_are_prepared_and_of_several_queries_those_of_ea
     assert kernel_families([one, other]) == {AGGREGATES, SCORES}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", slow_but((), QUERIES, [*QUERIES][3:4]))
 def test_nothing_is_compiled_after_the_families_of_a_query(text: str, tmp_path: Path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", PROGRAM, text]

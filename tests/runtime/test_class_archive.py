@@ -121,7 +121,7 @@ print(mapped, spark.range(3).count())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.spark
 def test_a_session_maps_the_archive_and_starts_with_a_damaged_one(cache: Path, capsys: pytest.CaptureFixture[str]):
     java = find_java()

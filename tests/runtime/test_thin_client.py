@@ -21,6 +21,7 @@ import pyspark
 import pytest
 from packaging.requirements import Requirement
 from tests.checkout import PATHS, PYTHONPATH, ROOT
+from tests.parameters import slow_but
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
 from tests.runtime.connect_server import SPARK, connect_server
 from tests.runtime.streams import expected, parquet_rows, windows_of
@@ -31,7 +32,7 @@ from skypane.runtime import local
 
 pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 CLIENT: Final = "pyspark-client"
 OF_TESTS: Final = ("pytest", "hypothesis")
@@ -76,6 +77,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     return Pair(python, ".".join(version.split(".")[:2]), server_of(version, python, folder / "spark"))
 
 
+@pytest.mark.slow
 def test_a_client_with_pyspark_client_alone_runs_a_stream_and_a_static_query(pair: Pair, tmp_path: Path):
     answer = pair.run("answered", tmp_path, {})
     rows = pa.concat_tables(BATCHES).combine_chunks()
@@ -84,7 +86,7 @@ def test_a_client_with_pyspark_client_alone_runs_a_stream_and_a_static_query(pai
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 
-@pytest.mark.parametrize("scenario", ["delta", "table"])
+@pytest.mark.parametrize("scenario", slow_but((), ["delta", "table"], ["table"]))
 def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pair: Pair, tmp_path: Path, scenario: str):
     """Written by a function, and by sp.Table."""
     if pair.minor not in DELTA:
