@@ -46,9 +46,9 @@ def _is_apart(nodeid: str) -> bool:
     return nodeid.partition("[")[0] in APART
 
 
-def workers(cores: int, memory: int, *, slow: bool = False) -> int:
-    """Return how many processes a machine with so many bytes of memory has room for; slow tests wait for half of their time."""
-    return max(1, min(cores * 3 // 2 if slow else cores, memory // _MEMORY))
+def workers(cores: int, memory: int) -> int:
+    """Return how many processes a machine with so many bytes of memory has room for: tests wait for a third of their time."""
+    return max(1, min(cores * 3 // 2, memory // _MEMORY))
 
 
 def turn(nodeid: str, measured: Mapping[str, float]) -> float:

@@ -76,6 +76,7 @@ def _import(module: str, place: str, cache: str) -> Any:
     import numba  # noqa: PLC0415 - as above
 
     numba.config.CACHE_DIR = cache
+    sys.dont_write_bytecode = True  # which would be of a text that is changed within a second
     sys.path.insert(0, place)
     status = 1
     try:
