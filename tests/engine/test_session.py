@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ import pytest
 from tests.runtime.streams import expected, late_rows, parquet_rows, windows_of
 
 import skypane as sp
+from skypane.kernels import warming
 from skypane.plan import Plan
+from skypane.runtime.kernels_ahead import prepare_kernels
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.testing import Session, killed
@@ -125,6 +129,27 @@ def test_a_driver_that_fails_does_not_count_as_killed(capfd: pytest.CaptureFixtu
     with pytest.raises(AssertionError, match="has ended with 1"):
         killed(lambda: pytest.fail("of its own"), at=1)
     assert "of its own" in capfd.readouterr().err
+
+
+def test_a_fork_has_no_lock_of_a_thread_that_loads_kernels(monkeypatch: pytest.MonkeyPatch):
+    """The start of a query begins such a thread, and LLVM has a lock."""
+    lock, is_held, until = threading.Lock(), threading.Event(), time.monotonic() + 0.3
+
+    def load(**_: Any) -> None:
+        with lock:
+            is_held.set()
+            while time.monotonic() < until:
+                pass
+
+    monkeypatch.setattr(warming, "missing", lambda _: [])
+    monkeypatch.setattr(warming, "warm", load)
+    prepare_kernels(["scores"])
+    assert is_held.wait(10)
+
+    def run_in_fork() -> None:
+        assert lock.acquire(timeout=5)
+
+    assert not killed(run_in_fork, at=1)
 
 
 def test_a_table_without_a_column_of_the_stream_is_named(tmp_path: Path):

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from threading import Thread
+from threading import enumerate as enumerate_threads
 from typing import Final
 
 from skypane.kernels.families import EVERY
@@ -45,6 +46,8 @@ class _Helper:
 
 
 _HELPERS: Final[list[_Helper]] = []
+_LOADER: Final = "skypane kernels"
+"""The name of a thread that loads kernels."""
 
 
 def prepare_kernels(families: Collection[str]) -> None:
@@ -62,7 +65,7 @@ def prepare_kernels(families: Collection[str]) -> None:
         return
     if not warming.missing(families):
         # No daemon: the end of the process waits for it, as code of LLVM does not survive that its thread is cut off.
-        Thread(target=warming.warm, kwargs={"families": families}, name="skypane kernels").start()
+        Thread(target=warming.warm, kwargs={"families": families}, name=_LOADER).start()
         return
     if any(helper.runs and helper.families >= set(families) for helper in _HELPERS):
         return
@@ -73,6 +76,13 @@ def prepare_kernels(families: Collection[str]) -> None:
         _begin(frozenset(families))
     except OSError as error:  # no process is left, or no memory: each kernel is compiled by its first call
         log.info("the process that compiles kernels cannot start: %s", error)
+
+
+def await_loaded() -> None:
+    """Wait until no thread loads kernels: a fork would inherit locks of LLVM that nobody there releases."""
+    for thread in enumerate_threads():
+        if thread.name == _LOADER:
+            thread.join()
 
 
 def _begin(families: frozenset[str]) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from skypane.runtime.kernels_ahead import await_loaded
 from skypane.runtime.spark.document_store import DocumentStore
 
 Moment: TypeAlias = Literal["before", "half", "after"]
@@ -104,6 +105,7 @@ def fork(run: Callable[[], object], bomb: Bomb | None = None, codes: Callable[[E
 
     codes   returns the exit status for an error that may come, and shall not be shown
     """
+    await_loaded()
     sys.stderr.flush()
     if child := os.fork():
         return child
