@@ -50,9 +50,8 @@ endif
 WORKERS := auto
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest $(if $(filter-out 0 1,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder)
-# Seconds of CPU that a test and a folder of `make test` may take. 20,90 is the goal: tests/runtime is one folder of a hundred
-# files yet, and the first test of a process has what its Java does beside it.
-LIMITS := 90,1500
+# Seconds of CPU that a test and a folder of `make test` may take.
+LIMITS := 20,90
 # The files that hold core tests: others may import what only `.venv` has.
 CORE = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.core' tests)
 

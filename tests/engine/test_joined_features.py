@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tests.engine.test_amended import POLICY, QUERIES, expected, versions_of
 from tests.rows import Bag
-from tests.runtime import test_clocks_off as clocks
+from tests.runtime.late import test_clocks_off as clocks
 from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp

@@ -13,6 +13,7 @@ import pytest
 from tests.engine.reading import read_answers
 from tests.engine.test_amended import QUERIES
 from tests.engine.test_query_changes import killed
+from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 from tests.runtime.streams import (
     SECOND,
     AnySession,
@@ -23,7 +24,6 @@ from tests.runtime.streams import (
     read_batches,
     write_batches,
 )
-from tests.runtime.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 
 import skypane as sp
 from skypane.control.costs import Costs

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.test_monitored import job_of, until
+from tests.runtime.decisions.test_monitored import job_of, until
 
 from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION, described_jobs
 

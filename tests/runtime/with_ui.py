@@ -10,8 +10,8 @@ from urllib.request import urlopen
 
 from pyspark.sql import SparkSession
 from tests.java import inside_java
+from tests.runtime.decisions.test_monitored import job_of, until
 from tests.runtime.test_job_descriptions import Counting
-from tests.runtime.test_monitored import job_of, until
 
 import skypane as sp
 

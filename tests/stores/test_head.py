@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.runtime.test_ledger import DEFINITION as QUERY
-from tests.runtime.test_ledger import claimed, manifest
+from tests.runtime.restarts.test_ledger import DEFINITION as QUERY
+from tests.runtime.restarts.test_ledger import claimed, manifest
 from tests.stores.memory import in_memory
 from tests.stores.requests import before_each
 

@@ -17,12 +17,12 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.checkout import PYTHONPATH, ROOT
 from tests.reporting.made import batch
+from tests.runtime.decisions.test_elastic import job_of, laborious
 from tests.runtime.driver import WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
 from tests.runtime.executor_model import Cluster
 from tests.runtime.following_driver import FILES, PATIENCE, batches
 from tests.runtime.streams import SECOND, CountBySensor, expected, late_rows, parquet_rows, windows_of, write_batches
-from tests.runtime.test_elastic import job_of, laborious
 
 import skypane as sp
 from skypane.control.executor_count import ExecutorCount

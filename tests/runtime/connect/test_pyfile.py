@@ -13,9 +13,9 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from tests.runtime.connect.test_connect import OF_A_TABLE, PATIENCE, client_environment
 from tests.runtime.connect_features import ALL
 from tests.runtime.connect_server import connect_server
-from tests.runtime.test_connect import OF_A_TABLE, PATIENCE, client_environment
 
 import skypane as sp
 from skypane.types import ConfigError

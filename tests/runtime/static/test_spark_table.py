@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.rows_of_batches import SCHEMA, numbers, of
+from tests.runtime.sinks.test_table_streams import multiset
 from tests.runtime.streams import answers, late_rows, read_batches, write_batches
 from tests.runtime.table_stream_driver import PLAN, finish_at_once
-from tests.runtime.test_table_streams import multiset
 
 import skypane as sp
 from skypane.runtime import local

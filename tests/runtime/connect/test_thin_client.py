@@ -22,10 +22,10 @@ import pytest
 from packaging.requirements import Requirement
 from tests.checkout import PATHS, PYTHONPATH, ROOT
 from tests.parameters import slow_but
+from tests.runtime.connect.test_connect import PATIENCE, client_environment
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
 from tests.runtime.connect_server import SPARK, connect_server
 from tests.runtime.streams import expected, parquet_rows, windows_of
-from tests.runtime.test_connect import PATIENCE, client_environment
 from tests.servers.kafka import NoArtefactsError, classpath
 
 from skypane.runtime import local

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.rows import SCHEMA, Bag, micros_of, multiset, table, windows
-from tests.runtime.test_amended_local import EVENTS, FOREVER, POLICIES, QUERIES, assert_changes_add_up
+from tests.runtime.late.test_amended_local import EVENTS, FOREVER, POLICIES, QUERIES, assert_changes_add_up
 
 from skypane.operators.amendments import AmendRule
 from skypane.operators.answer_changes import answers_of

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.test_sliding_skyline import tight
 from tests.rows import SKYLINE, multiset, table, tables, windows
-from tests.runtime.test_amended_local import EVENTS, QUERIES
+from tests.runtime.late.test_amended_local import EVENTS, QUERIES
 
 import skypane as sp
 from skypane.operators import window_query

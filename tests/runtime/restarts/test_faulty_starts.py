@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.model.exploring import Exploration
-from tests.runtime.test_every_start import begun, check_ends, programs, watching
+from tests.runtime.restarts.test_every_start import begun, check_ends, programs, watching
 
 from skypane.runtime.spark import driver_folders
 from skypane.runtime.spark.document_store import DocumentStore

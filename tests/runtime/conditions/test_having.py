@@ -23,9 +23,9 @@ from tests.engine.test_amended import job_of as amended_job
 from tests.engine.test_query_changes import Killed
 from tests.engine.test_stays import IN_DRIVER
 from tests.parameters import slow_but
+from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 from tests.runtime.named_answers import differing, kept, tables
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
-from tests.runtime.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 
 import skypane as sp
 from skypane.control.costs import Costs
