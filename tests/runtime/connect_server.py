@@ -66,6 +66,7 @@ def running(
         "spark.sql.shuffle.partitions": 1,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": folder / "warehouse",
+        **({"spark.python.daemon.module": "tests.worker_daemon"} if (spark, paths) == (SPARK, PATHS) else {}),
         **conf,
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]

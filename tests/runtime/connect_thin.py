@@ -78,7 +78,16 @@ def killed_once(spark: SparkSession, folder: Path, output: Any, written: Callabl
     return {"error": error, "batches": batches}
 
 
-SCENARIOS = {"answered": answered, "delta": delta, "table": table}
+def tables(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Run both, one after the other."""
+    found = {}
+    for name, run in (("delta", delta), ("table", table)):
+        (folder / name).mkdir()
+        found[name] = run(spark, folder / name)
+    return found
+
+
+SCENARIOS = {"answered": answered, "tables": tables}
 
 if __name__ == "__main__":
     address, scenario, folder = sys.argv[1:]

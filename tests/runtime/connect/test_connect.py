@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 from uuid import uuid4
@@ -22,6 +22,7 @@ from tests.runtime import continuous_streams
 from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, WINDOWS, plan
 from tests.runtime.connect_features import ALL, PATIENT, PROMPT
 from tests.runtime.connect_server import connect_server
+from tests.runtime.forked import Parent
 from tests.runtime.streams import answers, expected, parquet_rows, windows_of, write_batches
 from tests.servers.kafka import Broker
 
@@ -42,7 +43,7 @@ PATIENCE = 900
 class Found(Protocol):
     """Runs a scenario in a client of its own, and returns what it finds."""
 
-    def __call__(self, scenario: str, *, client: str = "connect_main") -> dict[str, Any]: ...
+    def __call__(self, scenario: str) -> dict[str, Any]: ...
 
 
 PREFERENCE = "price MIN, rating MAX, weight MIN"
@@ -62,20 +63,42 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def parent() -> Iterator[Parent]:
+    made = Parent("tests.runtime.connect_main")
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def found(server: str, tmp_path: Path) -> Found:
+def found(server: str, parent: Parent, tmp_path: Path) -> Found:
     """Return a function that runs a scenario of connect_main in a client of its own, and returns what it finds."""
 
-    def run(scenario: str, *, client: str = "connect_main") -> dict[str, Any]:
-        command = [sys.executable, "-m", f"tests.runtime.{client}", server, scenario, str(tmp_path)]
-        done = subprocess.run(
-            command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
-        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return answer
+    def run(scenario: str) -> dict[str, Any]:
+        with (tmp_path / "errors.txt").open("wb") as errors:
+            client = parent.fork(json.dumps([server, scenario, str(tmp_path)]), tmp_path, errors)
+        client.stdin.close()
+        with client.stdout:
+            printed = client.stdout.read()
+        assert client.wait() == 0, (tmp_path / "errors.txt").read_text()[-3000:]
+        return answer_of(printed)
 
     return run
+
+
+def ran(arguments: Sequence[str], scenario: Sequence[str]) -> dict[str, Any]:
+    """Run a scenario in a client that Python starts with these arguments; return what it finds."""
+    command = [sys.executable, *arguments, json.dumps(scenario)]
+    done = subprocess.run(
+        command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return answer_of(done.stdout)
+
+
+def answer_of(printed: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return answer
 
 
 def client_environment() -> dict[str, str]:
@@ -89,8 +112,8 @@ def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: 
     assert windows_of(parquet_rows(tmp_path / "out")) == wanted
 
 
-def test_a_client_without_java_and_py4j_starts_and_drains_a_stream(found: Found, tmp_path: Path):
-    assert found("restart", client="without_py4j")["rows"] == 360
+def test_a_client_without_java_and_py4j_starts_and_drains_a_stream(server: str, tmp_path: Path):
+    assert ran(["-m", "tests.runtime.without_py4j"], [server, "restart", str(tmp_path)])["rows"] == 360
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 

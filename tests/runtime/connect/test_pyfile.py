@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.runtime.connect.test_connect import OF_A_TABLE, PATIENCE, client_environment
+from tests.runtime.connect.test_connect import OF_A_TABLE, ran
 from tests.runtime.connect_features import ALL
 from tests.runtime.connect_server import connect_server
 
@@ -62,12 +61,7 @@ def test_a_server_without_the_package_answers_static_queries_and_refuses_streams
     pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
     python = without_skypane(tmp_path / "environment")
     with connect_server(tmp_path / "server", python=str(python), paths=[]) as address:
-        command = [sys.executable, "-m", "tests.runtime.connect_main", address, "packed", str(tmp_path)]
-        done = subprocess.run(
-            command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
-        )
-    assert done.returncode == 0, done.stderr[-3000:]
-    answer = json.loads(done.stdout.splitlines()[-1])
+        answer = ran(["-m", "tests.runtime.connect_main"], [address, "packed", str(tmp_path)])
     assert answer["before"].startswith(
         "ConfigError: Python on the Spark Connect server has no skypane; install skypane"
     )

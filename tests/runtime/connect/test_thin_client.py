@@ -21,7 +21,6 @@ import pyspark
 import pytest
 from packaging.requirements import Requirement
 from tests.checkout import PATHS, PYTHONPATH, ROOT
-from tests.parameters import slow_but
 from tests.runtime.connect.test_connect import PATIENCE, client_environment
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
 from tests.runtime.connect_server import SPARK, connect_server
@@ -86,8 +85,8 @@ def test_a_client_with_pyspark_client_alone_runs_a_stream_and_a_static_query(pai
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 
-@pytest.mark.parametrize("scenario", slow_but((), ["delta", "table"], ["table"]))
-def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pair: Pair, tmp_path: Path, scenario: str):
+@pytest.mark.slow
+def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pair: Pair, tmp_path: Path):
     """Written by a function, and by sp.Table."""
     if pair.minor not in DELTA:
         pytest.skip(f"no jar of Delta is known to work with Spark {pair.minor}")
@@ -100,10 +99,10 @@ def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pai
         "spark.sql.warehouse.dir": str(tmp_path / "tables"),
         **OF_DELTA,
     }
-    answer = pair.run(scenario, tmp_path, conf)
-    assert answer["error"].startswith("SkypaneError: the query has failed in Spark's part")
-    assert answer["batches"] == [2, 3, 4, 5]
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
+    for name, answer in pair.run("tables", tmp_path, conf).items():
+        assert answer["error"].startswith("SkypaneError: the query has failed in Spark's part"), name
+        assert answer["batches"] == [2, 3, 4, 5], name
+        assert windows_of(parquet_rows(tmp_path / name / "out")) == expected(plan(SKYLINE), BATCHES), name
 
 
 def client(folder: Path) -> str:
