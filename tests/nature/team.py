@@ -243,9 +243,18 @@ class Team:
         self._judge_all(whole=False)
 
     def _judge_all(self, *, whole: bool) -> None:
+        """Judge what was acknowledged, while the driver stands still, if there is one: it would write between two looks."""
+        while [stream for stream in self._left if not stream.fed()]:
+            time.sleep(0.01)
+        driver = self._driver
+        standing = driver.family.all if driver is not None and driver.is_there else ()
+        for process in standing:
+            strike(process, signal.SIGSTOP)
         for stream in self._left:
             for wrong in stream.wrongs(whole=whole):
                 self._tell_wrong([stream], wrong)
+        for process in standing:
+            strike(process, signal.SIGCONT)
 
     def _lasting(self, act: Act, undo: Callable[[], object]) -> None:
         """Undo something when its time is over."""

@@ -38,7 +38,7 @@ def survived(names: tuple[str, ...], logs: Path, *options: object) -> Mapping[st
 
 @pytest.mark.slow
 def test_streams_survive_kills_at_each_place_and_in_drains(tmp_path: Path):
-    """At nine places of a batch, of which each stream comes to five, and three of a drain; then drivers are taken over from."""
+    """Each at five of nine places of a batch, and three of a drain; then other drivers take over from two that stand still."""
     tallies = survived(ALONE, tmp_path, "--places", times(5), "--seed", 2)
     assert all(tally.done[PLACE] >= times(5) + 3 for tally in tallies.values())
     assert all(tally.expected["taken over"] == 2 for tally in tallies.values())
