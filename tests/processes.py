@@ -22,7 +22,6 @@ _MEMORY: Final = 4 * GIB
 APART: Final = (
     "tests/nature/test_nature.py::test_streams_survive_kills_at_each_place_and_in_drains",
     "tests/nature/test_nature.py::test_streams_survive_kills_at_random_moments",
-    "tests/runtime/restarts/test_every_start.py::test_three_drivers_do_too",
 )
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 

@@ -143,7 +143,7 @@ def test_more_tries_and_batches_do_too(tries: int, batches: int, monkeypatch: py
     check_ends(explore(2, 1, 1 + batches).ends())
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_three_drivers_do_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ownership, "_TRIES", 1)
     check_ends(explore(3, 1, 2).ends())
