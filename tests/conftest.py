@@ -112,9 +112,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return in how many processes the tests of `pytest -n auto` run."""
-    return workers(cores(), memory_bytes())
+    return workers(cores(), memory_bytes(), config.getoption("markexpr"))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -45,9 +45,9 @@ def _is_apart(nodeid: str) -> bool:
     return nodeid.partition("[")[0] in APART
 
 
-def workers(cores: int, memory: int) -> int:
-    """Return how many processes a machine with so many bytes of memory has room for: tests wait for a third of their time."""
-    return max(1, min(cores * 3 // 2, memory // _MEMORY))
+def workers(cores: int, memory: int, goal: str) -> int:
+    """Return how many processes a machine with so many bytes of memory has room for: tests of pages and slow ones wait a lot."""
+    return max(1, min(cores * 3 // 2 if any(mark in goal for mark in MARKS) else cores, memory // _MEMORY))
 
 
 def turn(nodeid: str, measured: Mapping[str, float]) -> float:

@@ -13,10 +13,11 @@ from skypane.runtime.resources import GIB
 
 
 @pytest.mark.parametrize(
-    ("cores", "memory", "expected"), [(2, 24 * GIB, 3), (8, 10 * GIB, 2), (1, GIB, 1), (4, GIB, 1)]
-)
-def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, expected: int):
-    assert workers(cores, memory) == expected
+    ("cores", "memory", "goal", "expected"),
+    [(2, 24 * GIB, "test", 2), (2, 24 * GIB, "night or slow", 3), (8, 10 * GIB, "slow", 2), (1, GIB, "", 1), (4, GIB, "", 1)],
+)  # fmt: skip
+def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, goal: str, expected: int):
+    assert workers(cores, memory, goal) == expected
 
 
 def test_the_longest_go_first_and_unknown_ones_by_their_folders():

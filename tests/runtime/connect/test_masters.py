@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.runtime.test_zones import run_elsewhere
+from tests.runtime.late.test_zones import run_elsewhere
 
 
 @pytest.mark.slow

@@ -243,7 +243,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
-from tests.runtime.test_zones import PLAN, batches_of, job_on, windows
+from tests.runtime.late.test_zones import PLAN, batches_of, job_on, windows
 from tests.runtime.streams import answers
 
 def main(folder, conf):
