@@ -105,6 +105,7 @@ def finished(spark, tmp_path_factory):  # noqa: ARG001 - the session that it run
     return Demo(here / "skypane-demo", speedup=525_600.0, rows=1500), output.getvalue()
 
 
+@pytest.mark.pages
 def test_it_reads_all_rows_and_leaves_everything_in_one_folder(finished):
     settings, output = finished
     assert sum(metrics.rows for metrics in settings.log.batches()) == 1500
@@ -154,6 +155,7 @@ def test_a_finished_run_ends_at_once_when_started_again(finished, spark):
     assert written(settings.windows).equals(before)
 
 
+@pytest.mark.pages
 def test_an_interrupted_run_continues_where_it_was(spark, tmp_path):
     settings = Demo(tmp_path, speedup=100_000.0, rows=2000)
     first = Watcher(interrupt_at=2)

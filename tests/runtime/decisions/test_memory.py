@@ -26,6 +26,7 @@ def files(folder: Path, name: str) -> list[Path]:
     return list((folder / "checkpoint" / "skypane" / name).iterdir())
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_bounded(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ledger, "KEEP", 10)
     held: list[int] = []

@@ -41,6 +41,7 @@ def test_of_too_many_rows_none_come(rows: int, partitions: int, spark: SparkSess
     assert few_rows(spark.range(0, rows, 1, partitions)) is None
 
 
+@pytest.mark.slow
 def test_of_too_many_bytes_none_come():
     found = subprocess.run([sys.executable, "-c", SMALL_RESULTS], capture_output=True, text=True, check=False)
     assert found.stdout.splitlines() == ["10 10", "1000 None"], found.stderr[-3_000:]
