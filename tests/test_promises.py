@@ -76,13 +76,8 @@ def listed_in_reliability() -> list[tuple[str, str]]:
             for named in NAMED.finditer(line.split(" | ")[1]):
                 if name := named["file"] or named["module"]:
                     folder, _, own = name.rpartition("/")
-                    own = own if own.startswith("test_") else f"test_{own}"
-                    room = (
-                        f"tests/{folder}"
-                        if (ROOT / "tests" / folder).is_dir() and folder
-                        else f"tests/runtime/{folder}"
-                    )
-                    file = f"{room.rstrip('/')}/{own}.py"
+                    there = [*(ROOT / "tests").rglob(f"{folder or '.'}/test_{own.removeprefix('test_')}.py")]
+                    file = str(there[0].relative_to(ROOT)) if len(there) == 1 else f"{len(there)} files {name}"
                 if named["folder"] or named["module"] or named["all"]:
                     found.append((named["folder"] or file, ""))
                 elif named["test"]:
