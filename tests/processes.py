@@ -46,7 +46,7 @@ def _is_apart(nodeid: str) -> bool:
 
 
 def workers(cores: int, memory: int, goal: str) -> int:
-    """Return how many processes a machine with so many bytes of memory has room for: tests of pages and slow ones wait a lot."""
+    """Return how many processes a machine with so many bytes of memory has room for; some of pages and slow ones wait for others."""
     return max(1, min(cores * 3 // 2 if any(mark in goal for mark in MARKS) else cores, memory // _MEMORY))
 
 

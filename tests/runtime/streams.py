@@ -22,6 +22,7 @@ from skypane.operators.query import Query
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.testing import Session
+from skypane.windows import Windows
 
 SECOND = 1_000_000
 STEP = 20 * SECOND
@@ -101,6 +102,17 @@ def read_batches(session: AnySession, folder: Path, schema: pa.Schema, *, files:
         return session.stream(Files(folder), schema, at_once=files)
     columns = ", ".join(f"`{name}` {_SQL[str(kind)]}" for name, kind in zip(schema.names, schema.types, strict=True))
     return session.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
+
+
+def skylines_of(session: AnySession, folder: Path, batches: Sequence[pa.Table], output: Any) -> tuple[Plan, sp.Job]:
+    """Write batches; return the plan and the job of skylines over them, by windows of half a minute."""
+    write_batches(folder / "in", batches)
+    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
+    rows = read_batches(session, folder / "in", batches[0].schema)
+    job = sp.stream(
+        rows, plan.query, time="ts", window=plan.windows, progress=plan.progress, checkpoint=folder / "checkpoint", output=output
+    )  # fmt: skip
+    return plan, job
 
 
 def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:

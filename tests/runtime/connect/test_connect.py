@@ -86,9 +86,9 @@ def found(server: str, parent: Parent, tmp_path: Path) -> Found:
     return run
 
 
-def ran(arguments: Sequence[str], scenario: Sequence[str]) -> dict[str, Any]:
-    """Run a scenario in a client that Python starts with these arguments; return what it finds."""
-    command = [sys.executable, *arguments, json.dumps(scenario)]
+def ran(client: str, scenario: Sequence[str]) -> dict[str, Any]:
+    """Run a scenario in a client that is a program of its own; return what it finds."""
+    command = [sys.executable, "-m", f"tests.runtime.{client}", json.dumps(scenario)]
     done = subprocess.run(
         command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
     )  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: 
 
 
 def test_a_client_without_java_and_py4j_starts_and_drains_a_stream(server: str, tmp_path: Path):
-    assert ran(["-m", "tests.runtime.without_py4j"], [server, "restart", str(tmp_path)])["rows"] == 360
+    assert ran("without_py4j", [server, "restart", str(tmp_path)])["rows"] == 360
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 

@@ -61,7 +61,7 @@ def test_a_server_without_the_package_answers_static_queries_and_refuses_streams
     pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
     python = without_skypane(tmp_path / "environment")
     with connect_server(tmp_path / "server", python=str(python), paths=[]) as address:
-        answer = ran(["-m", "tests.runtime.connect_main"], [address, "packed", str(tmp_path)])
+        answer = ran("connect_main", [address, "packed", str(tmp_path)])
     assert answer["before"].startswith(
         "ConfigError: Python on the Spark Connect server has no skypane; install skypane"
     )

@@ -6,7 +6,6 @@ server of a version that Delta works with.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import venv
@@ -21,7 +20,7 @@ import pyspark
 import pytest
 from packaging.requirements import Requirement
 from tests.checkout import PATHS, PYTHONPATH, ROOT
-from tests.runtime.connect.test_connect import PATIENCE, client_environment
+from tests.runtime.connect.test_connect import PATIENCE, answer_of, client_environment
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
 from tests.runtime.connect_server import SPARK, connect_server
 from tests.runtime.streams import expected, parquet_rows, windows_of
@@ -64,8 +63,7 @@ class Pair:
                 command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
             )
         assert done.returncode == 0, done.stderr[-3000:]
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+        return answer_of(done.stdout)
 
 
 @pytest.fixture(scope="module")

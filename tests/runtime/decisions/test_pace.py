@@ -17,12 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.parameters import slow_but
 from tests.runtime.pace_driver import PER_SECOND, LiveStream, live_job
-from tests.runtime.streams import expected, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import expected, finish, late_rows, parquet_rows, skylines_of, windows_of
 
 import skypane as sp
-from skypane.plan import Plan
 from skypane.policy import Decision
-from skypane.windows import Windows
 
 LIMIT = 300
 
@@ -110,17 +108,7 @@ def test_a_query_that_is_killed_in_a_pause_counts_each_row_once(spark: SparkSess
 @pytest.mark.parametrize("trigger", ["available now", None])
 def test_rows_that_wait_are_read_without_a_pause(trigger: str | None, spark: SparkSession, tmp_path: Path):
     batches, memory = late_rows(4, batches=10), sp.Memory()
-    write_batches(tmp_path / "in", batches)
-    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        "price MIN, rating MAX",
-        time="ts",
-        window=plan.windows,
-        progress=plan.progress,
-        checkpoint=tmp_path / "checkpoint",
-        output=memory,
-    )
+    plan, job = skylines_of(spark, tmp_path, batches, memory)
     if trigger is None:
         seen: list[sp.BatchMetrics] = []
         done = threading.Event()

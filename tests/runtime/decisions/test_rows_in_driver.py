@@ -10,14 +10,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import expected, finish, late_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import expected, finish, late_rows, skylines_of, windows_of
 
 import skypane as sp
 from skypane.control.lift_placement import LiftPlacement
-from skypane.plan import Plan
 from skypane.runtime.spark.engine import rows_in_driver
 from skypane.runtime.spark.engine.rows_in_driver import MOST, few_rows
-from skypane.windows import Windows
 
 SMALL_RESULTS = """
 import skypane as sp
@@ -52,17 +50,7 @@ def test_workers_lift_a_batch_that_is_larger_than_expected(
 ):
     batches, memory = [*late_rows(4, batches=3), *late_rows(5, batches=2, rows=400, start=200_000_000)], sp.Memory()
     monkeypatch.setattr(rows_in_driver, "MOST", 100)
-    write_batches(tmp_path / "in", batches)
-    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        "price MIN, rating MAX",
-        time="ts",
-        window=plan.windows,
-        progress=plan.progress,
-        checkpoint=tmp_path / "checkpoint",
-        output=memory,
-    )
+    plan, job = skylines_of(spark, tmp_path, batches, memory)
     with caplog.at_level(logging.INFO, rows_in_driver.__name__):
         seen = finish(replace(job, settings=replace(job.settings, lift=LiftPlacement("driver"))))
     assert [batch.rows for batch in seen] == [batch.num_rows for batch in batches]

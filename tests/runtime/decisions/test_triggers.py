@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import expected, late_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import expected, late_rows, skylines_of, windows_of
 
 import skypane as sp
-from skypane.plan import Plan
 from skypane.runtime.spark.triggers import pace_of, paced, trigger_of
-from skypane.windows import Windows
 
 NOW: dict[str, Any] = {"availableNow": True}
 TEN: dict[str, Any] = {"processingTime": "10000 milliseconds"}
@@ -64,17 +62,7 @@ def test_a_trigger_that_is_given_twice_or_cannot_be_read_is_refused(given: Any, 
 @pytest.mark.parametrize("given", [NOW, {"processingTime": "0 seconds"}])
 def test_a_stream_runs_as_pyspark_spells_it(given: dict[str, Any], spark: SparkSession, tmp_path: Path):
     batches, memory = late_rows(4, batches=3), sp.Memory()
-    write_batches(tmp_path / "in", batches)
-    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        "price MIN, rating MAX",
-        time="ts",
-        window=plan.windows,
-        progress=plan.progress,
-        checkpoint=tmp_path / "checkpoint",
-        output=memory,
-    )
+    plan, job = skylines_of(spark, tmp_path, batches, memory)
     handles: list[sp.StreamHandle] = []
     seen: list[int] = []
     started = threading.Event()

@@ -40,9 +40,9 @@ def current(rows: list[tuple[int, int | None, bool | None, int]]) -> list[tuple[
     return sorted((w, value) for w, version, empty, value in rows if (version or 0) == newest[w] and not empty)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(ROWS)
-@pytest.mark.slow
 def test_the_rows_of_the_last_version_of_each_window(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, bool, int]]
 ):
