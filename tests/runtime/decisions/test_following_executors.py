@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.checkout import PYTHONPATH, ROOT
+from tests.parameters import slow_but
 from tests.reporting.made import batch
 from tests.runtime.decisions.test_elastic import job_of, laborious
 from tests.runtime.driver import WINDOWS
@@ -151,8 +152,7 @@ def assert_answered(folder: Path, report: dict[str, Any], seconds: float) -> Non
     assert answered == expected(Plan(CountBySensor(), WINDOWS, "ts"), fed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("where", ["local-cluster", "standalone"])
+@pytest.mark.parametrize("where", slow_but((), ("local-cluster", "standalone"), ("local-cluster",)))
 def test_executors_come_with_the_load_and_are_released_while_batches_follow_each_other(
     where: str, tmp_path: Path, driven: Driven
 ):

@@ -147,7 +147,7 @@ def test_readers_and_workers_are_there_before_a_stated_change_and_each_law_gives
                if one.forecast)  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_without_a_statement_the_same_rows_take_one_worker(spark: SparkSession, tmp_path: Path, kafka: Broker):
     silent = run(spark, tmp_path, kafka, {}, 1)
     assert silent[-1].workers == {"plq": 1, "wlq": 2}

@@ -81,7 +81,7 @@ def test_executors_of_a_stated_change_are_there_before_its_instant(tmp_path: Pat
     assert got == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_without_a_statement_the_first_row_of_a_change_meets_one_worker(tmp_path: Path, driven: Driven):
     batches = driven()
     first = next(number for number, batch in enumerate(batches) if batch["changed"])
