@@ -297,8 +297,8 @@ def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSe
     write_batches(tmp_path / "in", late_rows(1, batches=1))
     static = spark.read.parquet(str(tmp_path / "in"))
     stream = read_batches(spark, tmp_path / "in", SCHEMA)
-    places: dict[str, Any] = {"checkpoint": tmp_path / "c", "output": sp.Memory()}
-    options = {"time": "ts", "window": "50 seconds"} | places
+    places = {"checkpoint": tmp_path / "c", "output": sp.Memory()}
+    options: dict[str, Any] = {"time": "ts", "window": "50 seconds", **places}
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (stream, "price MIN", {"window": None, "output": None}, "window= and output= are needed"),
         (stream, "price MIN", {"window": "0 seconds"}, "window must be longer than 0 and at most 100 years, got 0"),

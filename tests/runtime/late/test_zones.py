@@ -73,7 +73,7 @@ def windows(table: pa.Table) -> list[Window]:
 
 
 def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
-    own = {"progress": PLAN.progress, "checkpoint": folder / "checkpoint"}
+    own: dict[str, Any] = {"progress": PLAN.progress, "checkpoint": folder / "checkpoint"}
     return sp.stream(rows, PLAN.query, **OPTIONS, **own | options)
 
 
