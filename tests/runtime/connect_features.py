@@ -205,7 +205,10 @@ def topics(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 def _replayed_job(rows: Any, folder: Path, output: Any = None) -> sp.Job:
-    places = {"checkpoint": folder / "checkpoint", "output": folder / "out" if output is None else output}
+    places: dict[str, Any] = {
+        "checkpoint": folder / "checkpoint",
+        "output": folder / "out" if output is None else output,
+    }
     return sp.stream(rows, LOAD, time="ts", window=WINDOWS, progress=PATIENT, **places)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.nature.processes import family
 from tests.runtime.cluster import FRUGAL, standalone
 from tests.runtime.driver import SCHEMA, WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
@@ -140,37 +141,11 @@ class LoadedFeed(Feed):
     def kill_one(self) -> None:
         """Kill the second executor that is started, while it starts."""
         while not self.killed and self._in_time(SECONDS):
-            found = running_executors(os.getpid())
+            found = family(os.getpid()).executors
             if len(found) > 1:
                 os.kill(max(found), signal.SIGKILL)
                 self.killed.append(max(found))
             threading.Event().wait(0.1)
-
-
-def running_executors(pid: int) -> list[int]:
-    """Return the processes of executors below this one."""
-    return [found for found in _descendants(pid) if b"CoarseGrainedExecutorBackend" in _command(found)]
-
-
-def _descendants(pid: int) -> list[int]:
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has ended meanwhile
-            continue
-    found, generation = [], [pid]
-    while generation:
-        generation = [child for child, parent in parents.items() if parent in generation]
-        found += generation
-    return found
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def fed_job(spark: SparkSession, folder: Path, **elastic: Any) -> sp.Job:

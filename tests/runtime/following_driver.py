@@ -24,13 +24,16 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.nature.processes import family
+from tests.runtime import executors_driver
 from tests.runtime.cluster import standalone
-from tests.runtime.executors_driver import FILES, SMALL_EXECUTORS, Feed, fed_job, running_executors
+from tests.runtime.executors_driver import SMALL_EXECUTORS, Feed, fed_job
 from tests.runtime.streams import SECOND, late_rows
 
 import skypane as sp
 from skypane.runtime.spark.machine.session import session
 
+FILES = executors_driver.FILES
 PATIENCE = 600
 """Seconds after SECONDS within which the stream ends, whatever has become of executors."""
 CONF = SMALL_EXECUTORS | {
@@ -76,7 +79,7 @@ class FollowingFeed(Feed):
         """
         chance, before = random.Random(7), -1
         while not self.ended.wait(every):
-            if len(self.seen) > before and (found := running_executors(os.getpid())):
+            if len(self.seen) > before and (found := family(os.getpid()).executors):
                 os.kill(chance.choice(found), signal.SIGKILL)
                 before = len(self.seen)
                 self.killed += 1
