@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.parameters import slow_but
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 
