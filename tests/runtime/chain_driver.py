@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Semaphore, Thread
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from tests.nature import places
-from tests.runtime.driver import PATIENT, die, replace_method
-from tests.runtime.streams import SECOND, late_rows, read_batches
+from tests.runtime.driver import PATIENT, answered_by_workers, die, replace_method
+from tests.runtime.streams import SECOND, late_rows, read_batches, run
 
 import skypane as sp
 from skypane.plan import Plan
@@ -72,23 +72,17 @@ def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: boo
         output=out | {"counts": counts},
         workers=sp.WorkerOptions(wlq_workers=2),
     )
-    if not cut:
-        return job
-    costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
-    return replace(job, settings=replace(job.settings, costs=costs))
+    return answered_by_workers(job) if cut else job
 
 
 def second(spark: SparkSession, folder: Path, *, files: int | None = None, kafka: str = "") -> sp.Job:
     """Return the job of the second stage: its rows are the counts of the first one, at most `files` files a batch."""
+    rows = _of_topic(spark, folder, kafka) if kafka else _of_folder(spark, folder, files)
+    plan = SECOND_STAGE
     return sp.stream(
-        _of_topic(spark, folder, kafka) if kafka else _of_folder(spark, folder, files),
-        SECOND_STAGE.query,
-        time="window_start",
-        window=SECOND_STAGE.windows,
-        progress=SECOND_STAGE.progress,
-        checkpoint=folder / "checkpoint-2",
-        output=folder / "totals",
-    )
+        rows, plan.query, time=plan.time, window=plan.windows, progress=plan.progress,
+        checkpoint=folder / "checkpoint-2", output=folder / "totals",
+    )  # fmt: skip
 
 
 def _of_topic(spark: SparkSession, folder: Path, kafka: str) -> DataFrame:
@@ -103,13 +97,6 @@ def _of_folder(spark: SparkSession, folder: Path, files: int | None) -> DataFram
     if files is not None:
         reader = reader.option("maxFilesPerTrigger", files)
     return reader.parquet(str(folder / "out" / "counts"))
-
-
-def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
-    """Run a job over all that is there."""
-    handle = job.start(trigger="available now", **options)
-    assert handle.await_termination(600), handle.status
-    return handle
 
 
 BEFORE: Final = 3

@@ -10,15 +10,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.runtime import streams
 from tests.runtime.continuous_streams import job_of, plain
-from tests.runtime.streams import SECOND, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, late_rows, parquet_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query
@@ -37,21 +38,13 @@ def plan(query: Query) -> Plan:
 
 
 def job(spark: SparkSession, folder: Path, query: Query = SKYLINE, **options: Any) -> sp.Job:
-    rows = read_batches(spark, folder / "in", SCHEMA)
-    given: dict[str, Any] = {
-        "output": str(folder / "out"),
-        "checkpoint": str(folder / "checkpoint"),
-        "progress": sp.KSlack(),
-    }
-    return sp.stream(rows, query, time="ts", window=WINDOWS, **(given | options))
+    given: dict[str, Any] = {"output": str(folder / "out"), "window": WINDOWS, "progress": sp.KSlack()}
+    return stream_job(spark, folder, query, SCHEMA, **given | options)
 
 
 def finish(job: sp.Job, **options: Any) -> list[int]:
     """Run a job over all that is there; return the batches that the listener received."""
-    seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append, **options)
-    assert handle.await_termination(600), handle.status
-    return [metrics.batch_id for metrics in seen]
+    return [metrics.batch_id for metrics in streams.finish(job, **options)]
 
 
 def restart(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -165,10 +158,7 @@ def without_late_sink(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Keep the front of a continuous skyline, and answer aggregates beside it."""
     write_batches(folder / "in", BATCHES)
-    kept = job_of(spark, folder, checkpoint=folder / "kept", output=folder / "updates")
-    handle = kept.start(trigger="available now")
-    assert handle.await_termination(600)
-    front = handle.front()
+    front = streams.run(job_of(spark, folder, checkpoint=folder / "kept", output=folder / "updates")).front()
     finish(job(spark, folder, LOAD))
     return {"front": sorted(front["id"].to_pylist()), "updates": plain(parquet_rows(folder / "updates"))}
 
@@ -204,13 +194,11 @@ def error_of(call: Callable[[], object]) -> str | None:
     return None
 
 
-SCENARIOS: dict[str, Callable[[SparkSession, Path], dict[str, Any]]] = {
-    "restart": restart,
-    "handled": handled,
-    "stopped": stopped,
-    "killed": killed,
-    "failures": failures,
-    "without_late_sink": without_late_sink,
-    "continuous": continuous,
-    "expressions": expressions,
-}
+Scenario: TypeAlias = Callable[[SparkSession, Path], dict[str, Any]]
+
+
+def by_name(*scenarios: Scenario) -> dict[str, Scenario]:
+    return {scenario.__name__: scenario for scenario in scenarios}
+
+
+SCENARIOS = by_name(restart, handled, stopped, killed, failures, without_late_sink, continuous, expressions)

@@ -20,8 +20,8 @@ from tests.engine.test_readmission import REASON, batches_with_nulls, repair
 from tests.engine.test_streams import ASKED
 from tests.engine.test_streams import WINDOWS as SHARED
 from tests.prometheus.scraped import text_at, total, value
-from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, finish, job
-from tests.runtime.streams import read_batches, write_batches
+from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, by_name, finish, job
+from tests.runtime.streams import read_batches, run, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.sources.recordings import write_recording
@@ -64,11 +64,8 @@ def having(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Filter answers by a condition that Spark evaluates, and return why a Column is refused."""
     write_batches(folder / "in", BATCHES)
     finish(job(spark, folder, sp.Aggregate("sensor", n=sp.count(), having="abs(n) > 3 AND sensor LIKE 'a%'")))
-    try:
-        job(spark, folder, sp.Aggregate("sensor", n=sp.count(), having=sf.abs("n") > 3))
-    except sp.ConfigError as error:
-        return {"refused": str(error)}
-    return {}
+    by_column = sp.Aggregate("sensor", n=sp.count(), having=sf.abs("n") > 3)
+    return {"refused": _refused(lambda: job(spark, folder, by_column))}
 
 
 def stays(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -83,9 +80,7 @@ def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Put rejected rows, repaired, back into their windows, in the middle of the stream."""
     batches, query = batches_with_nulls(), AMENDED["skyline"]
     write_batches(folder / "in", batches[:4])
-    handle = amended_job(spark, folder, query, batches[0].schema).start(trigger="available now")
-    assert handle.await_termination(600)
-    metrics = handle.readmit(REASON, repair)
+    metrics = run(amended_job(spark, folder, query, batches[0].schema)).readmit(REASON, repair)
     write_batches(folder / "in", batches[4:], first=4)
     finish(amended_job(spark, folder, query, batches[0].schema))
     return {"rows": None if metrics is None else metrics.rows}
@@ -94,14 +89,11 @@ def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def begun(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Let another query begin where the first one, which is drained, has stopped to read."""
     write_batches(folder / "in", BATCHES[:3])
-    first = job(spark, folder, progress=PROMPT).start(trigger="available now")
-    assert first.await_termination(600)
-    first.drain()
+    run(job(spark, folder, progress=PROMPT)).drain()
     write_batches(folder / "in", BATCHES[3:], first=3)
     another = job(spark, folder, LOAD, progress=PROMPT, output=str(folder / "another"))
     begins = another.changes("at_offsets").begins
-    handle = another.start(trigger="available now", begin="at_offsets")
-    assert handle.await_termination(600)
+    handle = run(another, begin="at_offsets")
     handle.drain()
     return {"begins": begins, "rows": [metrics.rows for metrics in handle.recent_metrics(4)]}
 
@@ -131,8 +123,7 @@ def elastic(spark: SparkSession, folder: Path) -> dict[str, Any]:
     write_batches(folder / "in", BATCHES)
     policy = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=policy)
-    handle = job(spark, folder, workers=workers).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = run(job(spark, folder, workers=workers))
     return {"explained": handle.explain(), "refused": _refused(lambda: handle.scale(plq=9))}
 
 
@@ -141,11 +132,7 @@ def static(spark: SparkSession, folder: Path) -> dict[str, Any]:
     rows = spark.createDataFrame(ALL)
     answers: dict[str, Any] = {name: sorted(query(rows).toArrow()["id"].to_pylist()) for name, query in STATIC.items()}
     pq.write_table(sp.ask(rows, SKYLINE, time="ts", window=WINDOWS).toArrow(), folder / "asked.parquet")
-    try:
-        sp.ask(rows, SKYLINE, output=folder / "out")
-    except sp.ConfigError as refused:
-        answers["refused"] = str(refused)
-    return answers
+    return answers | {"refused": _refused(lambda: sp.ask(rows, SKYLINE, output=folder / "out"))}
 
 
 def in_sql(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -166,11 +153,11 @@ def replayed(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Read a recording by Spark's interface for sources in Python, restarted once."""
     write_recording(ALL, folder / "rows.arrow")
 
-    def run() -> sp.StreamHandle:
+    def started() -> sp.StreamHandle:
         rows = replay(spark, folder / "rows.arrow", arrival="sent", rows_per_trigger=100)
         return _replayed_job(rows, folder).start(trigger="available now")
 
-    first, second = run(), run()
+    first, second = started(), started()
     assert first.await_termination(600)
     assert second.await_termination(600)
     second.drain()
@@ -185,8 +172,7 @@ def inputs(spark: SparkSession, folder: Path) -> dict[str, Any]:
     rows = sp.inputs(spark, [f"{folder}/*.csv"], columns, rows_per_trigger=150, time_column="ts")
     finish(_replayed_job(rows, folder))
     _write_csv(folder / "c.csv", ALL.filter(pc.is_null(ALL["sensor"])))
-    handle = _replayed_job(rows, folder).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = run(_replayed_job(rows, folder))
     names = sorted(Path(name).name for name in handle.inputs()["input"].to_pylist())
     handle.drain()
     return {"inputs": names}
@@ -213,18 +199,17 @@ def topics(spark: SparkSession, folder: Path) -> dict[str, Any]:
     columns = "id long, ts timestamp, sensor string, price double, rating double, weight long"
     listing = [{"kafka": broker, "topic": source}]
     rows = sp.inputs(spark, listing, columns, rows_per_trigger=100, time_column="ts")
-    query = _replayed_job(rows, folder, output=sp.Kafka(broker, target, key=["window_start", "sensor"]))
-    handle = query.start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = run(_replayed_job(rows, folder, output=sp.Kafka(broker, target, key=["window_start", "sensor"])))
     handle.drain()
     return {"rows": sum(metrics.rows for metrics in handle.recent_metrics(100))}
 
 
 def _replayed_job(rows: Any, folder: Path, output: Any = None) -> sp.Job:
-    return sp.stream(
-        rows, LOAD, time="ts", window=WINDOWS, progress=PATIENT, checkpoint=folder / "checkpoint",
-        output=folder / "out" if output is None else output,
-    )  # fmt: skip
+    places: dict[str, Any] = {
+        "checkpoint": folder / "checkpoint",
+        "output": folder / "out" if output is None else output,
+    }
+    return sp.stream(rows, LOAD, time="ts", window=WINDOWS, progress=PATIENT, **places)
 
 
 def _write_csv(path: Path, rows: pa.Table) -> None:
@@ -241,18 +226,6 @@ def _refused(call: Callable[[], object]) -> str:
     return "not refused"
 
 
-SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {
-    "several": several,
-    "having": having,
-    "stays": stays,
-    "readmitted": readmitted,
-    "begun": begun,
-    "monitored": monitored,
-    "elastic": elastic,
-    "static": static,
-    "in_sql": in_sql,
-    "replayed": replayed,
-    "inputs": inputs,
-    "rate": rate,
-    "topics": topics,
-}
+SCENARIOS: Final = by_name(
+    several, having, stays, readmitted, begun, monitored, elastic, static, in_sql, replayed, inputs, rate, topics
+)

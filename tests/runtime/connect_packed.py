@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
-from tests.runtime.connect_driver import BATCHES, error_of, job
+from tests.runtime.connect_driver import BATCHES, by_name, error_of, job
 from tests.runtime.connect_features import ALL, STATIC
 from tests.runtime.streams import write_batches
 
@@ -24,4 +23,4 @@ def packed(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"before": before, "answers": answers, "stream": error_of(lambda: job(spark, folder).start())}
 
 
-SCENARIOS: Final[dict[str, Callable[[SparkSession, Path], dict[str, Any]]]] = {"packed": packed}
+SCENARIOS: Final = by_name(packed)

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.connect_driver import BATCHES, error_of, finish, job, restart
+from tests.runtime.connect_driver import BATCHES, by_name, error_of, finish, job, restart
 from tests.runtime.streams import write_batches
 
 import skypane as sp
@@ -87,7 +87,7 @@ def tables(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return found
 
 
-SCENARIOS = {"answered": answered, "tables": tables}
+SCENARIOS = by_name(answered, tables)
 
 if __name__ == "__main__":
     address, scenario, folder = sys.argv[1:]

@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 from tests import stacks
 from tests.checkout import PYTHONPATH, ROOT
-from tests.runtime.streams import SECOND, AnySession, late_rows, read_batches
+from tests.runtime.streams import SECOND, AnySession, late_rows, stream_job
 
 import skypane as sp
 from skypane.operators.query import Query
@@ -47,16 +47,18 @@ def job_of(spark: AnySession, task: Task, query: Query | None = None, **options:
     """Return the job of a task; `query` and `options` go before its own."""
     folder = Path(task.folder)
     own: dict[str, Any] = {
-        "time": "ts",
         "window": Length(WINDOWS.length),
         "slide": Length(WINDOWS.slide),
         "progress": task.plan.progress,
-        "checkpoint": folder / "checkpoint",
-        "output": folder / "out",
         "late": folder / "late" if task.late else None,
     }
-    rows = read_batches(spark, folder / "in", SCHEMA)
-    return sp.stream(rows, query or SKYLINE, **own | options)
+    return stream_job(spark, folder, query or SKYLINE, SCHEMA, **own | options)
+
+
+def answered_by_workers(job: sp.Job) -> sp.Job:
+    """Return the job with costs by which workers answer its windows, into several files."""
+    costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
+    return replace(job, settings=replace(job.settings, costs=costs))
 
 
 def die() -> NoReturn:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.nature.processes import family
 from tests.runtime.cluster import FRUGAL, standalone
 from tests.runtime.driver import SCHEMA, WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
@@ -28,7 +30,6 @@ from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 import skypane as sp
 from skypane.runtime.spark.machine.executors import FOLLOWING
 from skypane.runtime.spark.machine.session import session
-from skypane.types import Length
 
 FILES = 3
 """Source partitions of each batch, and executors of one core each at most."""
@@ -40,7 +41,18 @@ then, and none goes."""
 SECONDS = 600
 """The stream ends by then, whatever has become of executors."""
 
-CONF = dict(FOLLOWING) | {
+SMALL_EXECUTORS = {
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.network.timeout": "900s",  # the machine may be busy with other things
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.sql.files.openCostInBytes": "1g",
+}
+CONF = {
+    **FOLLOWING,
+    **SMALL_EXECUTORS,
     "spark.dynamicAllocation.initialExecutors": "1",
     "spark.dynamicAllocation.minExecutors": "1",
     "spark.dynamicAllocation.maxExecutors": str(FILES),
@@ -48,13 +60,6 @@ CONF = dict(FOLLOWING) | {
     # Rows of a heavy batch may have been exchanged, and the heaps are so large that nothing collects the shuffle.
     "spark.dynamicAllocation.shuffleTracking.timeout": "10s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
-    "spark.driver.memory": "512m",
-    "spark.network.timeout": "900s",  # the machine may be busy with other things
-    "spark.python.authenticate.socketTimeout": "300s",
-    "spark.executor.extraJavaOptions": FRUGAL,
-    "spark.executor.cores": "1",
-    "spark.executor.memory": "512m",
-    "spark.sql.files.openCostInBytes": "1g",
     "spark.ui.enabled": "true",
     "spark.ui.port": "0",
 }
@@ -73,29 +78,57 @@ def executors(spark: SparkSession) -> list[dict[str, Any]]:
         return [one for one in json.load(answer) if one["id"] != "driver"]
 
 
-@dataclass
-class Feed:
+@dataclass(kw_only=True)
+class Feed(ABC):
     """Puts batches of three files into a folder, one when the one before is committed."""
 
-    spark: SparkSession
     folder: Path
-    granted: int
+    rows: Iterator[pa.Table]
     seen: list[sp.BatchMetrics] = field(default_factory=list)
-    killed: list[int] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.loads = self._loads()
-        self.rows = iter(batches())
         self.more()
 
+    @abstractmethod
     def _loads(self) -> Iterator[int]:
         """Yield the hundredths of a second that each pane of the next batch takes."""
+
+    def _in_time(self, seconds: float) -> bool:
+        return time.monotonic() < self.began + seconds
+
+    def more(self) -> bool:
+        """Put the next batch where the source finds it, in one step; return False if there is none."""
+        load = next(self.loads, None)
+        if load is None:
+            self.ended.set()
+            return False
+        number, table = len(self.seen), next(self.rows)
+        at = table.schema.get_field_index("price")
+        draft = self.folder / f"draft-{number}"
+        heavy = table.set_column(at, "price", pa.array([float(load)] * table.num_rows))
+        write_batches(draft, [heavy], files=FILES, first=number)
+        (self.folder / "in").mkdir(exist_ok=True)
+        draft.rename(self.folder / "in" / f"{number:05d}")
+        return True
+
+
+@dataclass(kw_only=True)
+class LoadedFeed(Feed):
+    """Heavy batches, until executors have joined where they are granted, and light ones until they are gone."""
+
+    spark: SparkSession
+    granted: int
+    killed: list[int] = field(default_factory=list)
+
+    def _loads(self) -> Iterator[int]:
         for _ in range(HEAVY):
             yield 30
-        while self.granted > 1 and not self._joined() and time.monotonic() < self.began + SECONDS / 2:
+        while self.granted > 1 and not self._joined() and self._in_time(SECONDS / 2):
             yield 30
-        while not self._gone() and time.monotonic() < self.began + SECONDS:
+        while not self._gone() and self._in_time(SECONDS):
             yield 0
 
     def _joined(self) -> bool:
@@ -105,68 +138,29 @@ class Feed:
         left = sum(one["isActive"] for one in executors(self.spark))
         return left <= 1 and self.seen[-1].plq_workers == 1
 
-    def more(self) -> bool:
-        """Put the next batch where the source finds it, in one step; return False if there is none."""
-        load = next(self.loads, None)
-        if load is None:
-            return False
-        number, table = len(self.seen), next(self.rows)
-        at = table.schema.get_field_index("price")
-        draft = self.folder / f"draft-{number}"
-        write_batches(
-            draft, [table.set_column(at, "price", pa.array([float(load)] * table.num_rows))], files=FILES, first=number
-        )
-        (self.folder / "in").mkdir(exist_ok=True)
-        draft.rename(self.folder / "in" / f"{number:05d}")
-        return True
-
     def kill_one(self) -> None:
         """Kill the second executor that is started, while it starts."""
-        while not self.killed and time.monotonic() < self.began + SECONDS:
-            found = running_executors(os.getpid())
+        while not self.killed and self._in_time(SECONDS):
+            found = family(os.getpid()).executors
             if len(found) > 1:
                 os.kill(max(found), signal.SIGKILL)
                 self.killed.append(max(found))
             threading.Event().wait(0.1)
 
 
-def running_executors(pid: int) -> list[int]:
-    """Return the processes of executors below this one."""
-    return [found for found in _descendants(pid) if b"CoarseGrainedExecutorBackend" in _command(found)]
-
-
-def _descendants(pid: int) -> list[int]:
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has ended meanwhile
-            continue
-    found, generation = [], [pid]
-    while generation:
-        generation = [child for child, parent in parents.items() if parent in generation]
-        found += generation
-    return found
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+def fed_job(spark: SparkSession, folder: Path, **elastic: Any) -> sp.Job:
+    """Return the job over what a feed puts into a folder, whose workers follow the cost of its rows."""
+    policy = CostOption(max_workers=FILES + 2, every=1, cooldown=0, **elastic)
+    return sp.stream(
+        read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts", window=WINDOWS,
+        checkpoint=folder / "checkpoint", output=folder / "out",
+        workers=sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=policy),
+    )  # fmt: skip
 
 
 def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
     """Run the query until its feed ends; return what became of it."""
-    feed = Feed(spark, folder, granted)
-    job = sp.stream(
-        read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts",
-        window=Length(WINDOWS.length), slide=Length(WINDOWS.slide),
-        checkpoint=folder / "checkpoint", output=folder / "out",
-        workers=sp.WorkerOptions(
-            plq_workers=1, wlq_workers=1, elastic=CostOption(max_workers=FILES + 2, every=1, cooldown=0)
-        ),
-    )  # fmt: skip
+    feed = LoadedFeed(spark=spark, folder=folder, rows=iter(batches()), granted=granted)
     threading.Thread(target=feed.kill_one, daemon=True).start()
 
     def note(batch: sp.BatchMetrics) -> None:
@@ -176,7 +170,7 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
         if not feed.more():
             handle.stop()
 
-    handle = job.start(on_batch=note, trigger=TRIGGER)
+    handle = fed_job(spark, folder).start(on_batch=note, trigger=TRIGGER)
     handle.await_termination()
     shown = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
     return {"executors": executors(spark), "batches": shown, "killed": feed.killed, "explained": handle.explain()}

@@ -16,37 +16,27 @@ import random
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.runtime.cluster import FRUGAL, standalone
-from tests.runtime.driver import SCHEMA, WINDOWS
-from tests.runtime.elastic_driver import CostOption, Laborious
-from tests.runtime.executors_driver import running_executors
-from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
+from tests.nature.processes import family
+from tests.runtime import executors_driver
+from tests.runtime.cluster import standalone
+from tests.runtime.executors_driver import SMALL_EXECUTORS, Feed, fed_job
+from tests.runtime.streams import SECOND, late_rows
 
 import skypane as sp
 from skypane.runtime.spark.machine.session import session
-from skypane.types import Length
 
-FILES = 3
-"""Source partitions of each batch, and executors of one core each at most."""
+FILES = executors_driver.FILES
 PATIENCE = 600
 """Seconds after SECONDS within which the stream ends, whatever has become of executors."""
-CONF = {
-    "spark.driver.memory": "512m",
-    "spark.executor.memory": "512m",
-    "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": FRUGAL,
-    "spark.network.timeout": "900s",  # the machine may be busy with other things
-    "spark.python.authenticate.socketTimeout": "300s",
-    "spark.sql.files.openCostInBytes": "1g",
+CONF = SMALL_EXECUTORS | {
     # Each kill fails the tasks that run there, and the stage that reads what they had written for an exchange; and a cluster gives an
     # application up whose executors end again and again.
     "spark.task.maxFailures": "1000",
@@ -60,54 +50,26 @@ def batches(seconds: float) -> list[pa.Table]:
     return late_rows(3, batches=400 + round(10 * seconds), start=1_000 * SECOND)
 
 
-@dataclass
-class Feed:
-    """Puts batches of three files into a folder, one when the one before is committed.
+@dataclass(kw_only=True)
+class FollowingFeed(Feed):
+    """Heavy and light batches in turn.
 
     rounds  how often the executors have grown to as many as there are tasks, and shrunk to one
     """
 
-    folder: Path
     seconds: float
-    seen: list[sp.BatchMetrics] = field(default_factory=list)
     rounds: int = 0
     killed: int = 0
-    began: float = field(default_factory=time.monotonic)
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        self.loads = self._loads()
-        self.rows = iter(batches(self.seconds))
-        self.more()
 
     def _loads(self) -> Iterator[int]:
-        """Yield the hundredths of a second that each pane of the next batch takes."""
-        while self._in_time(0.0) or not self.rounds:
+        while self._in_time(self.seconds) or not self.rounds:
             for load, until in ((30, FILES), (0, 1)):
                 yield load
                 while self.seen[-1].executors != until:
-                    if not self._in_time(PATIENCE):
+                    if not self._in_time(self.seconds + PATIENCE):
                         return
                     yield load
             self.rounds += 1
-
-    def _in_time(self, patience: float) -> bool:
-        return time.monotonic() < self.began + self.seconds + patience
-
-    def more(self) -> bool:
-        """Put the next batch where the source finds it, in one step; return False if there is none."""
-        load = next(self.loads, None)
-        if load is None:
-            self.ended.set()
-            return False
-        number, table = len(self.seen), next(self.rows)
-        at = table.schema.get_field_index("price")
-        draft = self.folder / f"draft-{number}"
-        heavy = table.set_column(at, "price", pa.array([float(load)] * table.num_rows))
-        write_batches(draft, [heavy], files=FILES, first=number)
-        (self.folder / "in").mkdir(exist_ok=True)
-        draft.rename(self.folder / "in" / f"{number:05d}")
-        return True
 
     def kill(self, every: float) -> None:
         """Kill an executor now and then until the stream ends.
@@ -117,25 +79,15 @@ class Feed:
         """
         chance, before = random.Random(7), -1
         while not self.ended.wait(every):
-            if len(self.seen) > before and (found := running_executors(os.getpid())):
+            if len(self.seen) > before and (found := family(os.getpid()).executors):
                 os.kill(chance.choice(found), signal.SIGKILL)
                 before = len(self.seen)
                 self.killed += 1
 
 
-def job(spark: SparkSession, folder: Path) -> sp.Job:
-    elastic = CostOption(max_workers=FILES + 2, every=1, cooldown=0, executors="follow")
-    return sp.stream(
-        read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts",
-        window=Length(WINDOWS.length), slide=Length(WINDOWS.slide),
-        checkpoint=folder / "checkpoint", output=folder / "out",
-        workers=sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=elastic),
-    )  # fmt: skip
-
-
 def run(spark: SparkSession, folder: Path, seconds: float, every: float | None) -> dict[str, Any]:
     """Run the query until its feed ends; return what became of it."""
-    feed = Feed(folder, seconds)
+    feed = FollowingFeed(folder=folder, rows=iter(batches(seconds)), seconds=seconds)
     if every is not None:
         threading.Thread(target=feed.kill, args=[every], daemon=True).start()
 
@@ -146,7 +98,7 @@ def run(spark: SparkSession, folder: Path, seconds: float, every: float | None) 
         if not feed.more():
             handle.stop()
 
-    handle = job(spark, folder).start(on_batch=note)
+    handle = fed_job(spark, folder, executors="follow").start(on_batch=note)
     handle.await_termination()
     shown = [_shown(one) for one in feed.seen]
     return {"batches": shown, "killed": feed.killed, "rounds": feed.rounds, "explained": handle.explain()}

@@ -12,11 +12,10 @@ from measure.java_heap import live_bytes
 from measure.processes import resident_bytes
 from pyspark.sql import SparkSession
 from tests.java import end, inside_java
-from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, late_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.machine.session import session
-from skypane.types import Length
 
 MIB = 1 << 20
 LENGTH, SLIDE = 60 * SECOND, 20 * SECOND
@@ -34,16 +33,8 @@ class Sample:
 def job_of(spark: SparkSession, folder: Path, batches: int) -> sp.Job:
     stream = late_rows(1, batches=batches)
     write_batches(folder / "in", stream)
-    return sp.stream(
-        read_batches(spark, folder / "in", stream[0].schema),
-        sp.Skyline(sp.low("price") * sp.high("rating"), by="sensor"),
-        time="ts",
-        window=Length(LENGTH),
-        slide=Length(SLIDE),
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-        late=folder / "late",
-    )
+    query, windows = sp.Skyline(sp.low("price") * sp.high("rating"), by="sensor"), sp.Windows(LENGTH, SLIDE)
+    return stream_job(spark, folder, query, stream[0].schema, window=windows, late=folder / "late")
 
 
 def sample(spark: SparkSession, batch: int) -> Sample:

@@ -14,17 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.starts import PLAN, Kept, _metrics
+from tests.runtime.starts import PLAN, Kept, outcome_of, settings_of
 
-from skypane.control.measurements import BatchMeasurements
 from skypane.control.parallelism import Workers
-from skypane.control.splitting import splitting
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import outbox, shell
-from skypane.runtime.spark.engine.fingerprint import Fingerprint
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -75,16 +72,8 @@ class Scripted:
         number = batch.batch_id
         rows = pa.table({"batch": [number] * self.answers[number], "row": range(self.answers[number])}, ANSWERS)
         late = pa.table({"batch": [number], REASON: ["late"]}, REJECTED).slice(0, int(number % 3 == 0))
-        return BatchOutcome(
-            state=state,
-            answers=self._sent(rows, number),
-            rejected=BatchRows(REJECTED, late.num_rows, tables=(late,)),
-            written=frozenset(),
-            rejected_files=frozenset(),
-            fingerprint=Fingerprint(1, number),
-            metrics=_metrics(number),
-            measured=BatchMeasurements((), 0.0, None, exchanged=False),
-        )
+        rejected = BatchRows(REJECTED, late.num_rows, tables=(late,))
+        return outcome_of(number, state, self._sent(rows, number), rejected)
 
     drain = run
 
@@ -115,13 +104,8 @@ class Rolling:
         return Directory(f"{self.place}/{'late' if late else 'out'}", **kept)  # type: ignore[arg-type]
 
     def settings(self, roll: str | None, size: int = 1 << 20) -> JobSettings:
-        return JobSettings(
-            plan=PLAN,
-            schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
-            checkpoint=f"{self.place}/checkpoint",
-            sinks=Sinks.of(self.output(roll, size), self.output(roll, size, late=True)),
-            splitting=splitting("PB_RR"),
-        )
+        sinks = Sinks.of(self.output(roll, size), self.output(roll, size, late=True))
+        return settings_of(f"{self.place}/checkpoint", sinks)
 
     @contextmanager
     def programs(self, *, in_files: bool = False) -> Iterator[None]:
@@ -136,9 +120,13 @@ class Rolling:
         engine.finish_drain(SPARK)
         return engine
 
+    def latest(self) -> Manifest | None:
+        """Return the newest manifest."""
+        return Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
+
     def committed(self) -> int:
         """Return the number of committed batches."""
-        latest = Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
+        latest = self.latest()
         return 0 if latest is None else latest.batch_id + 1
 
     def read(self, name: str = "out") -> list[tuple[int, Any]]:
@@ -161,7 +149,7 @@ class Rolling:
 
     def waiting(self) -> dict[str, Any]:
         """Return the rows that wait, by the newest manifest."""
-        latest = Ledger(DocumentStore.at(f"{self.place}/checkpoint").child("skypane")).latest()
+        latest = self.latest()
         return {} if latest is None else latest.outbox
 
 

@@ -43,15 +43,7 @@ PLAN = Plan(Skyline("price MIN"), Windows(10, 10), "time", KSlack())
 SPARK = cast("SparkSession", SimpleNamespace(sparkContext=None))
 ROWS = cast("DataFrame", SimpleNamespace(sparkSession=SPARK))
 PLAIN = frozenset(
-    [
-        "driver.<locals>.script",
-        "Engine.__init__",
-        "Engine.__call__",
-        "Engine._process",
-        "Engine._deliver",
-        "fence",
-        "Ledger.claim",
-    ]
+    "driver.<locals>.script Engine.__init__ Engine.__call__ Engine._process Engine._deliver fence Ledger.claim".split()
 )
 """Functions that hold nothing but their variables."""
 
@@ -88,16 +80,8 @@ class OnePartial:
     def run(self, batch: MicroBatch, state: Kept) -> BatchOutcome[Kept]:
         name = attempt_name(batch.batch_id, 0)
         _put(self.store.child(PARTIALS), name)
-        return BatchOutcome(
-            state=Kept(name, state.progress),
-            answers=BatchRows(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),)),
-            rejected=None,
-            written=frozenset([name]),
-            rejected_files=frozenset(),
-            fingerprint=Fingerprint(1, batch.batch_id),
-            metrics=_metrics(batch.batch_id),
-            measured=BatchMeasurements((), 0.0, None, exchanged=False),
-        )
+        answers = BatchRows(ANSWERS, 1, tables=(pa.table({"batch": [batch.batch_id]}),))
+        return outcome_of(batch.batch_id, Kept(name, state.progress), answers, None, name)
 
     drain = run
 
@@ -107,12 +91,24 @@ def _put(store: DocumentStore, name: str) -> None:
         stream.write(b"a row")
 
 
-def _metrics(batch_id: int) -> BatchMetrics:
-    return BatchMetrics(
+def outcome_of(
+    batch_id: int, state: Kept, answers: BatchRows, rejected: BatchRows | None = None, *written: str
+) -> BatchOutcome[Kept]:
+    """Return the outcome of a batch of a row, which has written these partials."""
+    metrics = BatchMetrics(
         batch_id=batch_id, rows=1, late_rows=0, quarantined={}, late_by_source={}, punctuation=None, newest=None,
         slack=None, seen_rows=1, dropped_rows=0, drop_budget=None, open_panes=0, open_rows=0, windows=1, window_rows=1,
         latest_window=None, exchange=False, splitting="", plq_workers=1, wlq_workers=1, wlq_where="driver",
     )  # fmt: skip
+    return BatchOutcome(
+        state, answers, rejected, written=frozenset(written), rejected_files=frozenset(), metrics=metrics,
+        fingerprint=Fingerprint(1, batch_id), measured=BatchMeasurements((), 0.0, None, exchanged=False),
+    )  # fmt: skip
+
+
+def settings_of(checkpoint: str, sinks: Sinks) -> JobSettings:
+    schema = pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())])
+    return JobSettings(PLAN, schema, checkpoint, sinks, splitting("PB_RR"))
 
 
 def driver(who: int, batches: int, roll: str | None = None) -> Script:
@@ -124,7 +120,9 @@ def driver(who: int, batches: int, roll: str | None = None) -> Script:
     def script(gate: Gate) -> str:
         with _on(gate, who):
             try:
-                engine = shell.Engine(_setting(roll), Workers(1, 1))
+                engine = shell.Engine(
+                    settings_of(CHECKPOINT, Sinks(Directory(OUTPUT, "json", roll=roll))), Workers(1, 1)
+                )
                 if roll is not None:
                     engine.publish(SPARK)
                 for batch_id in range(engine._committed.batch_id + 1, batches):
@@ -150,16 +148,6 @@ def _in_short(error: str) -> str:
     if "taken it over" in error:
         return "taken over"
     return "others were faster" if "while this one tried" in error else error
-
-
-def _setting(roll: str | None) -> JobSettings:
-    return JobSettings(
-        plan=PLAN,
-        schema=pa.schema([("time", pa.timestamp("us", "UTC")), ("price", pa.float64())]),
-        checkpoint=CHECKPOINT,
-        sinks=Sinks(Directory(OUTPUT, "json", roll=roll)),
-        splitting=splitting("PB_RR"),
-    )
 
 
 @contextmanager

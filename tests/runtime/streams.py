@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -104,23 +105,44 @@ def read_batches(session: AnySession, folder: Path, schema: pa.Schema, *, files:
     return session.readStream.schema(columns).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
+def stream_job(
+    session: AnySession, folder: Path, query: Query, schema: pa.Schema, *, files: int = 1, **options: Any
+) -> sp.Job:
+    """Return the job over the batches in `folder`/in, with checkpoint and output beside them; `options` go before its own."""
+    own: dict[str, Any] = {"time": "ts", "checkpoint": folder / "checkpoint", "output": folder / "out"}
+    return sp.stream(read_batches(session, folder / "in", schema, files=files), query, **own | options)
+
+
 def skylines_of(session: AnySession, folder: Path, batches: Sequence[pa.Table], output: Any) -> tuple[Plan, sp.Job]:
     """Write batches; return the plan and the job of skylines over them, by windows of half a minute."""
     write_batches(folder / "in", batches)
     plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
-    rows = read_batches(session, folder / "in", batches[0].schema)
-    job = sp.stream(
-        rows, plan.query, time="ts", window=plan.windows, progress=plan.progress, checkpoint=folder / "checkpoint", output=output
-    )  # fmt: skip
-    return plan, job
+    given: dict[str, Any] = {"window": plan.windows, "progress": plan.progress, "output": output}
+    return plan, stream_job(session, folder, plan.query, batches[0].schema, **given)
+
+
+def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
+    """Run a job over all that is there; return its handle."""
+    handle = job.start(trigger="available now", **options)
+    assert handle.await_termination(600), handle.status
+    return handle
 
 
 def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there; return the metrics of its batches."""
     seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append, **options)
-    assert handle.await_termination(600), handle.status
+    run(job, on_batch=seen.append, **options)
     return seen
+
+
+def start_knowing(
+    job: sp.Job, listener: Callable[[sp.StreamHandle, sp.BatchMetrics], None], **options: Any
+) -> sp.StreamHandle:
+    """Start a job whose listener also gets its handle: the first batch waits until there is one."""
+    handles: Future[sp.StreamHandle] = Future()
+    handle = job.start(on_batch=lambda batch: listener(handles.result(60), batch), **options)
+    handles.set_result(handle)
+    return handle
 
 
 def answers(plan: Plan, events: Sequence[local.Event]) -> pa.Table:
@@ -142,6 +164,14 @@ def windows_of(table: pa.Table) -> list[Window]:
 def parquet_rows(folder: Path) -> pa.Table:
     """Return the rows of an output directory, file by file in the order of their names."""
     return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
+
+
+def ids_by_reason(rejected: pa.Table) -> dict[str, list[int]]:
+    """Return the sorted ids of rejected rows by their reason."""
+    found: dict[str, list[int]] = {}
+    for row, reason in sorted(zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True)):
+        found.setdefault(reason, []).append(row)
+    return found
 
 
 def csv_rows(folder: Path, schema: pa.Schema) -> pa.Table:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import deltalake
 import pyarrow as pa
@@ -41,8 +41,8 @@ write_delta: Final = deltalake.write_deltalake
 
 
 @dataclass(frozen=True)
-class OpenPlace(ABC):
-    """A folder with a table."""
+class _Place(ABC):
+    """A folder with a table; what is different for each format is explained at IcebergPlace."""
 
     folder: Path
 
@@ -67,43 +67,6 @@ class OpenPlace(ABC):
         lists = [column.to_pylist() for column in found.columns]
         return sorted(zip(*lists, strict=True)) if columns else sorted(lists[0])
 
-    @abstractmethod
-    def create(self, *fields: pa.Field, partition: str | None = None, **options: Any) -> None:
-        """Create the table as another client does, with a partition by one of `partitions` or by a column."""
-
-    @abstractmethod
-    def drop(self) -> None:
-        """Remove the table with its rows."""
-
-    @abstractmethod
-    def note(self, text: str | None) -> None:
-        """Write the note of the query q, or remove it."""
-
-    @abstractmethod
-    def roll_back(self) -> None:
-        """Take the table back to the first batch of its sink."""
-
-    @abstractmethod
-    def join_files(self) -> None:
-        """Write all rows into one file, if there are any, in a commit of another writer."""
-
-    @abstractmethod
-    def version(self) -> int:
-        """Return a number that each commit to the table changes."""
-
-    @abstractmethod
-    def foreign(self, number: int) -> None:
-        """Let another writer, which knows nothing of skypane, add a row."""
-
-    @property
-    @abstractmethod
-    def maintenance(self) -> Mapping[str, Callable[[], None]]:
-        """Ways to maintain the table, by name."""
-
-    @abstractmethod
-    def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
-        """Stand between the sink and the client: commits of batches and of starts."""
-
 
 PARTITIONS: Final[Mapping[str, tuple[str, Transform[Any, Any]]]] = {
     "hour": ("window_start", HourTransform()),
@@ -113,7 +76,7 @@ PARTITIONS: Final[Mapping[str, tuple[str, Transform[Any, Any]]]] = {
 
 
 @dataclass(frozen=True)
-class IcebergPlace(OpenPlace):
+class IcebergPlace(_Place):
     """A table in a catalog beside it."""
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -135,9 +98,11 @@ class IcebergPlace(OpenPlace):
         return self.table().scan().to_arrow()
 
     def version(self) -> int:
+        """Return a number that each commit to the table changes."""
         return len(self.table().snapshots())
 
     def create(self, *fields: pa.Field, partition: str | None = None, **options: Any) -> None:
+        """Create the table as another client does, with a partition by one of PARTITIONS or by a column."""
         catalog = self.catalog()
         catalog.create_namespace_if_not_exists("shop")
         with catalog.create_table(NAME, pa.schema(fields), **options).update_spec() as spec:
@@ -148,14 +113,17 @@ class IcebergPlace(OpenPlace):
         self.catalog().drop_table(NAME)
 
     def note(self, text: str | None) -> None:
+        """Write the note of the query q, or remove it."""
         with self.table().transaction() as changes:
             changes.remove_properties(PROPERTY) if text is None else changes.set_properties({PROPERTY: text})
 
     def roll_back(self) -> None:
+        """Take the table back to the first batch of its sink."""
         table = self.table()
         table.manage_snapshots().rollback_to_snapshot(table.snapshots()[1].snapshot_id).commit()
 
     def foreign(self, number: int) -> None:
+        """Let another writer, which knows nothing of skypane, add a row."""
         self.table().append(of(SCHEMA, (0, "elsewhere", number)).table())
 
     @property
@@ -167,11 +135,13 @@ class IcebergPlace(OpenPlace):
         self.table().maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
 
     def join_files(self) -> None:
+        """Write all rows into one file, if there are any, in a commit of another writer."""
         rows = self.read()
         if rows.num_rows:  # PyIceberg warns if there are none
             self.table().overwrite(rows)
 
     def interposed(self, patched: pytest.MonkeyPatch) -> Interposed:
+        """Stand between the sink and the client: commits of batches and of starts."""
         found = Interposed(CommitStateUnknownException("502: Bad Gateway"))
         commit = SqlCatalog.commit_table
         patched.setattr(SqlCatalog, "commit_table", lambda *what: found.commit(commit, *what))
@@ -187,7 +157,7 @@ def without_pool(catalog: Catalog) -> Catalog:
 
 
 @dataclass(frozen=True)
-class DeltaPlace(OpenPlace):
+class DeltaPlace(_Place):
     """A table in a folder of its own."""
 
     @property
@@ -259,4 +229,5 @@ class DeltaPlace(OpenPlace):
         return found
 
 
+OpenPlace: TypeAlias = IcebergPlace | DeltaPlace
 PLACES: Final[Mapping[str, Callable[[Path], OpenPlace]]] = {"delta": DeltaPlace, "iceberg": IcebergPlace}

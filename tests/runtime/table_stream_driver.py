@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
 from typing import Any, Final
@@ -18,8 +18,8 @@ import pyarrow as pa
 from deltalake import DeltaTable as OpenedTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
-from tests.runtime.driver import die, replace_method
-from tests.runtime.streams import SECOND, late_rows, read_batches
+from tests.runtime.driver import answered_by_workers, die, replace_method
+from tests.runtime.streams import SECOND, late_rows, stream_job
 
 import skypane as sp
 from skypane.plan import Plan
@@ -71,21 +71,12 @@ STREAMS: Final = {f"{name}-{cut}": (form, cut) for name, form in FORMATS.items()
 def job(spark: SparkSession, folder: Path, form: Format, *, cut: bool = False, **more: Any) -> sp.Job:
     """Return a job over `in`, beside the folder of its own; `cut`: workers answer its windows, into several files."""
     folder.mkdir(exist_ok=True)
-    whole = sp.stream(
-        read_batches(spark, folder.parent / "in", SCHEMA),
-        PLAN.query,
-        time="ts",
-        window=PLAN.windows,
-        progress=PLAN.progress,
-        checkpoint=folder / "checkpoint",
-        output=form.sink(folder, NAME),
-        workers=sp.WorkerOptions(wlq_workers=2),
-        **more,
-    )
-    if not cut:
-        return whole
-    costs = replace(whole.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
-    return replace(whole, settings=replace(whole.settings, costs=costs))
+    own: dict[str, Any] = {
+        "window": PLAN.windows, "progress": PLAN.progress, "workers": sp.WorkerOptions(wlq_workers=2),
+        "checkpoint": folder / "checkpoint", "output": form.sink(folder, NAME),
+    }  # fmt: skip
+    whole = stream_job(spark, folder.parent, PLAN.query, SCHEMA, **own | more)
+    return answered_by_workers(whole) if cut else whole
 
 
 def finish_at_once(jobs: Iterable[sp.Job], *, drain: bool = False) -> None:

@@ -47,7 +47,7 @@ def metrics_of(
     windows: tuple[tuple[int, int], ...] = (),
     interval: float | None = 10.0,
 ) -> BatchMetrics:
-    """Return the metrics of a batch whose rows came in these parts, one to each task."""
+    """Return the metrics of a batch whose rows came in these parts, one to each task; they go through the ledger."""
     folder.child(PARTIALS).make()
     gate = PLAN.gate.after(punctuation)
     reports = [report for part in parts for report in LiftStage(PLAN.query, gate, folder, 7)(part.to_batches())]
@@ -60,7 +60,9 @@ def metrics_of(
     batch = MicroBatch(7, NOWHERE, steering, Timer(), interval)  # type: ignore[arg-type]
     answers = BatchRows(PLAN.validate(SCHEMA), sum(size for _, size in windows), windows)
     place = Decision("placement", PlacementChoice("spark", 2), "as decided")
-    return batch_metrics(PLAN, batch, WindowState(step.state, panes), level, step, place, answers, measured)
+    metrics = batch_metrics(PLAN, batch, WindowState(step.state, panes), level, step, place, answers, measured)
+    assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics
+    return metrics
 
 
 @pytest.fixture
@@ -104,7 +106,6 @@ def test_decisions_are_reported_with_their_reasons(folder: DocumentStore):
     )
     assert all(decision.because for decision in metrics.decisions)
     assert decided["exchange"].value is False
-    assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics
 
 
 def test_the_last_window_is_reported_by_its_bounds(folder: DocumentStore):
@@ -126,8 +127,3 @@ def test_what_cannot_be_known_is_none(folder: DocumentStore):
     assert metrics_of([table([3])], folder, interval=None).rho is None, "the length of a first batch is not known"
     empty = metrics_of([table([])], folder)
     assert (empty.rows, empty.sigma, empty.latest_window, empty.newest) == (0, None, None, None)
-
-
-def test_metrics_go_through_the_ledger(folder: DocumentStore):
-    metrics = metrics_of([table([3, 11, None]), table([12])], folder, punctuation=10, windows=((0, 3),))
-    assert BatchMetrics.from_json(json.loads(json.dumps(metrics.to_json()))) == metrics

@@ -21,11 +21,10 @@ from tests.runtime.chain_driver import (
     TRANSACTION,
     Stop,
     first,
-    run,
     second,
 )
 from tests.runtime.driver import assert_killed
-from tests.runtime.streams import answers, expected, late_rows, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import answers, expected, late_rows, parquet_rows, run, windows_of, write_batches
 from tests.servers.kafka import Broker
 
 from skypane.runtime import local
@@ -58,15 +57,22 @@ def finish(spark: SparkSession, folder: Path, tables: list[pa.Table], kafka: Bro
     assert_answered(folder, tables, kafka)
 
 
+def run_in_two_parts(
+    spark: SparkSession, folder: Path, tables: list[pa.Table], *, cut: bool, kafka: Broker | None = None
+) -> None:
+    """Run both stages over five batches, and to the end of the stream, where the driver answers the windows."""
+    address = kafka.address if kafka else ""
+    write_batches(folder / "in", tables[:5])
+    run(first(spark, folder, cut=cut, kafka=address))
+    run(second(spark, folder, files=1, kafka=address))
+    write_batches(folder / "in", tables[5:], first=5)
+    finish(spark, folder, tables, kafka)
+
+
 @pytest.mark.parametrize("cut", slow_but([True], [False, True]))
 def test_the_answers_of_a_query_are_the_rows_of_the_next(spark: SparkSession, tmp_path: Path, cut: bool):
     """Also where several workers answer the windows of a batch, and the next query reads a file a batch."""
-    tables = late_rows(1, batches=6)
-    write_batches(tmp_path / "in", tables[:5])
-    run(first(spark, tmp_path, cut=cut))
-    run(second(spark, tmp_path, files=1))
-    write_batches(tmp_path / "in", tables[5:], first=5)
-    finish(spark, tmp_path, tables)
+    run_in_two_parts(spark, tmp_path, late_rows(1, batches=6), cut=cut)
 
 
 def test_both_stages_run_side_by_side_in_one_process(spark: SparkSession, tmp_path: Path):
@@ -137,12 +143,7 @@ def test_the_answers_of_a_query_are_the_rows_of_the_next_through_a_topic(
 ):
     """Windows that workers have answered first, and then windows of the driver."""
     kafka.create(tmp_path.name)
-    tables = late_rows(6, batches=6)
-    write_batches(tmp_path / "in", tables[:5])
-    run(first(spark, tmp_path, cut=True, kafka=kafka.address))
-    run(second(spark, tmp_path, kafka=kafka.address))
-    write_batches(tmp_path / "in", tables[5:], first=5)
-    finish(spark, tmp_path, tables, kafka)
+    run_in_two_parts(spark, tmp_path, late_rows(6, batches=6), cut=True, kafka=kafka)
 
 
 @pytest.mark.slow

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyspark
 import pytest
+from tests.runtime.scenarios import lines_of
 
 from skypane.cli.main import main
 from skypane.runtime.spark.machine import class_archive
@@ -18,7 +17,7 @@ from skypane.runtime.spark.machine.java import Java, find_java
 JAVA = Java(Path("/opt/java"), "17.0.15", "PATH", vector_module=True)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SKYPANE_CACHE", str(tmp_path))
     for name in ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"):
@@ -34,7 +33,6 @@ def archive_of(java: Java) -> Path:
     return archive
 
 
-@pytest.mark.usefixtures("cache")
 def test_each_java_and_each_spark_has_its_own_archive(monkeypatch: pytest.MonkeyPatch):
     other = Java(Path("/opt/java"), "21.0.1", "PATH", vector_module=True)
     places = {place(JAVA), place(other)}
@@ -42,19 +40,16 @@ def test_each_java_and_each_spark_has_its_own_archive(monkeypatch: pytest.Monkey
     assert len({*places, place(JAVA)}) == 3
 
 
-@pytest.mark.usefixtures("cache")
 def test_options_stay_as_they_are_without_an_archive():
     assert with_archive("-Da=b", JAVA) == "-Da=b"
 
 
-@pytest.mark.usefixtures("cache")
 def test_options_of_the_archive_come_last():
     archive = archive_of(JAVA)
     assert with_archive("-Da=b", JAVA) == f'-Da=b "-XX:SharedArchiveFile={archive}" {QUIET}'
     assert with_archive("", JAVA) == f'"-XX:SharedArchiveFile={archive}" {QUIET}'
 
 
-@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("size", ["6", "", "five", None])
 def test_an_archive_of_another_size_than_it_was_written_with_is_not_mapped(size: str | None):
     """Java ends with SIGBUS where it reads behind the end of a file."""
@@ -66,7 +61,6 @@ def test_an_archive_of_another_size_than_it_was_written_with_is_not_mapped(size:
     assert with_archive("-Da=b", JAVA) == "-Da=b"
 
 
-@pytest.mark.usefixtures("cache")
 def test_an_archive_that_was_cut_is_written_again(monkeypatch: pytest.MonkeyPatch):
     archive = archive_of(JAVA)
     archive.write_bytes(b"cut")
@@ -76,7 +70,6 @@ def test_an_archive_that_was_cut_is_written_again(monkeypatch: pytest.MonkeyPatc
     assert is_whole(archive)
 
 
-@pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("own", ["-Xshare:off", "-XX:SharedArchiveFile=mine.jsa", "-XX:ArchiveClassesAtExit=mine.jsa"])
 def test_who_decides_about_archives_is_left_alone(own: str, monkeypatch: pytest.MonkeyPatch):
     archive_of(JAVA)
@@ -139,5 +132,4 @@ def test_a_session_maps_the_archive_and_starts_with_a_damaged_one(cache: Path, c
 
 def started(archive: Path) -> str:
     """Return what a session of its own says: whether its Java has mapped the file, and an answer."""
-    command = [sys.executable, "-c", SESSION, str(archive)]
-    return subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    return lines_of("-c", SESSION, archive)[-1]

@@ -31,7 +31,16 @@ from tests.runtime.continuous_streams import (
     plain,
     read_front,
 )
-from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import (
+    SECOND,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    run,
+    start_knowing,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -51,17 +60,29 @@ def cut_anywhere(seed: int) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in zip([0, *cuts], [*cuts, rows.num_rows], strict=True)]
 
 
+def ids(rows: pa.Table) -> list[int]:
+    return sorted(rows["id"].to_pylist())
+
+
+def updates_of(emitted: sp.Memory) -> list[list[tuple[int, str, int]]]:
+    """Return the updates of each batch."""
+    return [plain(table) for table in emitted._tables.values()]
+
+
+def plan_by(by: str) -> ContinuousPlan:
+    return replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by or ()))
+
+
 def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(session: Session, tmp_path: Path):
     batches, emitted = cut_anywhere(3), sp.Memory()
     write_batches(tmp_path / "in", batches)
     job = job_of(session, tmp_path, output=emitted)
     assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
     seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append)
-    assert handle.await_termination(600)
-    by_batch = [plain(table) for table in emitted._tables.values()]
+    handle = run(job, on_batch=seen.append)
+    by_batch = updates_of(emitted)
     assert by_batch == expected(batches)
-    late = sorted(parquet_rows(tmp_path / "late")["id"].to_pylist())
+    late = ids(parquet_rows(tmp_path / "late"))
     assert late == late_ids(batches)
     assert len(late) == seen[-1].dropped_rows > 10
     punctuation = seen[-1].punctuation
@@ -70,7 +91,7 @@ def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(
     assert everything == eager(batches, late, punctuation // EVERY * EVERY)
     assert len(everything) > 40
     there = front_of(everything)
-    assert sorted(handle.front()["id"].to_pylist()) == there == read_front(tmp_path)
+    assert ids(handle.front()) == there == read_front(tmp_path)
     assert handle.front().schema == SCHEMA
     figures = seen[-1].front
     assert figures is not None
@@ -87,11 +108,9 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
         write_batches(tmp_path / "in", [batch], first=number)
         monkeypatch.setattr(program, "_SPARE", 0 if number % 2 else 10**6)
         monkeypatch.setattr(program, "_REFERENCES", 4 if number % 2 else 10**6)
-        sink = sp.Memory()
-        handle = job_of(session, tmp_path, output=sink).start(trigger="available now")
-        assert handle.await_termination(600)
+        handle = run(job_of(session, tmp_path, output=(sink := sp.Memory())))
         emitted.append(plain(sink.table()))
-        assert read_front(tmp_path) == front_of(chain(*emitted)) == sorted(handle.front()["id"].to_pylist())
+        assert read_front(tmp_path) == front_of(chain(*emitted)) == ids(handle.front())
         if number % 2:
             named = set((tmp_path / "checkpoint" / "skypane" / "partials").iterdir())
             stored = [path for path in named if f"-{program.STORED:05d}-" in path.name]
@@ -103,26 +122,24 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
 def test_any_number_of_shards_on_workers_emits_the_same_updates(by: str, session: Session, tmp_path: Path):
     batches = late_rows(11, batches=6)
     write_batches(tmp_path / "in", batches)
-    job = job_of(
-        session, tmp_path, by=by or (), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=2)
-    )
+    workers, emitted = sp.WorkerOptions(wlq_workers=2), sp.Memory()
+    job = job_of(session, tmp_path, by=by or (), output=emitted, workers=workers)
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=0.0, shard_per_row=0.0)))
     seen: list[sp.BatchMetrics] = []
 
-    def scale(metrics: sp.BatchMetrics) -> None:
+    def scale(handle: sp.StreamHandle, metrics: sp.BatchMetrics) -> None:
         seen.append(metrics)
         handle.scale(wlq=[3, 1, 2][metrics.batch_id % 3])  # a front of one shard is whole, and in the driver
 
-    handle = dear.start(trigger="available now", on_batch=scale)
+    handle = start_knowing(dear, scale, trigger="available now")
     handle.await_termination(600)
-    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by or ()))
-    assert [plain(table) for table in emitted._tables.values()] == expected(batches, plan)
+    assert updates_of(emitted) == expected(batches, plan_by(by))
     assert [(m.wlq_where, m.wlq_workers) for m in seen[3:]] == [("spark", 2), ("spark", 3), ("driver", 1)]
     assert len(seen[4].wlq_busy) == 3
     decision = seen[4].decision("placement")
     assert decision is not None
     assert "in 3 shards" in decision.because
-    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+    assert ids(handle.front()) == read_front(tmp_path)
     written = (tmp_path / "checkpoint" / "skypane" / "partials").iterdir()
     assert not [path for path in written if f"-{shard_stage.REQUEST:05d}-" in path.name], "questions are forgotten"
 
@@ -146,30 +163,26 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
     seen: list[sp.BatchMetrics] = []
     for half in (batches[:2], batches[2:]):
         write_batches(tmp_path / "in", half, first=len(seen))
-        job = job_of(
-            session, tmp_path, by=by or (), output=(sink := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3)
-        )
-        handle = job.start(trigger="available now", on_batch=seen.append)
-        assert handle.await_termination(600)
-        emitted += [plain(table) for table in sink._tables.values()]
-    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, by or ()))
-    assert emitted == expected(batches, plan)
+        workers, sink = sp.WorkerOptions(wlq_workers=3), sp.Memory()
+        job = job_of(session, tmp_path, by=by or (), output=sink, workers=workers)
+        handle = run(job, on_batch=seen.append)
+        emitted += updates_of(sink)
+    assert emitted == expected(batches, plan_by(by))
     assert [(m.wlq_where, m.wlq_workers) for m in seen] == places
     assert [len(m.wlq_busy) for m in seen if m.wlq_where == "threads"] == [2, 3, 2, 2]
-    assert sorted(handle.front()["id"].to_pylist()) == read_front(tmp_path)
+    assert ids(handle.front()) == read_front(tmp_path)
 
 
 def test_threads_compare_where_the_law_finds_them_sooner(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(program, "cores", lambda: 4)
-    write_batches(tmp_path / "in", late_rows(11, batches=4))
+    batches = late_rows(11, batches=4)
+    write_batches(tmp_path / "in", batches)
     job = job_of(session, tmp_path, by=(), output=(emitted := sp.Memory()), workers=sp.WorkerOptions(wlq_workers=3))
     dear = replace(job, settings=replace(job.settings, costs=Costs(job=1e6, front_per_pair=1.0)))
-    seen: list[sp.BatchMetrics] = []
-    assert dear.start(trigger="available now", on_batch=seen.append).await_termination(600)
-    plan = replace(PLAN, query=ContinuousSkyline(QUERY.preference, "ts", WINDOW, ()))
-    assert [plain(table) for table in emitted._tables.values()] == expected(late_rows(11, batches=4), plan)
+    seen = finish(dear)
+    assert updates_of(emitted) == expected(batches, plan_by(""))
     assert (seen[-1].wlq_where, seen[-1].wlq_workers, len(seen[-1].wlq_busy)) == ("threads", 3, 3)
     decision = seen[-1].decision("placement")
     assert decision is not None
@@ -179,8 +192,7 @@ def test_threads_compare_where_the_law_finds_them_sooner(
 def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(session: Session, tmp_path: Path):
     first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
     write_batches(tmp_path / "in", first)
-    handle = job_of(session, tmp_path).start(trigger="available now")
-    handle.await_termination(600)
+    handle = run(job_of(session, tmp_path))
     metrics = handle.drain()
     assert metrics is not None
     assert metrics.open_panes == 0
@@ -189,7 +201,7 @@ def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(sess
     finish(job_of(session, tmp_path))
     events: list[local.Event] = [*first, local.Drain(), *second]
     assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
-    assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == late_ids(events)
+    assert ids(parquet_rows(tmp_path / "late")) == late_ids(events)
 
 
 class Table:
@@ -239,12 +251,11 @@ def test_a_table_that_gets_batches_twice_follows_the_front_as_if_each_were_deliv
     for failure in ("before batch 2", "after batch 3"):
         with pytest.raises(sp.SkypaneError, match=failure):
             finish(job_of(session, tmp_path, output=table))
-    handle = job_of(session, tmp_path, output=table).start(trigger="available now")
-    handle.await_termination(600)
+    handle = run(job_of(session, tmp_path, output=table))
     assert {batch: len(tries) for batch, tries in table.emitted.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
     assert all(first == again for first, *rest in table.emitted.values() for again in rest)
     assert [tries[0] for tries in table.emitted.values()] == expected(batches)
-    assert table.ids() == sorted(handle.front()["id"].to_pylist()) != []
+    assert table.ids() == ids(handle.front()) != []
 
 
 def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSession, tmp_path: Path):
@@ -256,12 +267,7 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
     preference = chain_of_two * sp.high("exact") * sp.parse(", ".join(f"c{i} MIN" for i in range(1, 15)))
     rows = read_batches(spark, tmp_path / "in", SCHEMA).selectExpr(*columns)
     job = sp.continuous_skyline(
-        rows,
-        preference,
-        time="ts",
-        window="50 seconds",
-        checkpoint=tmp_path / "checkpoint",
-        output=(emitted := sp.Memory()),
+        rows, preference, time="ts", window="50 seconds", checkpoint=tmp_path / "c", output=(emitted := sp.Memory())
     )
     finish(job)
     files = sorted((tmp_path / "in").glob("*.parquet"))
@@ -269,7 +275,7 @@ def test_criteria_whose_ranks_do_not_last_and_sixteen_of_them(spark: SparkSessio
     plan = job.settings.plan
     assert isinstance(plan, ContinuousPlan)
     assert len(plan.query.preference.levels[0]) == 16
-    assert [plain(table) for table in emitted._tables.values()] == expected(batches, plan)
+    assert updates_of(emitted) == expected(batches, plan)
 
 
 def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: SparkSession, tmp_path: Path):
@@ -282,8 +288,7 @@ def test_the_history_of_a_static_table_is_when_each_row_is_on_the_front(spark: S
         got = history.selectExpr("unix_micros(front_from)", "unix_micros(front_to)", "id").toArrow()
         query = ContinuousSkyline(QUERY.preference, "ts", WINDOW, by)
         updates = eager_updates(query, pa.concat_tables(batches).combine_chunks())
-        enters = {row: time for time, action, row in updates if action == "ADD"}
-        leaves = {row: time for time, action, row in updates if action == "DEL"}
+        enters, leaves = ({row: time for time, action, row in updates if action == one} for one in ("ADD", "DEL"))
         wanted = sorted((enters[row], leaves[row], row) for row in enters)
         assert sorted(zip(*(column.to_pylist() for column in got.columns), strict=True)) == wanted
 
@@ -292,12 +297,8 @@ def test_an_invalid_option_is_refused_with_field_value_and_remedy(spark: SparkSe
     write_batches(tmp_path / "in", late_rows(1, batches=1))
     static = spark.read.parquet(str(tmp_path / "in"))
     stream = read_batches(spark, tmp_path / "in", SCHEMA)
-    options: dict[str, Any] = {
-        "time": "ts",
-        "window": "50 seconds",
-        "checkpoint": tmp_path / "c",
-        "output": sp.Memory(),
-    }
+    places = {"checkpoint": tmp_path / "c", "output": sp.Memory()}
+    options: dict[str, Any] = {"time": "ts", "window": "50 seconds", **places}
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (stream, "price MIN", {"window": None, "output": None}, "window= and output= are needed"),
         (stream, "price MIN", {"window": "0 seconds"}, "window must be longer than 0 and at most 100 years, got 0"),
@@ -343,8 +344,7 @@ def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(session: Sessio
     write_batches(tmp_path / "in", batches)
     seen = finish(job_of(session, tmp_path))
     assert seen[-1].held_rows == seen[-1].totals["held"] == 21
-    handle = job_of(session, tmp_path).start(trigger="available now")
-    handle.await_termination(600)
+    handle = run(job_of(session, tmp_path))
     metrics = handle.drain()
     assert metrics is not None
     assert (metrics.quarantined, metrics.totals["held"], metrics.totals["open"]) == ({"future": 1}, 0, 0)
@@ -352,9 +352,8 @@ def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(session: Sessio
     events: list[local.Event] = [*batches, local.Drain()]
     assert plain(parquet_rows(tmp_path / "out")) == list(chain(*expected(events)))
     rejected = parquet_rows(tmp_path / "late")
-    assert rejected.filter(pc.equal(rejected["reason"], "future"))["ts"].cast(pa.int64()).to_pylist() == [
-        365 * 86_400 * SECOND
-    ]
+    future = rejected.filter(pc.equal(rejected["reason"], "future"))["ts"].cast(pa.int64()).to_pylist()
+    assert future == [365 * 86_400 * SECOND]
 
 
 def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(session: Session, tmp_path: Path):
@@ -369,9 +368,8 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
     old = old.set_column(1, "ts", pa.array([-10 * WINDOW], pa.timestamp("us", "UTC")))
     batches = [usual[0], pa.concat_tables([usual[1], bad, old]), jump]
     write_batches(tmp_path / "in", batches)
-    emitted = sp.Memory()
-    seen = finish(job_of(session, tmp_path, output=emitted))
-    assert [plain(table) for table in emitted._tables.values()] == expected(batches)
+    seen = finish(job_of(session, tmp_path, output=(emitted := sp.Memory())))
+    assert updates_of(emitted) == expected(batches)
     assert seen[1].quarantined == {"null ts": 1, "NaN price": 1, "null price": 1}
     assert seen[1].held_rows == 1
     rejected = parquet_rows(tmp_path / "late")
@@ -382,9 +380,9 @@ def test_rows_that_cannot_be_ranked_or_placed_are_quarantined_with_their_reason(
 
 @pytest.mark.parametrize("what", ["damaged", "gone"])
 def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_not_as_written(
-    what: str, session: Session, run: Path, tmp_path: Path
+    what: str, session: Session, finished: Path, tmp_path: Path
 ):
-    folder = shutil.copytree(run, tmp_path / "copy")
+    folder = shutil.copytree(finished, tmp_path / "copy")
     path = min((folder / "checkpoint" / "skypane" / "partials").glob("*.arrow"))
     if what == "gone":
         path.unlink()
@@ -404,22 +402,22 @@ def test_a_partial_that_the_front_is_made_of_is_refused_at_the_start_if_it_is_no
         ({"by": ()}, r"query\.by was \['sensor'\], is \[\]"),
     ],
 )
-def test_a_checkpoint_of_another_front_is_refused(changed, difference, session: Session, run: Path):
+def test_a_checkpoint_of_another_front_is_refused(changed, difference, session: Session, finished: Path):
     with pytest.raises(sp.CheckpointError, match=f"belongs to another query.*{difference}"):
-        job_of(session, run, **changed).start()
+        job_of(session, finished, **changed).start()
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("front")
     write_batches(folder / "in", late_rows(2, batches=2))
     finish(job_of(Session(), folder))
     return folder
 
 
-def test_the_folder_of_the_front_belongs_to_one_query(session: Session, run: Path, tmp_path: Path):
-    (tmp_path / "in").symlink_to(run / "in")
+def test_the_folder_of_the_front_belongs_to_one_query(session: Session, finished: Path, tmp_path: Path):
+    (tmp_path / "in").symlink_to(finished / "in")
     with pytest.raises(sp.CheckpointError, match="holds the output of another query"):
-        job_of(session, tmp_path, front=run / "front").start()
+        job_of(session, tmp_path, front=finished / "front").start()
     with pytest.raises(sp.CheckpointError, match="holds the rows of the front of this query, so late rows cannot"):
-        job_of(session, run, late=run / "front", front=None).start()
+        job_of(session, finished, late=finished / "front", front=None).start()

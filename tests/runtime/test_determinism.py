@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import finish, parquet_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -50,6 +50,10 @@ QUERY = sp.Aggregate(
 )
 
 
+def plan_of(length: int, slide: int) -> Plan:
+    return Plan(QUERY, Windows(length, slide), "at", sp.Readiness("1 us", sources=NAMES), "source")
+
+
 def inputs(rng: np.random.Generator, least: int = 1) -> dict[str, list[dict[str, Any]]]:
     """Rows of each source in the order of time, with ties within and between them."""
     found = {}
@@ -75,7 +79,7 @@ def interleaved(rows: dict[str, list[dict[str, Any]]], rng: np.random.Generator)
 @settings(max_examples=25)
 def test_answers_are_the_same_for_any_interleaving_and_any_batches(seed: int, window: tuple[int, int]):
     rng = np.random.default_rng(seed)
-    plan = Plan(QUERY, Windows(*window), "at", sp.Readiness("1 us", sources=NAMES), "source")
+    plan = plan_of(*window)
     rows = inputs(rng)
     found = []
     for _ in range(3):
@@ -86,7 +90,7 @@ def test_answers_are_the_same_for_any_interleaving_and_any_batches(seed: int, wi
         ])  # fmt: skip
     assert found[0] == found[1] == found[2]
     ready = min(mine[-1]["at"] for mine in rows.values())
-    assert [window for window, _ in found[0]] == due(rows, Windows(*window), ready)
+    assert [window for window, _ in found[0]] == due(rows, plan.windows, ready)
 
 
 def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> list[int]:
@@ -99,19 +103,9 @@ def due(rows: dict[str, list[dict[str, Any]]], windows: Windows, ready: int) -> 
 def streamed(spark: SparkSession, folder: Path, batches: list[pa.Table], files: int, **options: Any) -> list[str]:
     """What a real query answers to them, each a micro-batch of so many files; no row of it is late or quarantined."""
     write_batches(folder / "in", batches, files=files)
-    job = sp.stream(
-        read_batches(spark, folder / "in", SCHEMA, files=files),
-        QUERY,
-        time="at",
-        window="12 us",
-        slide="5 us",
-        progress=sp.Readiness("1 us", sources=NAMES),
-        source="source",
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-        **options,
-    )
-    seen = finish(job)
+    plan = plan_of(12, 5)
+    own: dict[str, Any] = {"time": plan.time, "window": plan.windows, "progress": plan.progress, "source": plan.source}
+    seen = finish(stream_job(spark, folder, QUERY, SCHEMA, files=files, **own | options))
     assert sum(metrics.rows for metrics in seen) == sum(batch.num_rows for batch in batches)
     assert not any(metrics.late_rows or metrics.quarantined for metrics in seen)
     return sorted(map(repr, parquet_rows(folder / "out").to_pylist()))
@@ -121,8 +115,7 @@ def same_on_spark(spark: SparkSession, folder: Path, seed: int, draws: int) -> N
     """Hold real queries over several interleavings of the same inputs, cut and spread differently, against the oracle."""
     rng = np.random.default_rng(seed)
     rows = inputs(rng, least=16)
-    plan = Plan(QUERY, Windows(12, 5), "at", sp.Readiness("1 us", sources=NAMES), "source")
-    oracle = [answer for outcome in local.run(plan, interleaved(rows, rng)) for answer in outcome.answers]
+    oracle = list(local.answers(plan_of(12, 5), interleaved(rows, rng)))
     wanted = sorted(repr(row) for answer in oracle for row in answer.rows.to_pylist())
     assert len(oracle) > 2
     for draw in range(draws):
@@ -143,11 +136,11 @@ def test_on_spark_too_answers_are_the_same_for_many_draws(spark: SparkSession, t
 
 
 def test_a_source_that_is_named_and_never_speaks_holds_back_all_and_is_named():
-    plan = Plan(QUERY, Windows(10, 10), "at", sp.Readiness("1 us", sources=("a", "z")), "source")
+    policy = sp.Readiness("1 us", sources=("a", "z"))
+    plan = Plan(QUERY, Windows(10, 10), "at", policy, "source")
     rows = [{"at": at, "source": "a", "sequence": at, "key": 0, "x": 1.0} for at in range(100)]
     (outcome,) = local.run(plan, [pa.Table.from_pylist(rows, schema=SCHEMA)])
     assert outcome.answers == ()
-    policy = sp.Readiness("1 us", sources=("a", "z"))
     assert policy.explain(policy.init()) == "waiting for the first row of a, z"
     came = replace(PaneArrivals.of_times(np.arange(100), Windows(10, 10)), sources={"a": SourceCount(100, 0, 99)})
     assert policy.explain(policy.decide(policy.init(), came)[0]) == "waiting for the first row of z"

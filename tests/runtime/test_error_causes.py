@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql import SparkSession
-from tests.runtime.streams import CountBySensor, late_rows, read_batches, write_batches
+from tests.runtime.streams import CountBySensor, late_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.error_causes import cause
@@ -78,8 +78,7 @@ def test_a_failure_in_a_worker_is_reported_in_one_line(
 ):
     batches = late_rows(4, batches=1)
     write_batches(tmp_path / "in", batches)
-    rows = read_batches(spark, tmp_path / "in", batches[0].schema)
-    job = sp.stream(rows, Failing(), time="ts", window="1 day", checkpoint=tmp_path / "checkpoint", output=sp.Memory())
+    job = stream_job(spark, tmp_path, Failing(), batches[0].schema, window="1 day", output=sp.Memory())
     with caplog.at_level(logging.DEBUG, "skypane"):
         handle = job.start(trigger="available now")
         with pytest.raises(sp.SkypaneError) as error:

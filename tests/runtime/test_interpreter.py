@@ -95,8 +95,7 @@ def run_script(other: str, **environment: str) -> list[str]:
     """Return the lines that SCRIPT prints where `other` comes first on PATH."""
     path = f"{Path(other).parent}{os.pathsep}{os.environ['PATH']}"
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
-    environment = inherited | {"PATH": path} | environment
-    return lines_of("-c", SCRIPT, env=environment)
+    return lines_of("-c", SCRIPT, env=inherited | {"PATH": path} | environment)
 
 
 def test_a_local_session_without_settings_runs_this_python_if_the_first_on_path_cannot_work(

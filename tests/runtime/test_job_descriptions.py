@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.runtime.decisions.test_monitored import job_of, until
+from tests.runtime.scenarios import lines_of
 
 from skypane.runtime.spark.engine.job_descriptions import DESCRIPTION, described_jobs
 
@@ -115,7 +114,7 @@ except OSError as error:
 
 @pytest.mark.slow
 def test_a_session_that_is_stopped_meanwhile_hides_no_error_of_the_batch():
-    assert output(SESSION + STOPPED) == "the disk is full\n"
+    assert lines_of("-c", SESSION + STOPPED) == ["the disk is full"]
 
 
 UNPINNED = """
@@ -129,26 +128,10 @@ spark.stop()
 @pytest.mark.slow
 def test_jobs_are_not_described_where_threads_share_those_of_java():
     """A description would be that of a thread in Java, which another thread of Python may use next."""
-    assert output(SESSION + UNPINNED, PYSPARK_PIN_THREAD="false") == "None\n"
-
-
-def output(program: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        check=False,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert lines_of("-c", SESSION + UNPINNED, env=os.environ | {"PYSPARK_PIN_THREAD": "false"}) == ["None"]
 
 
 @pytest.mark.slow
 def test_the_ui_of_a_session_that_is_there_stays_on_and_shows_the_steps(tmp_path: Path):
-    command = [sys.executable, "-m", "tests.runtime.with_ui", str(tmp_path)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LIMIT)
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout.splitlines()[-1])
+    shown = json.loads(lines_of("-m", "tests.runtime.with_ui", tmp_path)[-1])
     assert {"skypane: batch 0, plq", "skypane: batch 3, sink"} <= {text.rpartition("\n")[2] for text in shown}

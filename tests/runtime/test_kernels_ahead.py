@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.nature.processes import is_there
 from tests.parameters import slow_but
 
 from skypane.kernels import warming
@@ -57,15 +58,6 @@ def say(running: subprocess.Popen[str], text: str) -> None:
     running.stdin.flush()
 
 
-def runs(process: int) -> bool:
-    """Return whether a process runs; one that has ended and waits for its parent does not."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.slow
 @pytest.mark.long
 def test_kernels_that_are_missing_are_compiled_once_and_those_of_other_queries_are_not(tmp_path: Path):
@@ -86,7 +78,7 @@ def test_it_ends_with_its_starter(how: str, tmp_path: Path):
     with started(START, *EVERY, NUMBA_CACHE_DIR=str(tmp_path)) as running:
         line(running)
         helper = int(line(running))
-        assert runs(helper)
+        assert is_there(helper)
         if how == "is killed":
             running.kill()
         running.communicate("go on\n\n" if how == "ends" else None)

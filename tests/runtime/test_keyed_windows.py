@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.runtime.streams import AnySession, answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, answers, finish, late_rows, parquet_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -17,6 +17,7 @@ from skypane.plan import Plan
 from skypane.runtime.spark.engine.window_program import calls_other_code
 from skypane.testing import Session
 
+SCHEMA = late_rows(1, batches=1)[0].schema
 MERGES = Costs(job=1e3, threads=0.0, window=0.0, window_per_row=1.0)
 """Only merges count, and a job is not worth having."""
 
@@ -31,17 +32,8 @@ OWN = sp.Aggregate("sensor", time="ts", n=sp.count(), own=sp.in_order(spread, "p
 
 
 def job_of(session: AnySession, folder: Path, query: sp.Query, **windows: Any) -> sp.Job:
-    rows = read_batches(session, folder / "in", late_rows(1, batches=1)[0].schema)
-    job = sp.stream(
-        rows,
-        query,
-        time="ts",
-        **windows,
-        progress=sp.KSlack(),
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-        workers=sp.WorkerOptions(wlq_workers=2),
-    )
+    workers = sp.WorkerOptions(wlq_workers=2)
+    job = stream_job(session, folder, query, SCHEMA, progress=sp.KSlack(), workers=workers, **windows)
     return replace(job, settings=replace(job.settings, costs=MERGES))
 
 
@@ -101,7 +93,7 @@ class Mine(sp.TopK):
     ],
 )
 def test_code_of_users_is_known(query: sp.Query, other: bool):
-    assert calls_other_code(query, late_rows(1, batches=1)[0].schema) is other
+    assert calls_other_code(query, SCHEMA) is other
 
 
 def test_code_of_users_is_not_called_by_several_threads(session: Session, tmp_path: Path):

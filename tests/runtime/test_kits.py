@@ -71,16 +71,20 @@ def csv(sink: Directory) -> pa.Table:
 
 def lines(sink: Directory) -> pa.Table:
     found = [json.loads(line) for path in visible(sink) for line in path.read_text().splitlines()]
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in NUMBERS.schema.names} for row in found], NUMBERS.schema
-    )
+    whole = [{name: row.get(name) for name in NUMBERS.schema.names} for row in found]
+    return pa.Table.from_pylist(whole, NUMBERS.schema)
+
+
+def write_whole(rows: pa.Table, path: Path) -> None:
+    """Write a file that is there when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}")
+    pq.write_table(rows, draft)
+    draft.rename(path)
 
 
 def by_number(folder: str, batch: DataFrame, number: int) -> None:
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    draft = Path(folder) / f".{number}"
-    pq.write_table(batch.toArrow(), draft)
-    draft.rename(Path(folder) / f"{number}.parquet")
+    write_whole(batch.toArrow(), Path(folder) / f"{number}.parquet")
 
 
 @dataclass(frozen=True)
@@ -94,22 +98,18 @@ def called(folder: str) -> ByNumber:
     return ByNumber(partial(by_number, folder), folder)
 
 
-def of_files(sink: ByNumber) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in Path(sink.path).glob("*.parquet"))
-
-
 def current(sink: Current) -> pa.Table:
     return pq.read_table(Path(sink.path) / FILE)
 
 
-def kept(sink: Memory) -> pa.Table:
-    return sink.table()
+def named_by(place: str) -> str:
+    return f"kit_{blake2b(place.encode(), digest_size=8).hexdigest()}"
 
 
 def in_topic(place: str) -> Kafka:
     """Return the sink of a topic that is named by the path, and that exists."""
     servers = os.environ["SKYPANE_TEST_KAFKA"]
-    sink = Kafka(servers, f"kit-{blake2b(place.encode(), digest_size=8).hexdigest()}")
+    sink = Kafka(servers, named_by(place))
     admin = AdminClient({"bootstrap.servers": servers})
     with suppress(KafkaException):  # it exists
         admin.create_topics([NewTopic(sink.topic, 1)])[sink.topic].result(30)
@@ -125,9 +125,8 @@ def in_file(place: str) -> Jdbc:
 
 def on_server(place: str) -> Jdbc:
     """Return the sink of a table that is named by the path."""
-    table = f"kit_{blake2b(place.encode(), digest_size=8).hexdigest()}"
     login = {"user": USER, "password": "$SKYPANE_TEST_PASSWORD"}
-    return Jdbc(os.environ["SKYPANE_TEST_POSTGRESQL"], table, options=login)
+    return Jdbc(os.environ["SKYPANE_TEST_POSTGRESQL"], named_by(place), options=login)
 
 
 def of_table(sink: Jdbc) -> pa.Table:
@@ -150,10 +149,6 @@ def of_catalog(sink: Iceberg) -> pa.Table:
     return found
 
 
-def in_delta(place: str) -> Delta:
-    return Delta(place)
-
-
 def of_delta(sink: Delta) -> pa.Table:
     found: pa.Table = DeltaTable(sink.path).to_pyarrow_table()
     return found.select(some_rows().schema.names)
@@ -167,9 +162,7 @@ class Epochs:
     rows: list[Row] = field(default_factory=list)
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.rows[:] = []
-        self.rows.append(Row(partition=partition_id, epoch=epoch_id))
+        self.rows[:] = [Row(partition=partition_id, epoch=epoch_id)]
         return not (self.folder / f"{epoch_id}.parquet").exists()
 
     def process(self, row: Row) -> None:
@@ -178,57 +171,47 @@ class Epochs:
     def close(self, error: Exception | None) -> None:
         first, *rows = self.rows
         if rows and error is None:
-            draft = self.folder / f".{first.epoch}"
-            pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], NUMBERS.schema), draft)
-            draft.rename(self.folder / f"{first.epoch}.parquet")
+            whole = pa.Table.from_pylist([row.asDict() for row in rows], NUMBERS.schema)
+            write_whole(whole, self.folder / f"{first.epoch}.parquet")
 
 
 def row_by_row(place: str) -> Foreach:
     return Foreach(Epochs(Path(place)))
 
 
-def of_epochs(sink: Foreach) -> pa.Table:
-    return pa.concat_tables(pq.read_table(path) for path in sink.writer.folder.glob("*.parquet"))
+def of_files(sink: ByNumber | Foreach) -> pa.Table:
+    """Return the rows of a folder with a file for each batch."""
+    folder = sink.writer.folder if isinstance(sink, Foreach) else Path(sink.path)
+    return pa.concat_tables(pq.read_table(path) for path in folder.glob("*.parquet"))
 
 
-def printed(place: str) -> Console:
-    del place
-    return Console()
-
-
-def remembered(place: str) -> Memory:
-    del place
-    return Memory()
-
-
-Checked = Callable[[SparkSession, Path], None]
-
-SINKS: dict[str, tuple[type[Sink], Checked]] = {
-    "parquet": (Directory, lambda spark, folder: check_sink(spark, Directory, parquet, folder, kills=0)),
-    "csv": (Directory, lambda spark, folder: check_sink(
-        spark, partial(Directory, format="csv"), csv, folder, rows=NUMBERS, kills=0)),
-    "json": (Directory, lambda spark, folder: check_sink(
-        spark, partial(Directory, format="json"), lines, folder, rows=NUMBERS, kills=0)),
-    "current": (Current, lambda spark, folder: check_sink(spark, Current, current, folder, keeps="last", kills=0)),
-    "call": (Call, lambda spark, folder: check_sink(spark, called, of_files, folder, rows=NUMBERS, kills=1)),
-    "delta": (Delta, lambda spark, folder: check_sink(spark, in_delta, of_delta, folder, kills=0)),
-    "foreach": (Foreach, lambda spark, folder: check_sink(spark, row_by_row, of_epochs, folder, rows=NUMBERS, kills=0)),
-    "iceberg": (Iceberg, lambda spark, folder: check_sink(spark, in_catalog, of_catalog, folder, kills=0)),
-    "jdbc": (Jdbc, lambda spark, folder: check_sink(spark, in_file, of_table, folder, kills=0)),
-    "memory": (Memory, lambda spark, folder: check_sink(spark, remembered, kept, folder, lasting=False)),
-    "console": (Console, lambda spark, folder: check_sink(spark, printed, kept, folder, keeps="nothing", lasting=False)),
-}  # fmt: skip
-"""The checks of each sink; test_sink_kills.py kills the drivers of those that need no Spark, at any line."""
+SINKS: dict[str, tuple[type[Sink], Callable[[str], Sink], Callable[[Any], pa.Table], dict[str, Any]]] = {
+    "parquet": (Directory, Directory, parquet, {}),
+    "csv": (Directory, partial(Directory, format="csv"), csv, {"rows": NUMBERS}),
+    "json": (Directory, partial(Directory, format="json"), lines, {"rows": NUMBERS}),
+    "current": (Current, Current, current, {"keeps": "last"}),
+    "call": (Call, called, of_files, {"rows": NUMBERS, "kills": 1}),
+    "delta": (Delta, Delta, of_delta, {}),
+    "foreach": (Foreach, row_by_row, of_files, {"rows": NUMBERS}),
+    "iceberg": (Iceberg, in_catalog, of_catalog, {}),
+    "jdbc": (Jdbc, in_file, of_table, {}),
+    "memory": (Memory, lambda _: Memory(), Memory.table, {"lasting": False}),
+    "console": (Console, lambda _: Console(), Memory.table, {"keeps": "nothing", "lasting": False}),
+}
+"""Each sink, how it is made and read, and what else the kit is to know; test_sink_kills.py kills the drivers of those that need
+no Spark, at any line."""
 
 
 @pytest.mark.parametrize("kind", SINKS)
 def test_every_sink_keeps_the_laws(spark: SparkSession, tmp_path: Path, kind: str):
-    SINKS[kind][1](spark, tmp_path)
+    _, make, read, more = SINKS[kind]
+    options: dict[str, Any] = {"kills": 0, **more}
+    check_sink(spark, make, read, tmp_path, **options)
 
 
 @pytest.mark.slow
 def test_a_writer_of_rows_keeps_the_laws_wherever_its_driver_is_killed(spark: SparkSession, tmp_path: Path):
-    check_sink(spark, row_by_row, of_epochs, tmp_path, rows=NUMBERS, kills=2)
+    check_sink(spark, row_by_row, of_files, tmp_path, rows=NUMBERS, kills=2)
 
 
 @pytest.mark.slow
@@ -247,7 +230,7 @@ def test_a_topic_and_a_table_of_a_server_keep_the_laws_of_sinks(
 
 def test_no_sink_is_left_out():
     """Table adds a batch again that comes again, except in Delta: test_spark_table.py."""
-    assert concrete(Sink, skypane.runtime.spark.sinks) == {Kafka, Table, *(sink for sink, _ in SINKS.values())}  # type: ignore[type-abstract]
+    assert concrete(Sink, skypane.runtime.spark.sinks) == {Kafka, Table, *(sink for sink, *_ in SINKS.values())}  # type: ignore[type-abstract]
 
 
 @dataclass(frozen=True)
@@ -258,12 +241,10 @@ class Files(Sink):
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark
-        Path(self.path).mkdir(parents=True, exist_ok=True)
         self.save(answers.table(), f"{batch_id:06d}.parquet")
 
     def save(self, rows: pa.Table, name: str) -> None:
-        pq.write_table(rows, Path(self.path) / f".{name}")
-        (Path(self.path) / f".{name}").rename(Path(self.path) / name)
+        write_whole(rows, Path(self.path) / name)
 
 
 class Appends(Files):
@@ -340,12 +321,8 @@ def compressed(folder: Path) -> str:
     return json.dumps([f"{folder}/*.json.gz"])
 
 
-INPUTS: dict[str, Callable[[Path], str]] = {
-    "path": grow,
-    "compressed": compressed,
-    "parquet": finished,
-    "segments": received,
-}
+INPUTS = {"path": grow, "compressed": compressed, "parquet": finished, "segments": received}
+COLUMNS = "n BIGINT, city STRING, input STRING"
 
 
 @pytest.mark.slow
@@ -353,7 +330,7 @@ INPUTS: dict[str, Callable[[Path], str]] = {
 def test_inputs_of_every_kind_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, kind: str):
     (tmp_path / "in").mkdir()
     options = {"inputs": INPUTS[kind](tmp_path / "in"), "rowsPerTrigger": "7"}
-    check_source(spark, ManySource, options, tmp_path, schema="n BIGINT, city STRING, input STRING")
+    check_source(spark, ManySource, options, tmp_path, schema=COLUMNS)
 
 
 @pytest.mark.slow
@@ -361,7 +338,7 @@ def test_topics_keep_the_laws_of_sources(spark: SparkSession, tmp_path: Path, ka
     kafka.create("kit", 2)
     kafka.send("kit", [json.dumps({"n": at, "city": "Oslo"}).encode() for at in range(9)])
     options = {"inputs": json.dumps([{"kafka": kafka.address, "topic": "kit"}]), "rowsPerTrigger": "4"}
-    check_source(spark, ManySource, options, tmp_path, schema="n BIGINT, city STRING, input STRING")
+    check_source(spark, ManySource, options, tmp_path, schema=COLUMNS)
 
 
 def test_no_kind_of_input_is_left_out():
@@ -377,9 +354,8 @@ def test_a_replay_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path)
 @pytest.mark.slow
 def test_a_workload_keeps_the_laws_of_sources(spark: SparkSession, tmp_path: Path):
     parameters = json.dumps({"rate": 1_000, "rows": 300, "seed": 3})
-    check_source(
-        spark, ReplaySource, {"workload": "poisson", "parameters": parameters, "rowsPerTrigger": "200"}, tmp_path
-    )
+    options = {"workload": "poisson", "parameters": parameters, "rowsPerTrigger": "200"}
+    check_source(spark, ReplaySource, options, tmp_path)
 
 
 def test_no_source_is_left_out():

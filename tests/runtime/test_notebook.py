@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.reporting.made import batch
-from tests.runtime.streams import late_rows, read_batches, write_batches
+from tests.runtime.streams import late_rows, start_knowing, stream_job, write_batches
 
 import skypane as sp
 from skypane import notebook
@@ -74,56 +74,36 @@ def test_a_batch_is_a_line_and_a_table():
     assert shown(batch())["slack"] == "not known yet"
 
 
+def job_of(spark: SparkSession, folder: Path, batches: int, **options: Any) -> sp.Job:
+    rows = late_rows(3, batches=batches)
+    write_batches(folder / "in", rows)
+    return stream_job(spark, folder, sp.Skyline("price MIN, rating MAX"), rows[0].schema, window="50 s", **options)
+
+
 def test_a_job_and_its_query_are_shown_before_during_and_after(spark: SparkSession, tmp_path: Path):
-    batches = late_rows(3, batches=2)
-    write_batches(tmp_path / "in", batches)
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        sp.Skyline("price MIN, rating MAX"),
-        time="ts",
-        window="50 s",
-        checkpoint=tmp_path / "checkpoint",
-        output=sp.Memory(),
-        workers=sp.WorkerOptions(plq_workers=3, wlq_workers=2),
-    )
+    workers = sp.WorkerOptions(plq_workers=3, wlq_workers=2)
+    job = job_of(spark, tmp_path, batches=2, output=sp.Memory(), workers=workers)
     before = shown(job)
     assert before["query"] == "skyline of price MIN, rating MAX"
     assert before["checkpoint"] == str(tmp_path / "checkpoint")
     assert repr(job).startswith("<skypane job, not started: query: skyline of")
-    handles: list[sp.StreamHandle] = []
     during: list[dict[str, str]] = []
-    started = threading.Event()
-
-    def look(_: sp.BatchMetrics) -> None:
-        assert started.wait(120)
-        during.append(shown(handles[0]))
-
-    handles.append(job.start(trigger="available now", on_batch=look))
-    started.set()
-    assert handles[0].await_termination(300)
-    after = shown(handles[0])
-    assert [pairs["state"] for pairs in during] == ["running"] * len(batches)
+    handle = start_knowing(job, lambda handle, _: during.append(shown(handle)), trigger="available now")
+    assert handle.await_termination(300)
+    after = shown(handle)
+    assert [pairs["state"] for pairs in during] == ["running"] * 2
     assert during[0]["last batch"].startswith("batch 0 (")
     assert after["batch 0"].startswith("batch 0 (")
-    assert [len(axes.lines[0].get_ydata()) for axes in handles[0].plot().axes] == [len(batches)] * 3
+    assert [len(axes.lines[0].get_ydata()) for axes in handle.plot().axes] == [2] * 3
     assert (after["state"], after["workers"]) == ("stopped", "3 for panes, 2 for windows")
-    assert repr(handles[0]).startswith("<skypane query, state: stopped;")
+    assert repr(handle).startswith("<skypane query, state: stopped;")
 
 
 def test_a_failed_query_states_the_reason(spark: SparkSession, tmp_path: Path):
     def refuse(*_: object) -> None:
         raise ValueError("the sink is full")
 
-    batches = late_rows(3, batches=1)
-    write_batches(tmp_path / "in", batches)
-    handle = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        sp.Skyline("price MIN"),
-        time="ts",
-        window="50 s",
-        checkpoint=tmp_path / "checkpoint",
-        output=refuse,
-    ).start(trigger="available now")
+    handle = job_of(spark, tmp_path, batches=1, output=refuse).start(trigger="available now")
     with pytest.raises(sp.SkypaneError, match="the sink is full"):
         handle.await_termination(300)
     pairs = shown(handle)

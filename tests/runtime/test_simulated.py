@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import finish, read_batches, write_batches
+from tests.parameters import slow_but
+from tests.runtime.streams import finish, stream_job, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -25,6 +26,7 @@ BATCH = 1_000_000
 SETTLED = CONFIRM + 2
 """Batches until rows are exchanged, and the policy has seen what that came to."""
 BATCHES = SETTLED + 5
+SLOW = [("PB_RR", 2), ("AS", 2)]
 USED = 0.7
 """Share of an interval in which workers are busy."""
 
@@ -44,15 +46,8 @@ def on_spark(spark: SparkSession, folder: Path, times: list[np.ndarray], name: s
         for own in times
     ]
     write_batches(folder / "in", tables, files=1)
-    job = sp.stream(
-        read_batches(spark, folder / "in", tables[0].schema),
-        sp.Skyline("c0 MIN, c1 MIN, c2 MIN, c3 MIN"),
-        time="ts",
-        window="200 ms",
-        workers=sp.WorkerOptions(plq_workers=n, splitting=name),
-        checkpoint=folder / "checkpoint",
-        output=sp.Memory(),
-    )
+    query, workers = sp.Skyline("c0 MIN, c1 MIN, c2 MIN, c3 MIN"), sp.WorkerOptions(plq_workers=n, splitting=name)
+    job = stream_job(spark, folder, query, tables[0].schema, window=PANES, workers=workers, output=sp.Memory())
     # Only balance counts: an exchange is free, and windows cost so much that nothing is left for merges.
     free = Costs(exchange=0.0, exchange_per_row=0.0, window=1.0, job=100.0, threads=100.0)
     return finish(replace(job, settings=replace(job.settings, costs=free)))[SETTLED:]
@@ -64,15 +59,7 @@ def load(period: SamplingPeriod) -> float:
     return found.rho
 
 
-@pytest.mark.parametrize(
-    ("name", "n"),
-    [
-        pytest.param("PB_RR", 2, marks=pytest.mark.slow),
-        pytest.param("AS", 2, marks=pytest.mark.slow),
-        pytest.param("PB_RR", 1, marks=pytest.mark.night),
-        pytest.param("TB_RR", 2, marks=pytest.mark.night),
-    ],
-)
+@pytest.mark.parametrize(("name", "n"), slow_but([], [*SLOW, ("PB_RR", 1), ("TB_RR", 2)], slow=SLOW))
 def test_the_simulator_gives_the_figures_of_spark(name: str, n: int, spark: SparkSession, tmp_path: Path):
     """rho within a tenth and sigma within a twentieth, with what a row cost on Spark, in intervals that it is busy for 70 %."""
     times = events(np.random.default_rng(0))

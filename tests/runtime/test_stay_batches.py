@@ -41,9 +41,8 @@ NO_SPARK = cast("SparkSession", None)
 def pieces(rows: pa.Table, w: Windows, cuts: list[int]) -> list[pa.Table]:
     """Return the stays of all windows that hold a row, in runs that are cut at these places."""
     plan = Plan(SKYLINE, w, "time", answers="stays")
-    by_pane = [
-        (w.pane_at(time), rows.slice(at, 1)) for at, time in enumerate(rows["time"].cast(pa.int64()).to_pylist())
-    ]
+    times = rows["time"].cast(pa.int64()).to_pylist()
+    by_pane = [(w.pane_at(time), rows.slice(at, 1)) for at, time in enumerate(times)]
     tasks = OpenPanes[pa.Table].empty(w).add(by_pane).all_windows()
     query, found = plan.window_query(rows.schema), []
     for begin, end in pairwise(sorted({0, len(tasks), *(cut % (len(tasks) + 1) for cut in cuts)})):
@@ -57,9 +56,10 @@ def batch_of(tables: list[pa.Table]) -> BatchRows:
     return BatchRows(tables[0].schema, rows, ((0, rows),), tuple(tables), driver=DRIVER)
 
 
-@given(
-    tables(), windows(), st.lists(st.integers(0, 99), max_size=3), st.lists(st.integers(0, 99), max_size=3), st.data()
-)
+CUTS = st.lists(st.integers(0, 99), max_size=3)
+
+
+@given(tables(), windows(), CUTS, CUTS, st.data())
 def test_a_batch_that_is_cut_into_other_stays_adds_the_rows_that_are_missing(
     rows: pa.Table, w: Windows, first: list[int], second: list[int], data: st.DataObject
 ):
@@ -135,9 +135,14 @@ def test_files_that_a_reader_has_seen_stay_as_they_are(tmp_path: Path):
         assert file.read_bytes() == before
         wanted = multiset(expanded(pa.concat_tables(again)))
         assert multiset(expanded(parquet_rows(tmp_path / "out"))) == wanted
-    reported = snapshot.answers(tmp_path / "out")
-    assert reported is not None
-    assert multiset(reported) == wanted
+    assert multiset(reported(tmp_path / "out")) == wanted
+
+
+def reported(folder: Path) -> pa.Table:
+    """Return the answers that a report reads."""
+    found = snapshot.answers(folder)
+    assert found is not None
+    return found
 
 
 def test_a_report_reads_stays_beside_answers_of_windows(tmp_path: Path):
@@ -146,9 +151,7 @@ def test_a_report_reads_stays_beside_answers_of_windows(tmp_path: Path):
     by_window = WindowQuery(SKYLINE, w, "UTC").stamp(50, rows)
     pa.parquet.write_table(by_window, tmp_path / "part-0.parquet")
     pa.parquet.write_table(stays, tmp_path / "part-1.parquet")
-    reported = snapshot.answers(tmp_path)
-    assert reported is not None
-    assert multiset(reported) == multiset(expanded(stays)) + multiset(by_window)
+    assert multiset(reported(tmp_path)) == multiset(expanded(stays)) + multiset(by_window)
 
 
 def test_a_report_has_the_columns_of_the_newest_stays(tmp_path: Path):
@@ -156,10 +159,9 @@ def test_a_report_has_the_columns_of_the_newest_stays(tmp_path: Path):
     newer = stays.rename_columns({"label": "name"})
     for at, some in enumerate((stays, newer)):
         pa.parquet.write_table(some, tmp_path / f"part-{at}.parquet")
-    reported = snapshot.answers(tmp_path)
-    assert reported is not None
-    assert reported.column_names == expanded(newer).column_names
-    assert reported.num_rows == 2 * expanded(stays).num_rows
+    found = reported(tmp_path)
+    assert found.column_names == expanded(newer).column_names
+    assert found.num_rows == 2 * expanded(stays).num_rows
 
 
 def test_the_live_table_shows_the_last_window_of_a_batch_of_stays(tmp_path: Path):
@@ -174,23 +176,21 @@ def test_the_live_table_shows_the_last_window_of_a_batch_of_stays(tmp_path: Path
 SCHEMA = Plan(SKYLINE, Windows(4, 1), "time", answers="stays").output_schema(table([]).schema)
 
 
+def assert_refuses_stays(sink: sp.Sink, why: str) -> None:
+    with pytest.raises(ConfigError, match=f'^output: answers="stays" needs {why}'):
+        Sinks.of(sink).check({"output": SCHEMA})
+    with pytest.raises(ConfigError, match=f'^output of best: answers="stays" needs {why}'):
+        SharedSinks({"best": sink}).check({"output of best": SCHEMA})
+
+
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_stays_in_files_of_text_are_refused(kind: Format, tmp_path: Path):
-    sinks = Sinks.of(sp.Directory(str(tmp_path / "out"), kind))
-    with pytest.raises(
-        ConfigError, match=rf"^output: answers=\"stays\" needs a folder of parquet files.*got format '{kind}'"
-    ):
-        sinks.check({"output": SCHEMA})
+    assert_refuses_stays(sp.Directory(str(tmp_path / "out"), kind), f"a folder of parquet files.*got format '{kind}'")
 
 
 def test_stays_in_a_table_are_refused_before_the_table_looks_at_the_columns(tmp_path: Path):
     table_of = sp.Jdbc(f"sqlite:{tmp_path / 'a.db'}", "best", key="window_start, label")
-    with pytest.raises(
-        ConfigError, match=r'^output: answers="stays" needs a folder .* or a function.* got a sink of Jdbc$'
-    ):
-        Sinks.of(table_of).check({"output": SCHEMA})
-    with pytest.raises(ConfigError, match=r'^output of best: answers="stays" needs'):
-        SharedSinks({"best": table_of}).check({"output of best": SCHEMA})
+    assert_refuses_stays(table_of, "a folder .* or a function.* got a sink of Jdbc$")
 
 
 def test_a_sink_of_a_users_own_takes_no_stays():
@@ -198,8 +198,7 @@ def test_a_sink_of_a_users_own_takes_no_stays():
         def write(self, session: AnySession, answers: BatchRows, batch_id: int) -> None:
             raise NotImplementedError
 
-    with pytest.raises(ConfigError, match=r'^output: answers="stays" needs .* got a sink of Mine$'):
-        Sinks.of(Mine()).check({"output": SCHEMA})
+    assert_refuses_stays(Mine(), ".* got a sink of Mine$")
 
 
 def test_folders_functions_and_memory_take_stays(tmp_path: Path):

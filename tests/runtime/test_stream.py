@@ -31,9 +31,13 @@ from tests.runtime.streams import (
     csv_rows,
     expected,
     finish,
+    ids_by_reason,
     late_rows,
     parquet_rows,
     read_batches,
+    run,
+    start_knowing,
+    stream_job,
     windows_of,
     write_batches,
 )
@@ -106,21 +110,26 @@ ALWAYS = ("top-k, before 1970, without zone", "k-dominant, a budget of drops")
 def job_of(session: AnySession, case: Case, folder: Path, batches: Sequence[pa.Table], **options: Any) -> sp.Job:
     """Return the job of a case over `batches`, which are written for it."""
     write_batches(folder / "in", batches, files=case.files)
-    windows = case.plan.windows
-    return sp.stream(
-        read_batches(session, folder / "in", batches[0].schema, files=case.files),
-        case.query,
-        time="ts",
-        window=windows,
-        progress=case.progress,
-        checkpoint=str(folder / "checkpoint"),
-        **options,
-    )
+    own: dict[str, Any] = {"files": case.files, "window": case.plan.windows, "progress": case.progress}
+    return stream_job(session, folder, case.query, batches[0].schema, **own | options)
 
 
-def assert_once_and_in_order(windows: Sequence[Window]) -> None:
-    starts = [start for start, _ in windows]
+OVERLAPPING = Case(SKYLINE, 50, 20)
+
+
+def numbers(batches: Sequence[sp.BatchMetrics]) -> list[int]:
+    return [batch.batch_id for batch in batches]
+
+
+def assert_answers(answered: Sequence[Window], plan: Plan, batches: Sequence[local.Event]) -> None:
+    """Hold windows against the oracle: each is there once, in order."""
+    assert answered == expected(plan, batches)
+    starts = [start for start, _ in answered]
     assert starts == sorted(set(starts))
+
+
+def assert_answered(output: Path, case: Case, batches: Sequence[local.Event]) -> None:
+    assert_answers(windows_of(parquet_rows(output)), case.plan, batches)
 
 
 @pytest.mark.core
@@ -131,8 +140,7 @@ def test_a_stream_answers_as_the_oracle(name: str, spark: SparkSession, tmp_path
     metrics = finish(job_of(spark, case, tmp_path, batches, output=memory))
     answered = windows_of(memory.table())
     assert len(answered) > 2
-    assert answered == expected(case.plan, batches)
-    assert_once_and_in_order(answered)
+    assert_answers(answered, case.plan, batches)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
     # A window of many rows may have no k-dominant one: it is answered, and leaves no row.
     assert sum(batch.windows for batch in metrics) == len(list(local.answers(case.plan, batches)))
@@ -156,10 +164,9 @@ def test_queries_of_every_kind_answer_over_one_stream_as_the_oracle(session: Ses
     metrics = finish(job)
     for name, case in cases.items():
         plan = replace(case.plan, progress=sp.KSlack())
-        answered, mine = windows_of(outputs[name].table()), [batch.queries[name] for batch in metrics]
-        assert answered == expected(plan, batches), case
-        assert_once_and_in_order(answered)
-        assert sum(one.windows for one in mine) == len(list(local.answers(plan, batches))), case
+        assert_answers(windows_of(outputs[name].table()), plan, batches)
+        answered = sum(batch.queries[name].windows for batch in metrics)
+        assert answered == len(list(local.answers(plan, batches))), case
 
 
 @pytest.fixture
@@ -178,22 +185,15 @@ def answered_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("exchanged", "answered_by_workers")
 @pytest.mark.parametrize("splitting", slow_but(["AS_PID"], ["PB_RR", "TB_RR", "AS_PID"]))
 def test_answers_do_not_depend_on_workers(splitting: str, spark: SparkSession, tmp_path: Path):
-    case = Case(SKYLINE, 50, 20)
     batches = late_rows(11, start=-100 * SECOND, rows=80)
-    workers = sp.WorkerOptions(plq_workers=1, splitting=splitting)
-    job = job_of(spark, case, tmp_path, batches, output=str(tmp_path / "out"), workers=workers)
+    job = job_of(spark, OVERLAPPING, tmp_path, batches, workers=sp.WorkerOptions(plq_workers=1, splitting=splitting))
     seen: list[sp.BatchMetrics] = []
-    handles: list[sp.StreamHandle] = []
-    started = threading.Event()
 
-    def rescale(batch: sp.BatchMetrics) -> None:
+    def rescale(handle: sp.StreamHandle, batch: sp.BatchMetrics) -> None:
         seen.append(batch)
-        assert started.wait(60)
-        handles[0].scale(plq=1 + (batch.batch_id + 1) % 3, wlq=2 + batch.batch_id % 2)
+        handle.scale(plq=1 + (batch.batch_id + 1) % 3, wlq=2 + batch.batch_id % 2)
 
-    handles.append(job.start(trigger="available now", on_batch=rescale))
-    started.set()
-    assert handles[0].await_termination(120)
+    assert start_knowing(job, rescale, trigger="available now").await_termination(120)
     assert [batch.plq_workers for batch in seen] == [1, 2, 3, 1, 2, 3]
     assert {batch.exchange for batch in seen} == {True}
     assert {batch.splitting for batch in seen} == {splitting}
@@ -201,9 +201,7 @@ def test_answers_do_not_depend_on_workers(splitting: str, spark: SparkSession, t
     assert all(batch.sigma is not None and 1 <= batch.sigma <= batch.plq_workers for batch in seen)
     assert [batch.rho is not None and batch.rho > 0 for batch in seen] == [False, *[True] * 5]
     assert {(batch.wlq_where, batch.wlq_workers > 1) for batch in seen if batch.windows > 1} == {("spark", True)}
-    answered = windows_of(parquet_rows(tmp_path / "out"))
-    assert answered == expected(case.plan, batches)
-    assert_once_and_in_order(answered)
+    assert_answered(tmp_path / "out", OVERLAPPING, batches)
 
 
 @pytest.mark.usefixtures("answered_by_workers")
@@ -211,7 +209,8 @@ def test_the_splitting_may_change_in_every_batch_and_over_a_restart(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Partials of whole panes, of split ones, and of the source's partitions merge alike in one window."""
-    case, ways = Case(SKYLINE, 50, 20), cycle([AS_READ, *POLICIES])
+    case, order = OVERLAPPING, [AS_READ, *POLICIES]
+    ways = cycle(order)
 
     def in_turn(_: Exchange, state: ExchangeState, __: ExpectedBatch) -> tuple[ExchangeState, Decision[str | None]]:
         way = next(ways)
@@ -221,15 +220,12 @@ def test_the_splitting_may_change_in_every_batch_and_over_a_restart(
     monkeypatch.setattr(Exchange, "decide", in_turn)
     batches = late_rows(12, start=-100 * SECOND, rows=80, batches=8)
     workers = sp.WorkerOptions(plq_workers=3, wlq_workers=2)
-    job = job_of(spark, case, tmp_path, batches[:4], output=str(tmp_path / "out"), workers=workers)
+    job = job_of(spark, case, tmp_path, batches[:4], workers=workers)
     seen = finish(job)
     write_batches(tmp_path / "in", batches[4:], files=case.files, first=4)
     seen += finish(job)
-    order = [AS_READ, *POLICIES]
     assert [batch.splitting for batch in seen] == [order[at % len(order)] for at in range(8)]
-    answered = windows_of(parquet_rows(tmp_path / "out"))
-    assert answered == expected(case.plan, batches)
-    assert_once_and_in_order(answered)
+    assert_answered(tmp_path / "out", case, batches)
 
 
 def json_rows(folder: Path) -> list[dict[str, Any]]:
@@ -309,10 +305,9 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     folder = tmp_path_factory.mktemp("mixed")
     case = Case(SKYLINE, 30, 10)
     batches = [with_unrankable(batch) for batch in case.batches(3)]
-    job = job_of(spark, case, folder, batches, output=str(folder / "out"), late=str(folder / "late"), source="sensor")
+    job = job_of(spark, case, folder, batches, late=str(folder / "late"), source="sensor")
     seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append, name="mixed")
-    assert handle.await_termination(120)
+    handle = run(job, on_batch=seen.append, name="mixed")
     return folder, batches, seen, handle
 
 
@@ -320,9 +315,8 @@ def with_unrankable(batch: pa.Table) -> pa.Table:
     """Return `batch` with a null, a NaN and a null time in its first rows."""
     price, ts = batch["price"].to_pylist(), batch["ts"].to_pylist()
     price[0], price[1], ts[2] = None, math.nan, None
-    return batch.set_column(3, "price", pa.array(price)).set_column(
-        1, "ts", pa.array(ts, batch.schema.field("ts").type)
-    )
+    times = pa.array(ts, batch.schema.field("ts").type)
+    return batch.set_column(3, "price", pa.array(price)).set_column(1, "ts", times)
 
 
 def usable_rows(batch: pa.Table) -> pa.Table:
@@ -338,11 +332,8 @@ def test_late_and_unusable_rows_reach_their_sink_with_a_reason(mixed: tuple[Any,
     assert naive.late
     rejected = parquet_rows(folder / "late")
     assert rejected.column_names == [*batches[0].column_names, "reason"]
-    by_reason: dict[str, list[int]] = {}
-    for row, reason in zip(rejected["id"].to_pylist(), rejected["reason"].to_pylist(), strict=True):
-        by_reason.setdefault(reason, []).append(row)
     first = [batch["id"][0].as_py() for batch in batches]
-    assert {reason: sorted(rows) for reason, rows in by_reason.items()} == {
+    assert ids_by_reason(rejected) == {
         "late": sorted(naive.late),
         "null price": first,
         "NaN price": [row + 1 for row in first],
@@ -419,11 +410,8 @@ def test_an_old_state_is_as_large_as_what_is_open(mixed: tuple[Any, ...]):
 )
 def test_windows_are_sparks(start: int, zone: str | None, spark: SparkSession, tmp_path: Path):
     """Counts per window and sensor equal those of Spark's own window(), over all windows that are complete."""
-    case = Case(CountBySensor(), 50, 20, 7, sp.Watermark("2 minutes"), start, zone)
-    batches, memory = (
-        [*case.batches(), *late_rows(8, batches=1, start=(start + 1_000) * SECOND, zone=zone)],
-        sp.Memory(),
-    )
+    case, memory = Case(CountBySensor(), 50, 20, 7, sp.Watermark("2 minutes"), start, zone), sp.Memory()
+    batches = [*case.batches(), *late_rows(8, batches=1, start=(start + 1_000) * SECOND, zone=zone)]
     finish(job_of(spark, case, tmp_path, batches, output=memory))
     window = sf.window("ts", "50 seconds", "20 seconds", "7 seconds")
     counted = (
@@ -434,13 +422,8 @@ def test_windows_are_sparks(start: int, zone: str | None, spark: SparkSession, t
         .toArrow()
     )
     complete = (start + 1_000 - 180) * SECOND
-    assert Counter(
-        row for row in zip(*(column.to_pylist() for column in memory.table().columns), strict=True)
-    ) == Counter(
-        row
-        for row in zip(*(column.to_pylist() for column in counted.columns), strict=True)
-        if micros(row[1]) <= complete
-    )
+    found, wanted = (zip(*(one.to_pylist() for one in rows.columns), strict=True) for rows in (memory.table(), counted))
+    assert Counter(found) == Counter(row for row in wanted if micros(row[1]) <= complete)
 
 
 def micros(time: datetime) -> int:
@@ -450,9 +433,8 @@ def micros(time: datetime) -> int:
 
 @pytest.mark.core
 def test_a_stopped_stream_continues_where_it_ended(session: Session, tmp_path: Path):
-    case = Case(SKYLINE, 50, 20)
-    batches = case.batches()
-    job = job_of(session, case, tmp_path, batches[:3], output=str(tmp_path / "out"))
+    batches = OVERLAPPING.batches()
+    job = job_of(session, OVERLAPPING, tmp_path, batches[:3])
     committed = threading.Event()
     handle = job.start(on_batch=lambda batch: committed.set() if batch.batch_id == 2 else None)
     assert committed.wait(120)
@@ -461,42 +443,43 @@ def test_a_stopped_stream_continues_where_it_ended(session: Session, tmp_path: P
     handle.stop()
     assert not handle.status["active"]
     write_batches(tmp_path / "in", batches[3:], first=3)
-    metrics = finish(job)
-    assert [batch.batch_id for batch in metrics] == [3, 4, 5]
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, batches)
+    assert numbers(finish(job)) == [3, 4, 5]
+    assert_answered(tmp_path / "out", OVERLAPPING, batches)
 
 
 def test_a_drained_stream_answers_its_last_windows_and_may_continue(session: Session, tmp_path: Path):
-    case, reported = Case(SKYLINE, 50, 20), list[sp.BatchMetrics]()
+    case, reported = OVERLAPPING, list[sp.BatchMetrics]()
     batches = case.batches()
-    job = job_of(session, case, tmp_path, batches[:3], output=str(tmp_path / "out"), late=str(tmp_path / "late"))
-    handle = job.start(trigger="available now", on_batch=reported.append)
-    assert handle.await_termination(60)
+    job = job_of(session, case, tmp_path, batches[:3], late=str(tmp_path / "late"))
+    handle = run(job, on_batch=reported.append)
     drained = handle.drain()
     assert drained is not None
     assert drained.rows == drained.open_panes == 0 < drained.windows
     assert reported[-1].batch_id == drained.batch_id == 3
     assert handle.drain() is None, "nothing is open"
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, [*batches[:3], local.Drain()])
+    assert_answered(tmp_path / "out", case, [*batches[:3], local.Drain()])
 
     write_batches(tmp_path / "in", batches[3:], first=3)
-    handle = job.start(trigger="available now", on_batch=reported.append)
-    assert handle.await_termination(60)
-    handle.drain()
-    assert [batch.batch_id for batch in reported] == list(range(8))
+    run(job, on_batch=reported.append).drain()
+    assert numbers(reported) == list(range(8))
     events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(case.plan, events)
+    assert_answered(tmp_path / "out", case, events)
     late = [row for outcome in local.run(case.plan, events) for rows in outcome.rejection.rows for row in rows["id"]]
     assert sorted(parquet_rows(tmp_path / "late")["id"].to_pylist()) == sorted(row.as_py() for row in late)
     assert reported[-1].dropped_rows == len(late) > sum(batch.late_rows for batch in reported[:4])
 
 
 class Held:
-    """A sink that waits in the middle of a batch until it is released."""
+    """The sink of a job over OVERLAPPING that waits in the middle of a batch until it is released; `seen`: what is committed."""
 
-    def __init__(self) -> None:
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.taken: dict[int, pa.Table] = {}
+        self.seen: list[int] = []
         self.entered, self.let_go = threading.Event(), threading.Event()
+        self.job = job_of(spark, OVERLAPPING, folder, OVERLAPPING.batches(), output=self)
+
+    def start(self, **options: Any) -> sp.StreamHandle:
+        return self.job.start(on_batch=lambda batch: self.seen.append(batch.batch_id), **options)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         self.entered.set()
@@ -504,8 +487,11 @@ class Held:
         notice_interrupt(rows.sparkSession)
         self.taken[batch_id] = rows.toArrow()
 
-    def windows(self) -> list[Window]:
-        return windows_of(pa.concat_tables(self.taken[batch_id] for batch_id in sorted(self.taken)))
+    def assert_finishes(self, after: int) -> None:
+        """Run the batches that are left, from the one of this number on; all are answered then."""
+        assert numbers(finish(self.job)) == list(range(after, 6))
+        answered = windows_of(pa.concat_tables(self.taken[batch_id] for batch_id in sorted(self.taken)))
+        assert answered == expected(OVERLAPPING.plan, OVERLAPPING.batches())
 
 
 def notice_interrupt(spark: SparkSession) -> None:
@@ -534,9 +520,8 @@ def is_interrupted(spark: SparkSession, query: str) -> bool:
 
 
 def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
-    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
-    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
-    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    sink = Held(spark, tmp_path)
+    handle = sink.start()
     assert sink.entered.wait(60)
     stopping = threading.Thread(target=handle.stop)
     stopping.start()
@@ -545,16 +530,13 @@ def test_a_stop_waits_for_the_batch_under_way(spark: SparkSession, tmp_path: Pat
     sink.let_go.set()
     stopping.join(60)
     assert_stopped(handle)
-    assert seen == [0]
-    assert [batch.batch_id for batch in finish(job)] == [1, 2, 3, 4, 5]
-    assert sink.windows() == expected(case.plan, case.batches())
+    assert sink.seen == [0]
+    sink.assert_finishes(1)
 
 
 def test_a_second_interrupt_does_not_wait_for_the_batch_under_way(spark: SparkSession, tmp_path: Path):
-    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
-    handle = job_of(spark, case, tmp_path, case.batches(), output=sink).start(
-        on_batch=lambda batch: seen.append(batch.batch_id)
-    )
+    sink = Held(spark, tmp_path)
+    handle = sink.start()
 
     def interrupt() -> None:
         assert sink.entered.wait(60)
@@ -573,33 +555,27 @@ def test_a_second_interrupt_does_not_wait_for_the_batch_under_way(spark: SparkSe
     assert (handle.query.isActive, spark.range(3).count(), str(error.value)) == (True, 3, "")
     sink.let_go.set()
     assert_stopped(handle)
-    assert seen == [0], "the first one has stopped it after the batch"
+    assert sink.seen == [0], "the first one has stopped it after the batch"
 
 
 @pytest.mark.parametrize("trigger", slow_but([None], [None, "available now"]))
 def test_a_listener_may_stop_its_query(trigger: str | None, spark: SparkSession, tmp_path: Path):
-    case, memory = Case(SKYLINE, 50, 20), sp.Memory()
-    job = job_of(spark, case, tmp_path, case.batches(), output=memory)
-    seen: list[int] = []
-    started = threading.Event()
-    handles: list[sp.StreamHandle] = []
+    batches, memory, seen = OVERLAPPING.batches(), sp.Memory(), list[int]()
+    job = job_of(spark, OVERLAPPING, tmp_path, batches, output=memory)
 
-    def stop_at_two(batch: sp.BatchMetrics) -> None:
+    def stop_at_two(handle: sp.StreamHandle, batch: sp.BatchMetrics) -> None:
         seen.append(batch.batch_id)
-        assert started.wait(60)
         if batch.batch_id == 2:
-            handles[0].stop()
+            handle.stop()
 
-    handles.append(job.start(on_batch=stop_at_two, trigger=trigger))
-    started.set()
-    assert_stopped(handles[0])
+    assert_stopped(start_knowing(job, stop_at_two, trigger=trigger))
     assert seen == [0, 1, 2]
-    assert [batch.batch_id for batch in finish(job)] == [3, 4, 5]
-    assert windows_of(memory.table()) == expected(case.plan, case.batches())
+    assert numbers(finish(job)) == [3, 4, 5]
+    assert windows_of(memory.table()) == expected(OVERLAPPING.plan, batches)
 
 
 def test_a_drain_waits_for_a_query_that_ends_by_itself(session: Session, tmp_path: Path):
-    case, memory, seen = Case(SKYLINE, 50, 20), sp.Memory(), list[int]()
+    case, memory, seen = OVERLAPPING, sp.Memory(), list[int]()
     job = job_of(session, case, tmp_path, case.batches(), output=memory)
     job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id)).drain()
     assert seen == [*range(6), 6], "all rows that were there, and then the drain"
@@ -607,9 +583,8 @@ def test_a_drain_waits_for_a_query_that_ends_by_itself(session: Session, tmp_pat
 
 
 def test_an_interrupt_while_a_drain_waits_leaves_the_windows_open(spark: SparkSession, tmp_path: Path):
-    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
-    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
-    handle = job.start(trigger="available now", on_batch=lambda batch: seen.append(batch.batch_id))
+    sink = Held(spark, tmp_path)
+    handle = sink.start(trigger="available now")
 
     def interrupt() -> None:
         assert sink.entered.wait(60)
@@ -624,14 +599,13 @@ def test_an_interrupt_while_a_drain_waits_leaves_the_windows_open(spark: SparkSe
         handle.drain()
     hand.join()
     assert_stopped(handle)
-    assert seen == list(range(len(seen))), "nothing is drained"
-    assert [batch.batch_id for batch in finish(job)] == list(range(len(seen), 6))
-    assert sink.windows() == expected(case.plan, case.batches())
+    assert sink.seen == list(range(len(sink.seen))), "nothing is drained"
+    sink.assert_finishes(len(sink.seen))
 
 
 def test_an_interrupt_in_a_drain_comes_when_it_is_committed(session: Session, tmp_path: Path):
     """The main thread runs the drain, and kernels in it, which an exception would end with the process."""
-    case, taken, seen = Case(SKYLINE, 50, 20), list[pa.Table](), list[int]()
+    case, taken, seen = OVERLAPPING, list[pa.Table](), list[int]()
 
     def sink(rows: DataFrame, batch_id: int) -> None:
         if batch_id == 6:
@@ -649,9 +623,8 @@ def test_an_interrupt_in_a_drain_comes_when_it_is_committed(session: Session, tm
 
 @pytest.mark.parametrize("way", ["of skypane", "of Spark"])
 def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSession, tmp_path: Path):
-    case, sink, seen = Case(SKYLINE, 50, 20), Held(), list[int]()
-    job = job_of(spark, case, tmp_path, case.batches(), output=sink)
-    handle = job.start(on_batch=lambda batch: seen.append(batch.batch_id))
+    sink = Held(spark, tmp_path)
+    handle = sink.start()
     assert sink.entered.wait(60)
     stopping = threading.Thread(target=handle.query.stop if way == "of Spark" else lambda: handle.stop(timeout=0))
     stopping.start()
@@ -662,7 +635,5 @@ def test_a_stop_without_patience_gives_the_batch_up(way: str, spark: SparkSessio
     sink.let_go.set()  # its next wait in Java fails
     stopping.join(60)
     assert_stopped(handle)
-    assert seen == []
-    assert sink.taken == {}
-    assert [batch.batch_id for batch in finish(job)] == list(range(6))
-    assert sink.windows() == expected(case.plan, case.batches())
+    assert (sink.seen, sink.taken) == ([], {})
+    sink.assert_finishes(0)

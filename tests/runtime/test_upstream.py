@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.streams import parquet_rows, read_batches, write_batches
+from tests.runtime.streams import parquet_rows, read_batches, run, write_batches
 
 import skypane as sp
 
@@ -72,17 +73,14 @@ def minutes(rows: DataFrame) -> DataFrame:
     return named if rows.isStreaming else named.where(named.ts <= CLOSED)
 
 
-def job(rows: DataFrame, folder: Path) -> sp.Job:
-    return sp.stream(
-        rows,
-        QUERY,
-        time="ts",
-        window="10 minutes",
-        slide="5 minutes",
-        progress=sp.Watermark("1 hour"),
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-    )
+WINDOWS: dict[str, Any] = {"time": "ts", "window": "10 minutes", "slide": "5 minutes"}
+
+
+def job(before: Callable[[DataFrame], DataFrame], spark: SparkSession, folder: Path) -> sp.Job:
+    """Return the job over what an operator makes of the rows in `folder`/in."""
+    rows = before(read_batches(spark, folder / "in", SCHEMA))
+    places: dict[str, Any] = {"checkpoint": folder / "checkpoint", "output": folder / "out"}
+    return sp.stream(rows, QUERY, progress=sp.Watermark("1 hour"), **WINDOWS, **places)
 
 
 def late_minutes(rows: DataFrame) -> DataFrame:
@@ -116,7 +114,7 @@ def test_a_watermark_that_no_operator_uses_is_reported(
     caplog: pytest.LogCaptureFixture,
 ):
     write_batches(tmp_path / "in", [])
-    job(before(read_batches(spark, tmp_path / "in", SCHEMA)), tmp_path)
+    job(before, spark, tmp_path)
     found = [record.getMessage() for record in caplog.records if "withWatermark" in record.getMessage()]
     assert found == [
         f"withWatermark(..., '{delay}') has no effect here, as no operator of Spark uses it before the query: write "
@@ -133,19 +131,13 @@ def test_a_watermark_that_no_operator_uses_is_reported(
 def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
     spark: SparkSession, tmp_path: Path, before: Callable[[DataFrame], DataFrame]
 ):
-    def run(*, drain: bool = False) -> None:
-        handle = job(before(read_batches(spark, tmp_path / "in", SCHEMA)), tmp_path).start(trigger="available now")
-        handle.await_termination()
-        if drain:
-            handle.drain()
-
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     write_batches(tmp_path / "in", [batch(number) for number in range(4)])
-    run()
+    run(job(before, spark, tmp_path))
     write_batches(tmp_path / "in", [batch(number) for number in range(4, 8)], first=4)
-    run(drain=True)
+    run(job(before, spark, tmp_path)).drain()
     table = spark.read.schema(read_batches(spark, tmp_path / "in", SCHEMA).schema).parquet(str(tmp_path / "in"))
-    wanted = sp.ask(before(table), QUERY, time="ts", window="10 minutes", slide="5 minutes").toArrow()
+    wanted = sp.ask(before(table), QUERY, **WINDOWS).toArrow()
     columns = ["window_start", "shop", "n", "total"]
     found = parquet_rows(tmp_path / "out")
     assert sorted(map(repr, found.select(columns).to_pylist())) == sorted(map(repr, wanted.select(columns).to_pylist()))
@@ -155,16 +147,11 @@ def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
 def test_a_damaged_state_of_an_operator_of_spark_is_named(spark: SparkSession, tmp_path: Path):
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     write_batches(tmp_path / "in", [batch(0)])
-
-    def run() -> None:
-        handle = job(distinct(read_batches(spark, tmp_path / "in", SCHEMA)), tmp_path).start(trigger="available now")
-        handle.await_termination()
-
-    run()
+    run(job(distinct, spark, tmp_path))
     write_batches(tmp_path / "in", [batch(1)], first=1)
     for delta in (tmp_path / "checkpoint" / "state").rglob("[0-9]*.delta"):
         content = bytearray(delta.read_bytes())
         content[len(content) // 2] ^= 1
         delta.write_bytes(content)
     with pytest.raises(sp.SkypaneError, match="Spark cannot read the state of its operators before the query"):
-        run()
+        run(job(distinct, spark, tmp_path))

@@ -12,44 +12,22 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import SCHEMA, SKYLINE, Bag, Counts, micros_of, multiset, split, table, tables, windows
+from tests.rows import SCHEMA, SKYLINE, Bag, micros_of, multiset, split, table, tables, windows
+from tests.runtime.test_local import EACH_POLICY, EACH_QUERY
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
-from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query
-from skypane.operators.skyline import Skyline
-from skypane.operators.topk import TopK
 from skypane.plan import Plan
-from skypane.preference import Preference, Score
-from skypane.progress import AqKSlack, KSlack, ProgressPolicy, Watermark
+from skypane.progress import AqKSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
 from skypane.types import ConfigError
 from skypane.windows import Windows
 
-PREFERENCE = Preference.of("x MIN, y MAX")
-QUERIES: st.SearchStrategy[Query] = st.sampled_from(
-    [
-        SKYLINE,
-        Skyline(PREFERENCE, ("label",)),
-        KDominant(1, PREFERENCE),
-        TopDelta(2, PREFERENCE),
-        TopK(3, Score.of("x - y")),
-        sp.Aggregate("label", n=sp.count(), low=sp.min("y")),
-        sp.Aggregate(n=sp.count(), having="n < 3"),
-        Bag(("x", "y")),
-        Counts("label"),
-    ]
-)
-POLICIES: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
-    [
-        Watermark("0 us"),
-        Watermark("6 us"),
-        Watermark("3 us", max_ahead="20 us", support=4, patience=7),
-        KSlack(),
-        AqKSlack(max_amended=0.3, reserve=1, max_ahead="20 us", support=4, patience=7),
-    ]
-)
+AGGREGATES = [sp.Aggregate("label", n=sp.count(), low=sp.min("y")), sp.Aggregate(n=sp.count(), having="n < 3")]
+QUERIES = st.sampled_from([*EACH_QUERY, *AGGREGATES])
+BUDGETED = AqKSlack(max_amended=0.3, reserve=1, max_ahead="20 us", support=4, patience=7)
+POLICIES = st.sampled_from([*EACH_POLICY, BUDGETED])
 EVENTS: st.SearchStrategy[list[local.Event]] = st.lists(
     st.one_of(tables(clean=False), tables(clean=False), tables(clean=False), st.builds(local.Drain)), max_size=8
 )
@@ -130,15 +108,12 @@ def test_the_last_versions_are_the_answers_of_a_run_in_which_no_row_that_entered
         again = answers.take(outcome, columns)
         touched = set(windows_over(w, micros_of(came)))
         assert again & answered == touched & answered, "the windows of late rows are answered again, and only those"
-        again_windows = len(again & answered)
-        ever_amended |= {
-            answer.window for answer in outcome.answers[: outcome.amended.windows if outcome.amended else 0]
-        }
+        again_windows, amended = len(again & answered), outcome.amended
+        assert amended is not None
+        ever_amended |= {answer.window for answer in outcome.answers[: amended.windows]}
         answered |= again
         # Windows of held rows are not answered yet.
         assert answers.last == without_lateness(plan, taken, answered)
-        amended = outcome.amended
-        assert amended is not None
         assert amended.bytes <= max_bytes
         assert amended.windows >= again_windows
         assert (amended.all_answered, amended.all_amended) == (len(answered), len(ever_amended))
@@ -204,12 +179,9 @@ def test_every_window_that_is_answered_without_amendments_has_a_first_version_wi
 ):
     """In the same event: the policy decides the same, whether late rows amend or are dropped."""
     plain = Plan(SKYLINE, w, "time", policy)
-    amending = replace(plain, amend=FOREVER)
-    dropped = [answer.window for outcome in local.run(plain, events) for answer in outcome.answers]
-    first = [
-        answer.window for outcome in local.run(amending, events) for answer in outcome.answers if not answer.version
-    ]
-    assert set(dropped) <= set(first)
+    dropped = {answer.window for answer in local.answers(plain, events)}
+    first = {answer.window for answer in local.answers(replace(plain, amend=FOREVER), events) if not answer.version}
+    assert dropped <= first
 
 
 def assert_changes_add_up(whole: Plan, events: Sequence[local.Event]) -> None:

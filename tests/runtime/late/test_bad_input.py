@@ -23,9 +23,11 @@ from tests.runtime.streams import (
     CountBySensor,
     expected,
     finish,
+    ids_by_reason,
     late_rows,
     parquet_rows,
     read_batches,
+    stream_job,
     windows_of,
     write_batches,
 )
@@ -36,7 +38,6 @@ from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.testing import Session
-from skypane.types import Length
 from skypane.windows import Windows
 
 NOON = 1_700_000_000 * SECOND
@@ -86,22 +87,11 @@ def outcome(
 ) -> Outcome:
     """Stream `batches`; hold answers, counts and late sink against the oracle, batch by batch."""
     write_batches(folder / "in", batches)
-    memory = sp.Memory()
-    job = sp.stream(
-        read_batches(session, folder / "in", SCHEMA),
-        query,
-        time="ts",
-        window=Length(windows.length),
-        slide=Length(windows.slide),
-        progress=WATERMARK,
-        checkpoint=folder / "checkpoint",
-        output=memory,
-        late=folder / "late",
-    )
-    metrics = finish(job)
-    plan = Plan(query, windows, "ts", WATERMARK)
+    memory, plan = sp.Memory(), Plan(query, windows, "ts", WATERMARK)
+    options: dict[str, Any] = {"window": windows, "progress": WATERMARK, "output": memory, "late": folder / "late"}
+    metrics = finish(stream_job(session, folder, query, SCHEMA, **options))
     assert windows_of(memory.table()) == expected(plan, batches)
-    rejected = reasons(folder / "late")
+    rejected = ids_by_reason(parquet_rows(folder / "late")) if any((folder / "late").glob("*.parquet")) else {}
     for batch, rows, outcome in zip(metrics, batches, local.run(plan, batches), strict=True):
         assert batch.rows == rows.num_rows
         assert (batch.late_rows, batch.quarantined) == (outcome.rejection.late_rows, outcome.rejection.quarantined)
@@ -114,17 +104,6 @@ def counted(*tables: pa.Table) -> Counter[str]:
     """Return all rows; times as numbers, as Python has none for the absurd ones."""
     whole = (table.set_column(1, "ts", table["ts"].cast(pa.int64())) for table in tables)
     return Counter(str(row) for table in whole for row in table.to_pylist())
-
-
-def reasons(late: Path) -> dict[str, list[int]]:
-    """Return the ids of the rows in the late sink by their reason."""
-    if not any(late.glob("*.parquet")):
-        return {}
-    table = parquet_rows(late).sort_by("id")
-    found: dict[str, list[int]] = {}
-    for row, reason in zip(table["id"].to_pylist(), table["reason"].to_pylist(), strict=True):
-        found.setdefault(reason, []).append(row)
-    return found
 
 
 def test_rows_that_cannot_be_ranked_or_placed(session: Session, tmp_path: Path):
@@ -233,16 +212,7 @@ def test_a_million_equal_rows_are_all_kept(session: Session, tmp_path: Path):
         schema=SCHEMA,
     )  # fmt: skip
     write_batches(tmp_path / "in", [equal, rows((n, 300 * SECOND, "a", 1.0, 1.0))])
-    metrics = finish(
-        sp.stream(
-            read_batches(session, tmp_path / "in", SCHEMA),
-            sp.Skyline(PARETO, by="sensor"),
-            time="ts",
-            window="30 seconds",
-            checkpoint=tmp_path / "checkpoint",
-            output=tmp_path / "out",
-        )
-    )
+    metrics = finish(stream_job(session, tmp_path, SKYLINE, SCHEMA, window="30 seconds"))
     assert [batch.window_rows for batch in metrics] == [0, n]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +19,7 @@ from pyspark.sql import functions as sf
 from tests.differential.definition.clocks import Clocks
 from tests.parameters import slow_but
 from tests.rows import Bag, multiset
-from tests.runtime.streams import AnySession, finish, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, finish, parquet_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.operators.advance import advance
@@ -63,9 +64,8 @@ def _batch(rng: np.random.Generator, minute: int, rows: int, off: dict[int, int]
 
 
 def times_of(rows: pa.Table) -> list[int]:
-    column: list[int] = (
-        rows.column("ts").cast(pa.timestamp("us", rows.schema.field("ts").type.tz)).cast("int64").to_pylist()
-    )
+    in_micros = rows.column("ts").cast(pa.timestamp("us", rows.schema.field("ts").type.tz))
+    column: list[int] = in_micros.cast("int64").to_pylist()
     return column
 
 
@@ -79,8 +79,8 @@ def corrected(plan: Plan, batches: list[pa.Table]) -> list[tuple[pa.Table, pa.Ta
     for rows in batches:
         offsets, names, times = clocks.offsets(), list(map(str, rows.column("source").to_pylist())), times_of(rows)
         by = [offsets.get(name, 0) for name in names]
-        usable, out = rows, rows.slice(0, 0)
         if given.clocks == "align":
+            out = rows.slice(0, 0)
             right = pa.array([time - one for time, one in zip(times, by, strict=True)], pa.int64())
             kind = rows.schema.field("ts").type
             usable = rows.set_column(1, "ts", right.cast(pa.timestamp("us", kind.tz)).cast(kind, safe=False))
@@ -151,10 +151,8 @@ def test_a_clock_an_hour_ahead_is_corrected():
 
 @pytest.mark.parametrize("clocks", ACTIONS)
 def test_rows_without_a_time_stay_without_one(clocks: Any):
-    batches = stream(1, {2: HOUR}, minutes=14)
-    last = batches[-1]
-    none = pa.array([None] * last.num_rows, UTC)
-    batches[-1] = last.set_column(1, "ts", none)
+    *batches, last = stream(1, {2: HOUR}, minutes=14)
+    batches.append(last.set_column(1, "ts", pa.array([None] * last.num_rows, UTC)))
     plan = Plan(Bag(()), WINDOWS, "ts", sp.KSlack(clocks=clocks), "source")
     assert list(local.run(plan, batches))[-1].rejection.reasons == {"null ts": last.num_rows}
 
@@ -178,19 +176,13 @@ def test_a_policy_that_judges_clocks_needs_the_sources():
         plan.validate(stream(1, {})[0].schema)
 
 
-def job(session: AnySession, folder: Path, policy: sp.ProgressPolicy, schema: pa.Schema) -> sp.Job:
-    return sp.stream(
-        read_batches(session, folder / "in", schema),
-        sp.Skyline(sp.low("x") * sp.high("id")),
-        time="ts",
-        window="10 minutes",
-        slide="5 minutes",
-        progress=policy,
-        source="source",
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-        late=folder / "late",
-    )
+def job(session: AnySession, folder: Path, plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
+    own: dict[str, Any] = {"window": plan.windows, "progress": plan.progress, "source": plan.source}
+    return stream_job(session, folder, plan.query, schema, **own | options)
+
+
+def bag(tables: Iterable[pa.Table], *columns: str) -> Counter[str]:
+    return Counter(str(row) for table in tables for row in table.select(columns).to_pylist())
 
 
 @pytest.mark.parametrize("clocks", slow_but([*ACTIONS][:1], ACTIONS))
@@ -201,30 +193,22 @@ def test_spark_agrees_over_restarts_and_a_batch_that_comes_again(clocks: Any, sp
     last = batches[14]
     year = pa.array([365 * 24 * HOUR, *([0] * (ROWS - 1))], pa.int64())
     far = pc.add(last.column("ts").cast("int64"), year).cast(UTC)
-    batches[14] = last.set_column(1, "ts", far).set_column(
-        2, "source", pa.array(["south", *last.column("source").to_pylist()[1:]])
-    )
+    names = pa.array(["south", *last.column("source").to_pylist()[1:]])
+    batches[14] = last.set_column(1, "ts", far).set_column(2, "source", names)
     plan = Plan(sp.Skyline(sp.low("x") * sp.high("id")), WINDOWS, "ts", policy, "source")
     metrics = []
     for first, end in ((0, 13), (13, 15), (15, 18)):
         write_batches(tmp_path / "in", batches[first:end], first=first)
-        metrics += finish(job(spark, tmp_path, policy, batches[0].schema))
-        for path in (
-            tmp_path / "checkpoint" / "commits" / str(end - 1),
-            tmp_path / "checkpoint" / "commits" / f".{end - 1}.crc",
-        ):
-            path.unlink()  # Spark brings the last batch again
+        metrics += finish(job(spark, tmp_path, plan, batches[0].schema, late=tmp_path / "late"))
+        for name in (str(end - 1), f".{end - 1}.crc"):
+            (tmp_path / "checkpoint" / "commits" / name).unlink()  # Spark brings the last batch again
     outcomes = list(local.run(plan, batches))
-    found = parquet_rows(tmp_path / "out")
+    wanted = (answer.rows for outcome in outcomes for answer in outcome.answers)
     columns = ["window_start", "id", "ts"]
-    wanted = pa.concat_tables(answer.rows for outcome in outcomes for answer in outcome.answers)
-    assert Counter(map(str, found.select(columns).to_pylist())) == Counter(map(str, wanted.select(columns).to_pylist()))
-    rejected = pa.concat_tables(table for outcome in outcomes for table in outcome.rejection.rows)
-    late = parquet_rows(tmp_path / "late")
-    columns = ["id", "ts", "reason"]
-    assert Counter(map(str, late.select(columns).to_pylist())) == Counter(
-        map(str, rejected.select(columns).to_pylist())
-    )
+    assert bag([parquet_rows(tmp_path / "out")], *columns) == bag(wanted, *columns)
+    rejected = (table for outcome in outcomes for table in outcome.rejection.rows)
+    late, columns = parquet_rows(tmp_path / "late"), ["id", "ts", "reason"]
+    assert bag([late], *columns) == bag(rejected, *columns)
     reasons = set(late.column("reason").to_pylist())
     assert reasons >= ({"late", "future"} if clocks == "align" else {"clock ahead", "clock behind"})
     assert [batch.totals for batch in metrics] == [outcome.totals.to_json() for outcome in outcomes]
@@ -251,29 +235,13 @@ class FailingSink:
 @pytest.mark.slow
 def test_a_batch_that_is_computed_again_has_the_same_offsets(spark: SparkSession, tmp_path: Path):
     """The batch after the one in which the offset is learned fails, and is computed again by the next start."""
-    policy = sp.KSlack(clocks="align")
     batches = stream(7, {2: HOUR}, minutes=16)
     write_batches(tmp_path / "in", batches)
     sink = FailingSink(fails_in=13)
-    plan = Plan(Bag(("x",)), WINDOWS, "ts", policy, "source")
-
-    def started() -> sp.Job:
-        rows = read_batches(spark, tmp_path / "in", batches[0].schema)
-        answers: dict[str, Any] = {"output": sink, "checkpoint": tmp_path / "checkpoint"}
-        return sp.stream(
-            rows,
-            plan.query,
-            time="ts",
-            window="10 minutes",
-            slide="5 minutes",
-            progress=policy,
-            source="source",
-            **answers,
-        )
-
+    plan = Plan(Bag(("x",)), WINDOWS, "ts", sp.KSlack(clocks="align"), "source")
     with pytest.raises(sp.SkypaneError, match="the disk is full"):
-        finish(started())
-    finish(started())
+        finish(job(spark, tmp_path, plan, batches[0].schema, output=sink))
+    finish(job(spark, tmp_path, plan, batches[0].schema, output=sink))
     wanted = {
         number: Counter(
             pair

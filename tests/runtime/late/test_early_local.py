@@ -27,9 +27,7 @@ from skypane.windows import Windows
 
 EVERY = st.sampled_from([1, 5, 20, 1_000])
 AMENDS = st.sampled_from([None, None, AmendRule(7), FOREVER])
-FOLLOWING: st.SearchStrategy[ProgressPolicy] = st.sampled_from(
-    [Watermark("0 us"), Watermark("6 us"), Watermark("40 us")]
-)
+FOLLOWING = st.sampled_from([Watermark("0 us"), Watermark("6 us"), Watermark("40 us")])
 """Policies by which the newest time of the stream is that of its newest row: they hold none, and follow every gap."""
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import finish, parquet_rows, stream_job, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -34,17 +35,12 @@ def batch(minute: int, devices: str) -> pa.Table:
 BATCHES = [batch(minute, "ac" if 4 <= minute < 8 else "abc") for minute in range(11)]
 
 
+PLAN = Plan(QUERY, Windows(120 * SECOND, 120 * SECOND), "at", sp.Readiness("2 ms"), "device")
+
+
 def job(spark: SparkSession, folder: Path) -> sp.Job:
-    return sp.stream(
-        read_batches(spark, folder / "in", SCHEMA),
-        QUERY,
-        time="at",
-        window="2 minutes",
-        progress=sp.Readiness("2 ms"),
-        source="device",
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-    )
+    options: dict[str, Any] = {"time": "at", "progress": PLAN.progress, "source": "device"}
+    return stream_job(spark, folder, QUERY, SCHEMA, window="2 minutes", **options)
 
 
 def test_a_silent_source_is_left_after_two_batches_also_over_a_restart(spark: SparkSession, tmp_path: Path):
@@ -59,8 +55,7 @@ def test_a_silent_source_is_left_after_two_batches_also_over_a_restart(spark: Sp
 
     store = DocumentStore.at(tmp_path / "checkpoint")
     clock = iter([spark_files.began(store, number) for number in range(11)])
-    plan = Plan(QUERY, Windows(120 * SECOND, 120 * SECOND), "at", sp.Readiness("2 ms"), "device")
-    outcomes = list(local.run(plan, BATCHES, lambda: next(clock)))
+    outcomes = list(local.run(PLAN, BATCHES, lambda: next(clock)))
     wanted = pa.concat_tables(answer.rows for outcome in outcomes for answer in outcome.answers)
     columns = ["window_start", "device", "n", "watts"]
     found = parquet_rows(tmp_path / "out")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from skypane.operators.open_panes import WindowTask
 from skypane.operators.query import Query
 from skypane.operators.skyline import Skyline
 from skypane.operators.stay_columns import expanded
-from skypane.operators.window_query import StayAnswer, WindowQuery, WindowWorker, no_limit
+from skypane.operators.window_query import StayAnswer, WindowQuery, no_limit
 from skypane.plan import Plan
 from skypane.progress import KSlack, ProgressPolicy, Watermark
 from skypane.runtime import local
@@ -141,11 +141,11 @@ def test_a_long_window_has_few_stays():
         assert lines(at_a_time) == pytest.approx(wanted, rel=0.05)
 
 
-def test_panes_of_stays_take_at_most_the_memory_of_those_of_windows():
-    """Where the panes of 64 windows are too many at once, those of a few are taken, and their stays are shorter."""
-    query, w, panes = sp.Skyline("x MIN, y MAX"), Windows(5, 1), 100
-    rows = [table([pane] * 9, [*range(9)], [*range(9)]) for pane in range(panes + 5)]
-    tasks = [WindowTask(k, tuple((pane, (rows[pane],)) for pane in range(k, k + 5))) for k in range(panes)]
+def stays_of(query: Query, w: Windows, tasks: list[WindowTask[pa.Table]]) -> tuple[list[StayAnswer], list[StayAnswer]]:
+    """Return the stays of windows within the memory that their answers take one by one, and without a limit.
+
+    Both have the same answers; within no memory at all there are none.
+    """
     asked: list[int] = []
     [*WindowQuery(query, w, "UTC").worker(asked.append).answers(tasks, lambda partial: partial)]
 
@@ -153,36 +153,33 @@ def test_panes_of_stays_take_at_most_the_memory_of_those_of_windows():
         if more > max(asked):
             raise MemoryLimitError("too much")
 
-    def stays(worker: WindowWorker) -> list[StayAnswer]:
-        return [*worker.stays(tasks, lambda partial: partial)]
+    def stays(limit: Callable[[int], None]) -> list[StayAnswer]:
+        return [*WindowQuery(query, w, "UTC", stays=True).worker(limit).stays(tasks, lambda partial: partial)]
 
-    kept = WindowQuery(query, w, "UTC", stays=True)
-    short, long = stays(kept.worker(ask)), stays(kept.worker())
-    assert [len(some.windows) for some in short] == [*[5] * 12, 4, *[5] * 7, 1]
-    assert [len(some.windows) for some in long] == [64, 36]
+    short, long = stays(ask), stays(no_limit)
     assert [pair for some in short for pair in some.windows] == [pair for some in long for pair in some.windows]
     expansions = [multiset(expanded(pa.concat_tables([some.rows for some in each]))) for each in (short, long)]
     assert expansions[0] == expansions[1]
     with pytest.raises(MemoryLimitError):
-        stays(kept.worker(lambda more: ask(more + max(asked))))
+        stays(lambda more: ask(more + max(asked)))
+    return short, long
+
+
+def test_panes_of_stays_take_at_most_the_memory_of_those_of_windows():
+    """Where the panes of 64 windows are too many at once, those of a few are taken, and their stays are shorter."""
+    query, w, panes = sp.Skyline("x MIN, y MAX"), Windows(5, 1), 100
+    rows = [table([pane] * 9, [*range(9)], [*range(9)]) for pane in range(panes + 5)]
+    tasks = [WindowTask(k, tuple((pane, (rows[pane],)) for pane in range(k, k + 5))) for k in range(panes)]
+    short, long = stays_of(query, w, tasks)
+    assert [len(some.windows) for some in short] == [*[5] * 12, 4, *[5] * 7, 1]
+    assert [len(some.windows) for some in long] == [64, 36]
 
 
 def test_answers_are_compared_with_as_many_others_as_there_is_memory_for():
     query, w = sp.Aggregate("label", low=sp.min("x")), Windows(1, 1)
     partials = [query.lift(table([pane] * 9, [*range(9)], [*range(9)])) for pane in range(20)]
     tasks = [WindowTask(k, ((k, (partials[k],)),)) for k in range(20)]
-    asked: list[int] = []
-    [*WindowQuery(query, w, "UTC").worker(asked.append).answers(tasks, lambda partial: partial)]
-
-    def ask(more: int) -> None:
-        if more > max(asked):
-            raise MemoryLimitError("too much")
-
-    kept = WindowQuery(query, w, "UTC", stays=True)
-    short, long = ([*kept.worker(limit).stays(tasks, lambda partial: partial)] for limit in (ask, no_limit))
+    short, long = stays_of(query, w, tasks)
     assert len(long) == 1
     assert long[0].rows.num_rows == 9
     assert 20 > len(short) > 1
-    expansions = [multiset(expanded(pa.concat_tables([some.rows for some in each]))) for each in (short, long)]
-    assert expansions[0] == expansions[1]
-    assert [pair for some in short for pair in some.windows] == [*long[0].windows]

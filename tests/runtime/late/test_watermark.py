@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.parameters import slow_but
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
 
@@ -41,9 +42,11 @@ def batches_of(size: int) -> list[pa.Table]:
     return [ROWS.slice(start, size) for start in range(0, ROWS.num_rows, size)]
 
 
-def counted(stream: DataFrame, windows: Windows) -> DataFrame:
+def counting(spark: SparkSession, folder: Path, windows: Windows, name: str) -> DataStreamWriter:
+    """Return what starts the query of Spark that counts the rows in windows, into a table of this name."""
     length, slide = f"{windows.length // SECOND} seconds", f"{windows.slide // SECOND} seconds"
-    return stream.withWatermark("ts", DELAY).groupBy(sf.window("ts", length, slide)).count()
+    rows = read_batches(spark, folder, ROWS.schema).withWatermark("ts", DELAY)
+    return rows.groupBy(sf.window("ts", length, slide)).count().writeStream.format("memory").queryName(name)
 
 
 def found(spark: SparkSession, name: str) -> dict[Micros, int]:
@@ -73,8 +76,7 @@ def backlog(spark: SparkSession, folder: Path, batches: list[pa.Table], windows:
     """Let Spark take all batches one after the other."""
     write_batches(folder, batches)
     name = f"backlog_{windows.length // SECOND}_{len(batches)}"
-    stream = counted(read_batches(spark, folder, ROWS.schema), windows)
-    query = stream.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    query = counting(spark, folder, windows, name).trigger(availableNow=True).start()
     assert query.awaitTermination(600), "it takes too long"
     return found(spark, name)
 
@@ -83,8 +85,7 @@ def caught_up(spark: SparkSession, folder: Path, batches: list[pa.Table], window
     """Let Spark catch up after each batch: it runs once more, without data, before the next one comes."""
     write_batches(folder, batches[:1])
     name = f"caught_up_{windows.length // SECOND}_{len(batches)}"
-    stream = counted(read_batches(spark, folder, ROWS.schema), windows)
-    query = stream.writeStream.format("memory").queryName(name).start()
+    query = counting(spark, folder, windows, name).start()
     try:
         for number, batch in enumerate(batches):
             write_batches(folder, [batch] if number else [], first=number)

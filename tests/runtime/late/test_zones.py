@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,6 +21,8 @@ from pyarrow.csv import write_csv
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 from tests.checkout import PYTHONPATH
+from tests.parameters import slow_but
+from tests.runtime.scenarios import lines_of
 from tests.runtime.streams import (
     SECOND,
     NaiveKSlack,
@@ -47,8 +49,10 @@ from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.windows import Windows
 
 CLOCKS_GO_BACK = 1_730_613_600  # in New York, 3 November 2024: the hour before occurs twice
-ZONES_OF_UTC = ["Etc/UTC", "GMT"]
+ZONES, ZONES_OF_UTC = ["America/New_York", "Asia/Kathmandu"], ["Etc/UTC", "GMT"]
+KINDS = ["without zone", "with zone"]
 PARETO = sp.low("price") * sp.high("rating")
+OPTIONS: dict[str, Any] = {"time": "ts", "window": "50 seconds", "slide": "20 seconds"}
 PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
 
 
@@ -69,15 +73,13 @@ def windows(table: pa.Table) -> list[Window]:
 
 
 def job_on(rows: DataFrame, folder: Path, **options: Any) -> sp.Job:
-    return sp.stream(
-        rows,
-        sp.Skyline(PARETO, by="sensor"),
-        time="ts",
-        window="50 seconds",
-        slide="20 seconds",
-        checkpoint=folder / "checkpoint",
-        **{"progress": PLAN.progress} | options,
-    )
+    own: dict[str, Any] = {"progress": PLAN.progress, "checkpoint": folder / "checkpoint"}
+    return sp.stream(rows, PLAN.query, **OPTIONS, **own | options)
+
+
+def asked(rows: DataFrame) -> pa.Table:
+    """Return the same windows of a static frame, in order."""
+    return sp.skyline(rows, PARETO, by="sensor", **OPTIONS).toArrow().sort_by("window_start")
 
 
 class Everywhere(sp.Sink):
@@ -165,17 +167,11 @@ def _times(batch: pa.Table) -> Iterator[tuple[int, datetime]]:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize(
-    "zone",
-    ["America/New_York", "Asia/Kathmandu", *(pytest.param(zone, marks=pytest.mark.slow) for zone in ZONES_OF_UTC)],
-)
+@pytest.mark.parametrize("zone", slow_but(ZONES, [*ZONES, *ZONES_OF_UTC]))
 def test_a_static_frame_in_any_zone_has_the_same_windows(elsewhere: SparkSession):
     with_zone, without = (pa.concat_tables(batches_of(zone)) for zone in ("UTC", None))
     for rows in (with_zone, without):
-        frame = elsewhere.createDataFrame(rows, spark_schema(rows.schema)).repartition(3)
-        frame_of = sp.skyline(frame, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
-        assert isinstance(frame_of, DataFrame)
-        found = windows(frame_of.toArrow().sort_by("window_start"))
+        found = windows(asked(elsewhere.createDataFrame(rows, spark_schema(rows.schema)).repartition(3)))
         whole = Plan(PLAN.query, PLAN.windows, "ts", sp.Watermark("10 minutes"))
         last = rows.slice(0, 1).set_column(1, "ts", pa.array([(CLOCKS_GO_BACK + 3_600) * SECOND], rows["ts"].type))
         assert found == windows(answers(whole, [rows, last]))
@@ -193,15 +189,7 @@ def meant(texts: list[str], zone: str) -> list[datetime]:
     return [(time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))).astimezone(UTC) for time in times]
 
 
-@pytest.mark.parametrize(
-    ("zone", "kind"),
-    [
-        ("America/New_York", "without zone"),
-        pytest.param("Asia/Kathmandu", "with zone", marks=pytest.mark.slow),
-        pytest.param("America/New_York", "with zone", marks=pytest.mark.slow),
-        pytest.param("Asia/Kathmandu", "without zone", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("zone", "kind"), slow_but([(ZONES[0], KINDS[0])], product(ZONES, KINDS)))
 def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
     kind: str, elsewhere: SparkSession, zone: str, tmp_path: Path
 ):
@@ -223,10 +211,9 @@ def test_texts_of_csv_files_mean_the_times_of_the_sessions_zone(
     read = elsewhere.read.schema(spark_schema(wanted.schema)).csv(str(tmp_path / "out"), header=True).toArrow()
     assert windows_of(read.cast(wanted.schema).sort_by("window_start")) == windows_of(wanted) != []
     static = elsewhere.read.schema(columns).csv(str(tmp_path / "in"), header=True)
-    frame_of = sp.skyline(static, PARETO, by="sensor", time="ts", window="50 seconds", slide="20 seconds")
     whole = replace(plan, progress=sp.Watermark("1 day"))
     end = [*batches, local.Drain()]
-    assert windows_of(frame_of.toArrow().cast(wanted.schema).sort_by("window_start")) == windows_of(answers(whole, end))
+    assert windows_of(asked(static).cast(wanted.schema)) == windows_of(answers(whole, end))
 
 
 def test_the_zone_may_change_between_two_starts(spark: SparkSession, tmp_path: Path):
@@ -242,9 +229,8 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
-from tests.runtime.streams import finish, parquet_rows, read_batches, write_batches
 from tests.runtime.late.test_zones import PLAN, batches_of, job_on, windows
-from tests.runtime.streams import answers
+from tests.runtime.streams import answers, finish, parquet_rows, read_batches, write_batches
 
 def main(folder, conf):
     builder = SparkSession.builder.config("spark.ui.enabled", "false")
@@ -265,27 +251,13 @@ if __name__ == "__main__":
 def run_elsewhere(folder: Path, conf: dict[str, str], **environment: str) -> list[str]:
     """Run a stream in a process of its own, in a session as a user makes one; return its last line's words."""
     inherited = {name: value for name, value in os.environ.items() if not re.match("SPARK_(?!SUBMIT_OPTS)", name)}
-    environment = {
-        "PYTHONPATH": PYTHONPATH,
-        "PYSPARK_PYTHON": sys.executable,
-        **environment,
-    }
+    environment = inherited | {"PYTHONPATH": PYTHONPATH, "PYSPARK_PYTHON": sys.executable} | environment
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, script, str(folder), json.dumps(conf)],
-        cwd=folder, env=inherited | environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()[-1].split()
+    return lines_of(script, folder, json.dumps(conf), env=environment, cwd=folder)[-1].split()
 
 
 @pytest.mark.slow
-def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(tmp_path: Path):
-    assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ="Asia/Kathmandu") == ["Asia/Kathmandu", "True"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Etc/UTC", "GMT"])
-def test_any_machine_has_a_zone_that_will_do(zone: str, tmp_path: Path):
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/New_York", "Europe/Berlin", "Etc/UTC", "GMT"])
+def test_a_session_of_a_users_own_may_take_the_zone_of_its_machine(zone: str, tmp_path: Path):
     assert run_elsewhere(tmp_path, {"spark.master": "local[2]"}, TZ=zone) == [zone, "True"]
