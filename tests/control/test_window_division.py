@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
@@ -242,32 +243,28 @@ def measured(sizes: Sizes, division: Division, costs: WindowCosts) -> BatchMeasu
 @given(st.lists(sizes_of(12), min_size=4, max_size=8), st.integers(1, 4))
 def test_the_costs_are_learned_as_far_as_runs_show_them(batches: list[Sizes], runs: int):
     truth = WindowCosts(Work(2e-3, 1e-3, 3e-7, 1e-7, 2e-11, 0))
-    base, state = calibrated(DEFAULT_COSTS, 3, compared_once=True), POLICY.init()
-    for sizes in batches:
-        state = POLICY.observe(state, measured(sizes, fixed_division(sizes, runs), truth))
-    costs = learned(state, base)
+    shown = (measured(sizes, fixed_division(sizes, runs), truth) for sizes in batches)
+    state = reduce(POLICY.observe, shown, POLICY.init())
+    costs = learned(state, calibrated(DEFAULT_COSTS, 3, compared_once=True))
     assert all(value >= 0 for value in costs.each)
-    for sizes in batches[-1:]:
-        table = DueRuns(sizes)
-        for piece in fixed_division(sizes, runs).pieces:
-            assert seconds_of(piece, table, costs) == pytest.approx(seconds_of(piece, table, truth), rel=0.5)
+    table = DueRuns(batches[-1])
+    for piece in fixed_division(batches[-1], runs).pieces:
+        assert seconds_of(piece, table, costs) == pytest.approx(seconds_of(piece, table, truth), rel=0.5)
 
 
 def test_the_share_of_a_hot_key_is_learned_and_forgotten():
     sizes, truth = (WindowSize(10_000, 10_000),) * 3, WindowCosts(Work(0, 0, 1e-5, 0, 0, 0), 0.6)
-    table, state = DueRuns(sizes), POLICY.init()
+    table = DueRuns(sizes)
     pieces = [Piece(0, 3, part, 4) for part in range(4)]
     busy = [0.7, 0.1, 0.1, 0.1]  # 0.6 + 0.4 / 4, and 0.4 / 4 each
     batch = BatchMeasurements((), 0.1, 1.0, exchanged=False, pieces=tuple(
         PieceWork(0, 3, piece.part, table.work(0, 3, 4), seconds) for piece, seconds in zip(pieces, busy, strict=True)
     ))  # fmt: skip
-    for _ in range(12):
-        state = POLICY.observe(state, batch)
+    state = reduce(POLICY.observe, [batch] * 12, POLICY.init())
     assert state.hot == pytest.approx(truth.hot, rel=1e-3)
     assert WindowCosts(truth.each, state.hot).share(4) == pytest.approx(0.7, rel=1e-3)
-    for _ in range(100):
-        state = POLICY.observe(state, measured(sizes, fixed_division(sizes, 1), truth))
-    assert state.hot < 0.3
+    whole = measured(sizes, fixed_division(sizes, 1), truth)
+    assert reduce(POLICY.observe, [whole] * 100, state).hot < 0.3
 
 
 @given(st.lists(sizes_of(12), min_size=1, max_size=6), COSTS, st.integers(1, 6), st.integers(0, 1))
