@@ -11,6 +11,7 @@ from skypane.progress import PaneArrivals, SourceCount
 from skypane.windows import Windows
 
 PANE = 10
+PANES = Windows(PANE, PANE)
 
 
 def tuples():
@@ -35,12 +36,12 @@ def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
     return out
 
 
-def arrivals(times: list[int], pane: int = PANE) -> PaneArrivals:
-    return PaneArrivals.of_times(times, Windows(pane, pane))
+def arrivals(times: list[int]) -> PaneArrivals:
+    return PaneArrivals.of_times(times, PANES)
 
 
 def counted(times, names, windows, closed=None):
-    """The arrivals of a batch with the sources of its rows; late are those whose pane the punctuation `closed` has closed."""
+    """The arrivals of a batch with the sources of its rows; late are those whose pane ends by the punctuation `closed`."""
     late = np.zeros(len(times), bool) if closed is None else windows.pane_end(windows.panes_at(times)) <= closed
     sources = {
         str(name): SourceCount(int(mine.sum()), int(late[mine].sum()), int(times[mine].max()))
@@ -59,11 +60,11 @@ def states(policy, event, batch, windows=1_000_000):
         yield state
 
 
-def steps(policy, stream):
-    """The state after each batch, taken as the engine takes it."""
-    state, out = policy.init(), []
+def steps(policy, stream, windows=PANES, begun=None):
+    """The state after each batch, taken as the engine takes it, from the first state on or from one that has begun."""
+    state, out = begun or policy.init(), []
     for times in stream:
-        state = policy.decide(state, arrivals(times))[0]
+        state = policy.decide(state, PaneArrivals.of_times(times, windows))[0]
         out.append(state)
     return out
 

@@ -10,7 +10,6 @@ from tests.progress.streams import heavy_tailed, in_order_of_arrival, states, st
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
 from skypane.progress.recent_lateness import EDGES
-from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 SECOND = 1_000_000
@@ -201,27 +200,6 @@ def test_state_is_bounded(stream):
     for state in steps(AqKSlack(0.05, max_ahead=None), stream):
         for memory in (state.long, state.short):
             assert max(len(memory.dropped), len(memory.squares), len(memory.block)) <= len(EDGES)
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ConfigError, match="max_drop"):
-        AqKSlack(share)
-
-
-def test_other_fields_are_checked():
-    with pytest.raises(ConfigError, match=r"reserve.*0"):
-        AqKSlack(0.1, reserve=0)
-    with pytest.raises(ConfigError, match="max_slack"):
-        AqKSlack(0.1, max_slack="-1 hour")
-    assert AqKSlack(0.1).drop_budget == 0.1
-
-
-@pytest.mark.parametrize(("field", "value"), [("since", "yesterday"), ("credit", None), ("long", {}), ("held", 7)])
-def test_every_field_of_a_snapshot_is_checked(field, value):
-    policy = AqKSlack(0.1)
-    with pytest.raises(CheckpointError):
-        policy.restore({**policy.snapshot(policy.init()), field: value})
 
 
 def test_a_line_explains_why_it_waits():

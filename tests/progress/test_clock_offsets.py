@@ -15,7 +15,6 @@ from tests.progress.streams import counted
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
 from skypane.progress.clock_offsets import MOST, ClockOffsets
 from skypane.snapshots import from_json, through_json, to_json
-from skypane.types import ConfigError
 from skypane.windows import Windows
 
 SECOND, HOUR = 1_000_000, 3_600_000_000
@@ -154,10 +153,3 @@ def test_the_reason_names_the_clock_and_what_is_done(clocks, done):
     assert decision.because.count("clock") == 1
     assert (decision.figures["clocks_off"], decision.figures["farthest_clock"]) == (1, -2 * HOUR)
     assert KSlack().clock_rules(state) is None
-
-
-def test_invalid_arguments_are_named():
-    with pytest.raises(ConfigError, match=r"clocks must be one of accept, align, quarantine, got 'repair'"):
-        KSlack(clocks="repair")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="max_clock_offset must be at least 1 second, got '999 milliseconds'"):
-        AqKSlack(0.01, max_clock_offset="999 ms")

@@ -18,7 +18,6 @@ from skypane.progress import FutureBound, KSlack, PaneArrivals
 from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pauses import Pauses
 from skypane.snapshots import from_json, to_json
-from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 BOUND = FutureBound(max_ahead=100, support=4, patience=20)
@@ -169,12 +168,6 @@ def test_the_first_batch_starts_from_its_lower_median():
     assert judge(None, [10, 9_000]).limit == 110
 
 
-@pytest.mark.parametrize(("max_ahead", "support", "patience"), [(0, 4, 1), (-5, 4, 1), (100, 0, 1), (100, 4, 0)])
-def test_invalid_values_are_refused(max_ahead, support, patience):
-    with pytest.raises(ConfigError, match=r"got (0|-5)"):
-        FutureBound(max_ahead, support, patience)
-
-
 def settle(seen, times, pause_after=None, against=0, bound=BOUND):
     """The panes that a drain accepts after 1,000; the longest pause, of 500, came after so many rows."""
     held = replace(HeldPanes.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
@@ -195,7 +188,7 @@ LARGE = FutureBound(max_ahead=100, support=32, patience=20)
 
 
 @pytest.mark.parametrize(("seen", "times", "known", "accepted"), [
-    # Of a few rows half of them are enough.
+    # Half of a few rows are enough.
     (2, [5_000, 5_010], {"bound": LARGE}, [5_000, 5_010]),
     (3, [5_000, 5_010], {"bound": LARGE}, []),
     # The stream may lead by four times its longest pause, if that came after as many rows as support, or half of a few.
@@ -258,11 +251,6 @@ def test_what_is_held_goes_through_json(stream):
     for batch in stream:
         held = judge(0, batch, held).held
         assert from_json(HeldPanes, json.loads(json.dumps(to_json(held)))) == held
-
-
-def test_a_snapshot_that_is_none_is_refused():
-    with pytest.raises(CheckpointError, match=r"HeldPanes in the checkpoint: panes.0: need a list of 5"):
-        from_json(HeldPanes, {"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
 
 
 BATCHES = [1, 50, 200, 1_000, 5_000, 20_000]

@@ -21,7 +21,7 @@ def played(batches):
 
 
 def explained(policy, wrong=None, by=0):
-    """Return the state and its reason after 30 s of 20 sources, a few hundred milliseconds out of order, one clock wrong."""
+    """Return the state and its reason after 30 s of 20 sources, hardly out of order, with the clock of one wrong."""
     rng, state = np.random.default_rng(1), policy.init()
     for second in range(10_000, 10_030):
         names = np.array([f"s{number:02}" for number in range(20)])[rng.integers(0, 20, 200)]
