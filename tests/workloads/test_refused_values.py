@@ -1,4 +1,4 @@
-"""Values that no arrivals, delays, keys, points, sources or streams of a workload have, and what is said of them."""
+"""Values of which no workload, or part of one, is made, and the complaint about each."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from skypane.workloads import (
     Shared,
     Steps,
     UniformDelay,
+    Workload,
     Zipf,
 )
 
@@ -71,6 +72,10 @@ from skypane.workloads import (
     (lambda: Shared(Poisson(1), 2, -1), "need 0 <= exponent < infinity, got exponent=-1"),
     (lambda: Presence(stay="0 s"), "need stay > 0"),
     (lambda: Presence(stall_for="1 s"), "need both stall_every and stall_for, or neither"),
+    (lambda: Workload(5), r"need arrivals with times\(\) or sent\(\), got 5"),  # type: ignore[arg-type]
+    (lambda: Workload(Poisson(1), seed=-1), "need a whole number seed >= 0"),
+    (lambda: Workload(Poisson(1), rows=1.5), "need a whole number rows >= 0, got rows=1.5"),  # type: ignore[arg-type]
+    (lambda: Workload(Poisson(1), length="0 s"), "need length > 0"),
 ])  # fmt: skip
 def test_an_invalid_value_is_refused(make: Callable[[], object], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
