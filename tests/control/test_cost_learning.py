@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
@@ -29,10 +30,7 @@ def answered(due: DueWindows | DueRows, where: Place, seconds: float, *busy: flo
 
 
 def after(*batches: BatchMeasurements, policy: CostLearning = LEARNING) -> LearnedState:
-    state = policy.init()
-    for batch in batches:
-        state = policy.observe(state, batch)
-    return state
+    return reduce(policy.observe, batches, policy.init())
 
 
 def costs(state: LearnedState, policy: CostLearning = LEARNING) -> Costs:
@@ -41,6 +39,8 @@ def costs(state: LearnedState, policy: CostLearning = LEARNING) -> Costs:
 
 READ = lifted(0.5, 0.4, 0.1)
 """A stage without an exchange: 0.1 s beyond its longest task."""
+EXCHANGED = [READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)]
+"""Batches that show an exchange of 1.1 s, ten times as much as calibrated."""
 DUE = DueWindows(10, ROWS, 1, 2)
 """Expected in 0.11 s."""
 
@@ -90,8 +90,7 @@ def test_rows_that_are_sent_to_shards_are_not_part_of_the_job():
 
 
 def test_a_job_costs_no_more_than_the_pane_level_has_beyond_its_tasks():
-    quick = lifted(0.45, 0.4)
-    assert costs(after(*[quick] * ENOUGH)).job == pytest.approx(0.05)
+    assert costs(after(*[lifted(0.45, 0.4)] * ENOUGH)).job == pytest.approx(0.05)
     assert costs(after(*[lifted(0.9, 0.4)] * ENOUGH)).job == BASE.job, "reading rows may have taken the time"
 
 
@@ -138,11 +137,10 @@ def test_threads_cost_what_a_front_takes_beyond_the_work_of_its_shards():
 
 
 def test_what_was_learned_in_a_place_is_forgotten_when_windows_are_elsewhere_for_long():
-    state = after(*[answered(DUE, "driver", 9.0, 1.1)] * ENOUGH)
-    for batch in [answered(DUE, "threads", 0.16, 0.6, 0.6)] * (FORGOTTEN - 1):
-        state = LEARNING.observe(state, batch)
+    here, elsewhere = answered(DUE, "driver", 9.0, 1.1), answered(DUE, "threads", 0.16, 0.6, 0.6)
+    state = after(*[here] * ENOUGH, *[elsewhere] * (FORGOTTEN - 1))
     assert costs(state).window == pytest.approx(0.01)
-    assert costs(LEARNING.observe(state, answered(DUE, "threads", 0.16, 0.6, 0.6))).window == BASE.window
+    assert costs(LEARNING.observe(state, elsewhere)).window == BASE.window
 
 
 def test_windows_cost_the_driver_no_more_than_all_workers_together():
@@ -159,9 +157,8 @@ def test_a_front_that_takes_long_shows_what_its_rows_cost():
     assert costs(after(*[answered(few, "driver", 0.03)] * 5)) == BASE
     expected = 100_000 * (200_000 * BASE.front_per_pair + BASE.front_per_row)
     found = costs(after(*[answered(many, "driver", expected / 2)] * 5))
-    assert (found.front_per_row, found.front_per_pair) == pytest.approx(
-        (BASE.front_per_row / 2, BASE.front_per_pair / 2)
-    )
+    assert found.front_per_row == pytest.approx(BASE.front_per_row / 2)
+    assert found.front_per_pair == pytest.approx(BASE.front_per_pair / 2)
 
 
 def test_slow_batches_at_the_start_move_nothing_for_long():
@@ -174,9 +171,7 @@ def test_slow_batches_at_the_start_move_nothing_for_long():
 
 
 def test_a_batch_without_rows_and_without_windows_changes_nothing():
-    state = after(
-        READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1), answered(DUE, "driver", 1.0, 0.2)
-    )
+    state = after(*EXCHANGED, answered(DUE, "driver", 1.0, 0.2))
     idle = BatchMeasurements((), 0.001, 1.0, exchanged=False, runs=(RunWork(0, 0.001),), due=DueWindows(0, 0, 1, 2))
     no_rows = replace(idle, tasks=(TaskWork(0, 0.01, ()),), lift_seconds=0.1)
     assert LEARNING.observe(LEARNING.observe(state, idle), no_rows) == state
@@ -186,12 +181,7 @@ def test_costs_set_to_nothing_or_to_too_much_stay_so():
     """So tests and benches say where windows are answered."""
     free = CostLearning(Costs(exchange=0, exchange_per_row=0, job=0))
     never = CostLearning(replace(BASE, exchange=1e9, job=1e9))
-    batches = (
-        READ,
-        READ,
-        *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1),
-        *[answered(DUE, "spark", 1.5, 0.5)] * ENOUGH,
-    )
+    batches = [*EXCHANGED, *[answered(DUE, "spark", 1.5, 0.5)] * ENOUGH]
     found = costs(after(*batches, policy=free), free)
     assert (found.exchange, found.exchange_per_row, found.job) == (0, 0, 0)
     found = costs(after(*batches, policy=never), never)
@@ -199,7 +189,7 @@ def test_costs_set_to_nothing_or_to_too_much_stay_so():
 
 
 def test_a_state_is_bounded_and_comes_back_from_json():
-    state = after(*[READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)] * 20)
+    state = after(*EXCHANGED * 20)
     assert len(state.stages) == len(state.factors["exchange"]) == RECENT
     assert all(LEAST <= factor <= MOST for factor in state.factors["exchange"])
     assert LEARNING.restore(json.loads(json.dumps(LEARNING.snapshot(state)))) == state
@@ -214,6 +204,6 @@ def test_costs_that_were_calibrated_again_restart_learning():
 
 
 def test_a_decision_names_the_learned_costs():
-    _, decision = LEARNING.decide(after(READ, READ, *[lifted(1.45, 0.25, 0.25, exchanged=True)] * (ENOUGH + 1)))
+    _, decision = LEARNING.decide(after(*EXCHANGED))
     assert decision.because == "an exchange costs 1 s, 10 x as calibrated"
     assert decision.figures == {"exchange": pytest.approx(10.0)}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,16 +19,13 @@ def test_an_exchange_costs_once_and_by_the_row():
     assert Costs(exchange=0.1, exchange_per_row=1e-6).exchanging(500_000) == pytest.approx(0.6)
 
 
-@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "1", True])
-def test_invalid_costs_are_refused(value):
-    with pytest.raises(ConfigError, match="costs: job must be seconds >= 0"):
-        Costs(job=value)
-
-
-@pytest.mark.parametrize("value", [0, -1, 2.5, True, "many"])
-def test_a_number_of_keys_is_a_whole_one(value):
-    with pytest.raises(ConfigError, match="costs: many_keys must be a number of rows >= 1"):
-        Costs(many_keys=value)
+@pytest.mark.parametrize(("field", "value", "needed"), [
+    *(("job", value, "seconds >= 0") for value in (-0.1, float("nan"), float("inf"), "1", True)),
+    *(("many_keys", value, "a number of rows >= 1") for value in (0, -1, 2.5, True, "many")),
+])  # fmt: skip
+def test_invalid_costs_are_refused(field: str, value: Any, needed: str):
+    with pytest.raises(ConfigError, match=f"costs: {field} must be {needed}"):
+        Costs(**{field: value})
 
 
 def test_an_unknown_cost_is_named():

@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.costs import DEFAULT_COSTS, Costs
-from skypane.control.exchange import (
-    CONFIRM,
-    LONGEST_WAIT,
-    PROBE_EVERY,
-    TRIAL,
-    Exchange,
-    ExchangeState,
-)
+from skypane.control.exchange import CONFIRM, LONGEST_WAIT, PROBE_EVERY, TRIAL, Exchange, ExchangeState
 from skypane.control.predictions import ExpectedBatch, SourceFigures, SourceSpread, SplittingOption, left
 from skypane.policy import Decision
 from skypane.types import ConfigError
@@ -135,20 +128,16 @@ def test_the_chosen_way_has_the_least_predicted_seconds_of_all(source, panes, gr
         for name in ("PB_RR", "TB_RR", "AS", "AS_PID")
     )
     counts, policy = [*panes.values()], Exchange(growth=growth)
-    seconds: dict[str | None, float] = {
-        None: total * source.longest * source.row_seconds
-        + source.merging * left(counts, [min(source.partitions, count) for count in counts], growth)
-    }
+    merge = source.merging * left(counts, [min(source.partitions, count) for count in counts], growth)
+    seconds: dict[str | None, float] = {None: total * source.longest * source.row_seconds + merge}
     for option in options:
         merge = source.merging * left(counts, option.partitions, growth)
         seconds[option.name] = option.busiest * source.row_seconds + DEFAULT_COSTS.exchanging(total) + merge
     known = ExpectedBatch(panes, workers, options)
     for needed in (False, True):
         state = ExchangeState(needed, age=TRIAL, confirmed=CONFIRM - 1, source=source, measured=not needed)
-        if needed or policy.worth_routing(state, known):
-            chosen = policy.decide(state, known)[1].value
-        else:
-            chosen = policy.decide(state, replace(known, options=()))[1].value
+        routed = known if needed or policy.worth_routing(state, known) else replace(known, options=())
+        chosen = policy.decide(state, routed)[1].value
         assert seconds[chosen] == pytest.approx(min(seconds.values()), rel=1e-9)
 
 
@@ -162,10 +151,8 @@ def test_an_exchange_ends_at_once_where_the_expected_rows_do_not_pay_for_it():
 
 def test_the_policy_changes_with_the_expected_panes():
     state, _ = settled(spread((1.0,)))
-    one = ExpectedBatch(
-        {7: MILLION}, 2, (SplittingOption("PB_RR", MILLION, (1,)), SplittingOption("TB_RR", MILLION // 2, (2,)))
-    )
-    state, decision = step(state, None, known=one)
+    one = (SplittingOption("PB_RR", MILLION, (1,)), SplittingOption("TB_RR", MILLION // 2, (2,)))
+    state, decision = step(state, None, known=ExpectedBatch({7: MILLION}, 2, one))
     assert decision.value == "TB_RR"
     assert step(state, None)[1].value == "PB_RR"
 
@@ -187,32 +174,26 @@ def test_whole_panes_save_rows_that_are_merged_but_not_what_a_window_costs_anywa
 
 
 def test_whole_panes_leave_one_partial_in_so_many_if_results_do_not_grow():
-    top = Exchange(growth=0)
-    assert settled(spread((0.5, 0.5), partials=400, merge_seconds=0.68), top)[1].figures["saving"] == pytest.approx(
-        0.45
-    )
+    cut = spread((0.5, 0.5), partials=400, merge_seconds=0.68)
+    assert settled(cut, Exchange(growth=0))[1].figures["saving"] == pytest.approx(0.45)
     with pytest.raises(ConfigError, match="0 <= growth <= 1, got growth=2"):
         Exchange(growth=2)
 
 
-@pytest.mark.parametrize(("idle", "needed"), [(COST * 0.99, False), (COST * 1.01, True)])
-def test_the_gain_is_held_against_the_cost(idle: float, needed: bool):
-    assert exchanges(spread((2 * idle,))) is needed
-
-
-def test_gains_add_up():
-    assert not exchanges(spread((0.5,)))
-    assert not exchanges(spread((0.25, 0.25), partials=200, merge_seconds=1.3))
-    assert exchanges(spread((0.5,), partials=200, merge_seconds=1.3))
-
-
-def test_more_source_partitions_than_workers_waste_nothing():
-    """Four tasks of 0.5 s keep two workers busy for a second, whatever is done."""
-    assert not exchanges(spread((0.5,) * 4))
-
-
-def test_small_batches_are_not_worth_a_job():
-    assert not exchanges(spread((0.05,), rows=1_000))
+@pytest.mark.parametrize(("seen", "pays"), [
+    (spread((2 * COST * 0.99,)), False),
+    (spread((2 * COST * 1.01,)), True),
+    # Gains add up.
+    (spread((0.5,)), False),
+    (spread((0.25, 0.25), partials=200, merge_seconds=1.3), False),
+    (spread((0.5,), partials=200, merge_seconds=1.3), True),
+    # More source partitions than workers waste nothing: four tasks of 0.5 s keep two workers busy for a second anyway.
+    (spread((0.5,) * 4), False),
+    # A small batch is not worth a job.
+    (spread((0.05,), rows=1_000), False),
+])  # fmt: skip
+def test_the_gain_is_held_against_the_cost(seen: SourceSpread, pays: bool):
+    assert exchanges(seen) is pays
 
 
 @pytest.mark.parametrize("rows", [0, 10])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,7 @@ from skypane.types import ConfigError
 
 
 def seen(holt: Holt, values: list[float]) -> HoltState:
-    state = HoltState()
-    for value in values:
-        state = holt.observe(state, value)
-    return state
+    return reduce(holt.observe, values, HoltState())
 
 
 def test_level_and_trend_by_hand():

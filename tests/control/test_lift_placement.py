@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
@@ -30,13 +31,12 @@ def batch(seconds: float = 0.3, rows: int = 1_000, **changed: object) -> BatchMe
 
 
 HERE = batch(0.2, lifted="driver")
+KNOWN = [*[batch()] * FEWEST, *[HERE] * ENOUGH]
+"""Batches after which the driver lifts, since it is faster."""
 
 
-def after(*batches: BatchMeasurements, begun: LiftState | None = None) -> LiftState:
-    state = POLICY.init() if begun is None else begun
-    for one in batches:
-        state = POLICY.observe(state, one)
-    return state
+def after(*batches: BatchMeasurements) -> LiftState:
+    return reduce(POLICY.observe, batches, POLICY.init())
 
 
 def decided(*batches: BatchMeasurements, known: UpcomingRows = SOON) -> Decision[str]:
@@ -64,22 +64,19 @@ def test_the_faster_place_lifts_from_then_on(seconds: float, place: str):
 
 
 def test_one_slow_batch_decides_nothing():
-    shown = [*[batch()] * FEWEST, *[HERE] * ENOUGH, replace(HERE, lift_seconds=9.0)]
-    assert decided(*shown).value == "driver"
+    assert decided(*KNOWN, replace(HERE, lift_seconds=9.0)).value == "driver"
 
 
 def test_many_expected_rows_go_to_workers():
-    shown = [*[batch()] * FEWEST, *[HERE] * ENOUGH]
-    assert decided(*shown, known=UpcomingRows(ROWS / 1_000)).value == "driver"
-    assert decided(*shown, known=UpcomingRows(ROWS / 1_000 + 1)).value == "spark", "a source that has paused"
+    assert decided(*KNOWN, known=UpcomingRows(ROWS / 1_000)).value == "driver"
+    assert decided(*KNOWN, known=UpcomingRows(ROWS / 1_000 + 1)).value == "spark", "a source that has paused"
     burst = batch(1.0, rows=ROWS + 1)
-    assert decided(*shown, burst).value == "spark"
-    assert decided(*shown, burst, *[batch()] * RECENT).value == "driver"
+    assert decided(*KNOWN, burst).value == "spark"
+    assert decided(*KNOWN, burst, *[batch()] * RECENT).value == "driver"
 
 
 def test_workers_lift_what_only_they_can():
-    shown = [*[batch()] * FEWEST, *[HERE] * ENOUGH]
-    assert decided(*shown, known=UpcomingRows(1.0, tied=True)).value == "spark"
+    assert decided(*KNOWN, known=UpcomingRows(1.0, tied=True)).value == "spark"
     forced, tied = LiftPlacement("driver"), UpcomingRows(None, tied=True)
     assert forced.decide(forced.init(), SOON)[1].value == "driver"
     assert forced.decide(forced.init(), tied)[1].value == "spark"

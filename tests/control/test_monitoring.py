@@ -21,11 +21,26 @@ def test_a_case_by_hand():
     assert found.rho == pytest.approx(0.75)
 
 
-def test_tasks_that_wait_count_as_scheduled():
-    """The case above with 40 of 120 more: 0.75 * 160 / 120."""
-    found = utilisation(SamplingPeriod(1.0, (0.8, 0.4), (80, 40), (90, 30), pending=40))
+@pytest.mark.parametrize(("period", "rho"), [
+    # The case above with 40 of 120 more: 0.75 * 160 / 120.
+    pytest.param(
+        SamplingPeriod(1.0, (0.8, 0.4), (80, 40), (90, 30), pending=40), pytest.approx(1.0), id="waiting tasks count"
+    ),
+    # Worker 1 did nothing, so it could have served T / C = 100; 50 of 150 tuples went there.
+    pytest.param(
+        SamplingPeriod(1.0, (1.0, 0.0), (100, 0), (100, 50)),
+        pytest.approx(100 / 150 * 1.0 + 50 / 150 * 0.5),
+        id="a worker that vanished counts by what it was sent",
+    ),
+    # Two seconds of work for the rows that came in one: a utilisation of two.
+    pytest.param(SamplingPeriod(1.0, (2.0,), (200,), (200,)), pytest.approx(2.0), id="longer than the interval"),
+    pytest.param(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (0, 0)), 0, id="no tuples"),
+    pytest.param(SamplingPeriod(1.0, (0.0,), (7,), (7,)), 0, id="a cost too small to measure gives no load"),
+])  # fmt: skip
+def test_the_utilisation_by_hand(period: SamplingPeriod, rho: float):
+    found = utilisation(period)
     assert found is not None
-    assert found.rho == pytest.approx(1.0)
+    assert found.rho == rho
 
 
 def test_the_splitting_factor_is_partitions_per_closed_pane():
@@ -47,12 +62,6 @@ def test_the_workers_that_are_needed_are_those_that_the_work_would_keep_busy():
     assert SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (0, 0)).needed() == 1
 
 
-def test_an_interval_without_tuples_has_no_utilisation():
-    found = utilisation(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (0, 0)))
-    assert found is not None
-    assert found.rho == 0
-
-
 def test_tuples_processed_without_any_sent_give_the_cost_of_a_tuple():
     found = utilisation(SamplingPeriod(1.0, (0.5,), (100,), (0,)))
     assert found is not None
@@ -61,26 +70,6 @@ def test_tuples_processed_without_any_sent_give_the_cost_of_a_tuple():
 
 def test_no_tuples_processed_give_no_cost_of_a_tuple():
     assert utilisation(SamplingPeriod(1.0, (0.0, 0.0), (0, 0), (5, 0))) is None
-
-
-def test_a_worker_that_vanished_counts_by_what_it_was_sent():
-    """Worker 1 did nothing, so it could have served T / C = 100; 50 of 150 tuples went there."""
-    found = utilisation(SamplingPeriod(1.0, (1.0, 0.0), (100, 0), (100, 50)))
-    assert found is not None
-    assert found.rho == pytest.approx(100 / 150 * 1.0 + 50 / 150 * 0.5)
-
-
-def test_a_batch_longer_than_the_interval_shows_an_overload():
-    """Two seconds of work for the rows that came in one: a utilisation of two."""
-    found = utilisation(SamplingPeriod(1.0, (2.0,), (200,), (200,)))
-    assert found is not None
-    assert found.rho == pytest.approx(2.0)
-
-
-def test_a_cost_too_small_to_measure_gives_no_load():
-    found = utilisation(SamplingPeriod(1.0, (0.0,), (7,), (7,)))
-    assert found is not None
-    assert found.rho == 0
 
 
 @pytest.mark.parametrize(("change", "message"), [

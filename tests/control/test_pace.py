@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -25,10 +26,7 @@ PACE = Pace()
 
 
 def state_after(batches: list[PacedBatch], policy: Pace = PACE) -> PaceState:
-    state = policy.init()
-    for batch in batches:
-        state = policy.observe(state, batch)
-    return state
+    return reduce(policy.observe, batches, policy.init())
 
 
 def decided(batches: list[PacedBatch], now: float, policy: Pace = PACE) -> Decision[float]:

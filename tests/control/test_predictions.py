@@ -19,7 +19,7 @@ from skypane.control.predictions import (
     left,
     predict,
 )
-from skypane.control.splitting import CHOICE, SplittingSample, UpcomingBatch
+from skypane.control.splitting import CHOICE, Routing, SplittingSample, UpcomingBatch
 
 COSTS = Costs(exchange=0.06, exchange_per_row=1e-6, window=0.001)
 
@@ -34,21 +34,19 @@ figures = st.builds(
 )
 
 
-def options(rows: dict[int, int], workers: int, sizes: tuple[int, ...]) -> tuple[SplittingOption, ...]:
-    """Return what the policies would make of a batch after partitions of these sizes."""
-    found = []
+def routings(rows: dict[int, int], workers: int, sizes: tuple[int, ...]) -> dict[str, Routing]:
+    """Return how the policies would route a batch after partitions of these sizes."""
+    found = {}
     for policy in CHOICE:
         state = policy.observe(policy.init(), SplittingSample(None, sizes))
-        routing = policy.decide(state, UpcomingBatch(rows, workers, open_from=max(rows) + 1))[1].value
-        found.append(SplittingOption.of(policy.name, routing, rows))
-    return tuple(found)
+        found[policy.name] = policy.decide(state, UpcomingBatch(rows, workers, open_from=max(rows) + 1))[1].value
+    return found
 
 
 @given(panes, st.integers(1, 6), st.lists(st.integers(1, 200), max_size=5).map(tuple))
 def test_options_are_what_becomes_of_the_rows_one_by_one(rows, workers, sizes):
-    for policy, option in zip(CHOICE, options(rows, workers, sizes), strict=True):
-        state = policy.observe(policy.init(), SplittingSample(None, sizes))
-        routing = policy.decide(state, UpcomingBatch(rows, workers, open_from=max(rows) + 1))[1].value
+    for name, routing in routings(rows, workers, sizes).items():
+        option = SplittingOption.of(name, routing, rows)
         sent = itertools.count()
         owned = [
             (pane, routing.owner(pane, next(sent) if routing.everywhere else row))
@@ -63,7 +61,8 @@ def test_options_are_what_becomes_of_the_rows_one_by_one(rows, workers, sizes):
 @given(panes, st.integers(1, 6), figures, st.floats(0, 1), st.lists(st.integers(1, 200), max_size=5).map(tuple))
 def test_no_policy_is_faster_than_the_best_case(rows, workers, source, growth, sizes):
     """So policies are not needed where the best case does not pay."""
-    found = predict(source, ExpectedBatch(rows, workers, options(rows, workers, sizes)), COSTS, growth)
+    options = tuple(SplittingOption.of(*one, rows) for one in routings(rows, workers, sizes).items())
+    found = predict(source, ExpectedBatch(rows, workers, options), COSTS, growth)
     for seconds in found.routed.values():
         assert seconds.total >= found.best_case.total * (1 - 1e-12)
     assert found.seconds.total == min(seconds.total for seconds in found.routed.values())

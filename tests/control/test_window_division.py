@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import combinations
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -29,18 +31,16 @@ from skypane.snapshots import through_json
 POLICY = WindowDivision()
 
 
+Sizes: TypeAlias = tuple[WindowSize, ...]
+
+
 @st.composite
-def sizes_of(draw: st.DrawFn, most: int = 40) -> tuple[WindowSize, ...]:
+def sizes_of(draw: st.DrawFn, most: int = 40) -> Sizes:
     """Windows of panes with any numbers of rows, which overlap or not."""
     slide, length = draw(st.integers(1, 4)), draw(st.integers(1, 8))
     count = draw(st.integers(1, most))
-    panes = draw(
-        st.lists(
-            st.integers(0, 5) | st.integers(0, 100_000),
-            min_size=count * slide + length,
-            max_size=count * slide + length,
-        )
-    )
+    number = count * slide + length
+    panes = draw(st.lists(st.integers(0, 5) | st.integers(0, 100_000), min_size=number, max_size=number))
     found = []
     for at in range(count):
         begin = at * slide
@@ -57,11 +57,17 @@ COSTS = st.builds(
 )
 
 
-def due_of(sizes: tuple[WindowSize, ...], workers: int, keys: int) -> DueWindows:
+def due_of(sizes: Sizes, workers: int, keys: int) -> DueWindows:
     return DueWindows(len(sizes), sum(size.added for size in sizes), 3, workers, keys)
 
 
-def naive_work(sizes: tuple[WindowSize, ...], begin: int, end: int) -> tuple[float, float, float]:
+def run_of(data: st.DataObject, sizes: Sizes) -> tuple[int, int]:
+    """Draw a run of the windows: its begin, and its end."""
+    begin = data.draw(st.integers(0, len(sizes) - 1))
+    return begin, data.draw(st.integers(begin + 1, len(sizes)))
+
+
+def naive_work(sizes: Sizes, begin: int, end: int) -> tuple[float, float, float]:
     """Rows merged, rows held and pairs of a run, by definition."""
     added = [sizes[begin].rows, *(size.added for size in sizes[begin + 1 : end])]
     held = [size.rows for size in sizes[begin:end]]
@@ -81,9 +87,8 @@ def assert_complete(division: Division, windows: int) -> None:
 
 
 @given(sizes_of(), st.data(), st.integers(1, 9))
-def test_the_work_of_a_run_is_that_of_its_definition(sizes: tuple[WindowSize, ...], data: st.DataObject, parts: int):
-    begin = data.draw(st.integers(0, len(sizes) - 1))
-    end = data.draw(st.integers(begin + 1, len(sizes)))
+def test_the_work_of_a_run_is_that_of_its_definition(sizes: Sizes, data: st.DataObject, parts: int):
+    begin, end = run_of(data, sizes)
     added, held, pairs = naive_work(sizes, begin, end)
     work = DueRuns(sizes).work(begin, end, parts)
     expected = Work(1, end - begin, added / parts, held / parts, pairs / parts, added if parts > 1 else 0)
@@ -92,10 +97,9 @@ def test_the_work_of_a_run_is_that_of_its_definition(sizes: tuple[WindowSize, ..
 
 @given(sizes_of(), COSTS, st.integers(1, 5), st.data())
 def test_a_run_costs_more_the_later_it_ends_and_the_earlier_it_begins(
-    sizes: tuple[WindowSize, ...], costs: WindowCosts, parts: int, data: st.DataObject
+    sizes: Sizes, costs: WindowCosts, parts: int, data: st.DataObject
 ):
-    begin = data.draw(st.integers(0, len(sizes) - 1))
-    end = data.draw(st.integers(begin + 1, len(sizes)))
+    begin, end = run_of(data, sizes)
     runs = DueRuns(sizes)
     whole = seconds_of(Piece(begin, end, 0, parts), runs, costs)
     for shorter in ((begin + 1, end), (begin, end - 1)):
@@ -105,7 +109,7 @@ def test_a_run_costs_more_the_later_it_ends_and_the_earlier_it_begins(
 
 @given(sizes_of(), COSTS, st.integers(1, 20), st.integers(0, 1), st.integers(1, 6), st.integers(1, 4))
 def test_every_window_and_key_is_in_one_task_and_none_takes_longer_than_with_fixed_runs(
-    sizes: tuple[WindowSize, ...], costs: WindowCosts, workers: int, keys: int, runs: int, parts: int
+    sizes: Sizes, costs: WindowCosts, workers: int, keys: int, runs: int, parts: int
 ):
     fixed = fixed_division(sizes, min(runs, workers), parts if keys else 1)
     decision = chosen(DueRuns(sizes), costs, due_of(sizes, workers, keys), fixed)
@@ -120,7 +124,7 @@ def test_every_window_and_key_is_in_one_task_and_none_takes_longer_than_with_fix
 
 @given(sizes_of(7), COSTS, st.integers(1, 4), st.booleans())
 def test_the_longest_piece_is_as_short_as_that_of_any_division(
-    sizes: tuple[WindowSize, ...], costs: WindowCosts, workers: int, keys: bool
+    sizes: Sizes, costs: WindowCosts, workers: int, keys: bool
 ):
     """All cuts of few windows, each run in any number of parts, tried one by one."""
     table, fixed = DueRuns(sizes), Division.of_pieces([Piece(0, len(sizes))])
@@ -130,9 +134,7 @@ def test_the_longest_piece_is_as_short_as_that_of_any_division(
 
 
 @given(sizes_of(), COSTS, st.data())
-def test_a_run_takes_no_longer_than_its_two_halves(
-    sizes: tuple[WindowSize, ...], costs: WindowCosts, data: st.DataObject
-):
+def test_a_run_takes_no_longer_than_its_two_halves(sizes: Sizes, costs: WindowCosts, data: st.DataObject):
     """Also if they share no row; the search counts on it."""
     table, cut = DueRuns(sizes), data.draw(st.integers(0, len(sizes)))
     halves = [Piece(begin, end) for begin, end in ((0, cut), (cut, len(sizes))) if begin < end]
@@ -161,7 +163,7 @@ def every_parts(runs: int, tasks: int) -> list[tuple[int, ...]]:
 
 
 @given(sizes_of(), COSTS, st.integers(1, 6))
-def test_bundles_are_within_a_piece_of_the_mean(sizes: tuple[WindowSize, ...], costs: WindowCosts, tasks: int):
+def test_bundles_are_within_a_piece_of_the_mean(sizes: Sizes, costs: WindowCosts, tasks: int):
     """The greedy rule: the longest task has at most the mean and one piece more."""
     table, pieces = DueRuns(sizes), [Piece(at, at + 1) for at in range(len(sizes))]
     division = bundled(pieces, table, costs, tasks)
@@ -209,11 +211,11 @@ def test_windows_without_overlap_go_to_the_task_with_the_least_work():
     """WIN_FB by hand: 6, 1, 1, 6, 1, 1, 6, 2 for three workers are 8 each."""
     rows = (6, 1, 1, 6, 1, 1, 6, 2)
     sizes = tuple(WindowSize(one * 100, one * 100) for one in rows)
-    costs = WindowCosts(Work(0, 0, 1e-3, 0, 0, 0))
-    decision = chosen(DueRuns(sizes), costs, due_of(sizes, 3, 0), fixed_division(sizes, 3))
+    costs, table = WindowCosts(Work(0, 0, 1e-3, 0, 0, 0)), DueRuns(sizes)
+    decision = chosen(table, costs, due_of(sizes, 3, 0), fixed_division(sizes, 3))
     assert decision.figures["best"] == pytest.approx(0.8)
-    assert min(longest(one, DueRuns(sizes), costs) for one in every_division(8, 3, keys=False)) == pytest.approx(0.8)
-    division = bundled([Piece(at, at + 1) for at in range(8)], DueRuns(sizes), costs, 3)
+    assert min(longest(one, table, costs) for one in every_division(8, 3, keys=False)) == pytest.approx(0.8)
+    division = bundled([Piece(at, at + 1) for at in range(8)], table, costs, 3)
     assert_complete(division, 8)
     assert [sum(sum(rows[one.begin : one.end]) for one in task) for task in division.tasks] == [8, 8, 8]
 
@@ -226,7 +228,7 @@ def test_fixed_runs_until_a_run_has_been_measured():
     assert "no run has been measured" in decision.because
 
 
-def measured(sizes: tuple[WindowSize, ...], division: Division, costs: WindowCosts) -> BatchMeasurements:
+def measured(sizes: Sizes, division: Division, costs: WindowCosts) -> BatchMeasurements:
     """What a batch measures if work costs exactly this."""
     table = DueRuns(sizes)
     pieces = tuple(
@@ -239,39 +241,35 @@ def measured(sizes: tuple[WindowSize, ...], division: Division, costs: WindowCos
 
 
 @given(st.lists(sizes_of(12), min_size=4, max_size=8), st.integers(1, 4))
-def test_the_costs_are_learned_as_far_as_runs_show_them(batches: list[tuple[WindowSize, ...]], runs: int):
+def test_the_costs_are_learned_as_far_as_runs_show_them(batches: list[Sizes], runs: int):
     truth = WindowCosts(Work(2e-3, 1e-3, 3e-7, 1e-7, 2e-11, 0))
-    base, state = calibrated(DEFAULT_COSTS, 3, compared_once=True), POLICY.init()
-    for sizes in batches:
-        state = POLICY.observe(state, measured(sizes, fixed_division(sizes, runs), truth))
-    costs = learned(state, base)
+    shown = (measured(sizes, fixed_division(sizes, runs), truth) for sizes in batches)
+    state = reduce(POLICY.observe, shown, POLICY.init())
+    costs = learned(state, calibrated(DEFAULT_COSTS, 3, compared_once=True))
     assert all(value >= 0 for value in costs.each)
-    for sizes in batches[-1:]:
-        table = DueRuns(sizes)
-        for piece in fixed_division(sizes, runs).pieces:
-            assert seconds_of(piece, table, costs) == pytest.approx(seconds_of(piece, table, truth), rel=0.5)
+    table = DueRuns(batches[-1])
+    for piece in fixed_division(batches[-1], runs).pieces:
+        assert seconds_of(piece, table, costs) == pytest.approx(seconds_of(piece, table, truth), rel=0.5)
 
 
 def test_the_share_of_a_hot_key_is_learned_and_forgotten():
     sizes, truth = (WindowSize(10_000, 10_000),) * 3, WindowCosts(Work(0, 0, 1e-5, 0, 0, 0), 0.6)
-    table, state = DueRuns(sizes), POLICY.init()
+    table = DueRuns(sizes)
     pieces = [Piece(0, 3, part, 4) for part in range(4)]
     busy = [0.7, 0.1, 0.1, 0.1]  # 0.6 + 0.4 / 4, and 0.4 / 4 each
     batch = BatchMeasurements((), 0.1, 1.0, exchanged=False, pieces=tuple(
         PieceWork(0, 3, piece.part, table.work(0, 3, 4), seconds) for piece, seconds in zip(pieces, busy, strict=True)
     ))  # fmt: skip
-    for _ in range(12):
-        state = POLICY.observe(state, batch)
+    state = reduce(POLICY.observe, [batch] * 12, POLICY.init())
     assert state.hot == pytest.approx(truth.hot, rel=1e-3)
     assert WindowCosts(truth.each, state.hot).share(4) == pytest.approx(0.7, rel=1e-3)
-    for _ in range(100):
-        state = POLICY.observe(state, measured(sizes, fixed_division(sizes, 1), truth))
-    assert state.hot < 0.3
+    whole = measured(sizes, fixed_division(sizes, 1), truth)
+    assert reduce(POLICY.observe, [whole] * 100, state).hot < 0.3
 
 
 @given(st.lists(sizes_of(12), min_size=1, max_size=6), COSTS, st.integers(1, 6), st.integers(0, 1))
 def test_the_same_decisions_after_a_restart_at_every_batch(
-    batches: list[tuple[WindowSize, ...]], truth: WindowCosts, workers: int, keys: int
+    batches: list[Sizes], truth: WindowCosts, workers: int, keys: int
 ):
     state, restarted = POLICY.init(), POLICY.init()
     for sizes in batches:

@@ -14,23 +14,18 @@ from skypane.workloads import workload
 ROLES = ColumnRoles("time", "arrival", "source", "key", sp.low("c0") * sp.low("c1"))
 
 
+def named(found):
+    return {statistic.name: statistic for statistic in found}
+
+
 def figures(found):
-    return {statistic.name: statistic.value for statistic in found}
+    return {name: statistic.value for name, statistic in named(found).items()}
 
 
 @pytest.fixture(scope="module")
 def made():
-    ordered = workload(
-        "poisson",
-        rate=1_000,
-        delay="uniform",
-        delay_mean="100 ms",
-        d=2,
-        sources=5,
-        keys=20,
-        keys_exponent=1,
-        rows=100_000,
-    )
+    senders = {"sources": 5, "keys": 20, "keys_exponent": 1}
+    ordered = workload("poisson", rate=1_000, delay="uniform", delay_mean="100 ms", d=2, rows=100_000, **senders)
     return figures(statistics(stream_of(ordered.table(), ROLES)))
 
 
@@ -70,23 +65,16 @@ def test_order_replaces_a_missing_arrival_time():
 
 def test_few_rows_give_the_reason_for_a_missing_figure():
     stream = RecordedStream(np.array([5, 7]), np.array([8, 9]), np.array([0, 0]), np.array([0, 1]), np.zeros((0, 2)), 2)
-    found = {statistic.name: statistic for statistic in statistics(stream)}
+    found = named(statistics(stream))
     assert found["index of dispersion"].value == "n/a"
     assert found["index of dispersion"].meaning.startswith("need counts of")
     assert found["incomparable rows"].value == "2"
     assert "skyline share" not in found
 
 
-@pytest.mark.parametrize(
-    ("stream", "rows"),
-    [
-        (RecordedStream(np.array([], np.int64)), "0"),
-        (RecordedStream(np.array([3, 3])), "2"),
-        (RecordedStream(np.array([3])), "1"),
-    ],
-)
-def test_hardly_any_rows(stream, rows):
-    assert figures(statistics(stream))["rows"] == rows
+@pytest.mark.parametrize(("times", "rows"), [([], "0"), ([3, 3], "2"), ([3], "1")])
+def test_hardly_any_rows(times, rows):
+    assert figures(statistics(RecordedStream(np.array(times, np.int64))))["rows"] == rows
 
 
 def test_counts_alone():
@@ -106,16 +94,12 @@ def test_nothing_is_read_from_an_empty_table():
     assert figures(statistics(stream_of(empty, ColumnRoles("time")))) == {"rows": "0"}
 
 
-def walk(rng, seconds):
-    """Counts whose mean wanders: they vary more, the longer the interval."""
-    return rng.poisson(np.exp(np.cumsum(rng.normal(0, 0.05, seconds))) * 1_000)
-
-
 def test_an_index_of_dispersion_states_whether_it_rises_or_falls():
     rng = np.random.default_rng(2)
     in_turn = 1_000 + 300 * (-1) ** np.arange(3_000) + rng.integers(-9, 9, 3_000)
-    rising = {statistic.name: statistic.value for statistic in of_counts(walk(rng, 3_000))}["index of dispersion"]
-    falling = {statistic.name: statistic.value for statistic in of_counts(in_turn)}["index of dispersion"]
+    # Counts whose mean wanders: they vary more, the longer the interval.
+    wandering = rng.poisson(np.exp(np.cumsum(rng.normal(0, 0.05, 3_000))) * 1_000)
+    rising, falling = (figures(of_counts(counts))["index of dispersion"] for counts in (wandering, in_turn))
     assert rising.startswith("above ")
     assert rising.endswith(", still rising")
     assert falling.startswith("below ")
@@ -123,18 +107,18 @@ def test_an_index_of_dispersion_states_whether_it_rises_or_falls():
 
 
 def test_an_estimate_that_no_hurst_parameter_has_is_marked():
-    in_turn = {f.name: f for f in of_counts(np.tile([900, 1_100], 2_000))}["Hurst, variance"]
+    in_turn = named(of_counts(np.tile([900, 1_100], 2_000)))["Hurst, variance"]
     assert in_turn.value.startswith("(-")
     assert in_turn.meaning.startswith("of counts per 1 s; outside 0 to 1, so no Hurst parameter")
-    poisson = {f.name: f for f in of_counts(np.random.default_rng(3).poisson(1_000, 4_000))}["Hurst, variance"]
+    poisson = named(of_counts(np.random.default_rng(3).poisson(1_000, 4_000)))["Hurst, variance"]
     assert float(poisson.value) == pytest.approx(0.5, abs=0.1)
 
 
 def test_years_that_no_calendar_has_are_reported_and_doubted():
     stream = RecordedStream(np.array([1_700_000_000 * 10**9, 1_700_000_001 * 10**9]), unit_assumed=True)
-    named = {statistic.name: statistic for statistic in statistics(stream)}
-    assert named["event time"].value == "the year 55,840 to the year 55,840"
-    assert named["warning"].meaning.endswith("--unit ns gives 2023")
+    found = named(statistics(stream))
+    assert found["event time"].value == "the year 55,840 to the year 55,840"
+    assert found["warning"].meaning.endswith("--unit ns gives 2023")
 
 
 @pytest.mark.parametrize("stragglers", [0, 1, 300])
@@ -142,7 +126,7 @@ def test_rows_that_come_half_an_hour_after_the_others_change_no_figure_of_rate_a
     """2,000 rows a second, of which so many come 1,921 s late: the rate of all rows over all time would be 10/s."""
     arrival = workload("poisson", rate=2_000, d=1, rows=20_000).table()["time"].cast(pa.int64()).to_numpy()
     late = np.sort(np.concatenate([arrival[stragglers:], arrival[:stragglers] + 1_921_000_000]))
-    found = {statistic.name: statistic for statistic in statistics(RecordedStream(arrival, late))}
+    found = named(statistics(RecordedStream(arrival, late)))
     assert number(found["mean rate"].value) == pytest.approx(2_000, rel=0.03)
     assert found["mean rate"].meaning == "of the middle nine tenths of the rows, as all figures of rate and bursts"
     assert number(found["peak to mean"].value) < 1.1
@@ -152,6 +136,6 @@ def test_rows_that_come_half_an_hour_after_the_others_change_no_figure_of_rate_a
 
 def test_a_stream_most_of_which_comes_at_once_has_the_rate_of_all_of_it():
     clock = np.concatenate([np.zeros(98, np.int64), [500_000, 1_000_000]])
-    found = {statistic.name: statistic for statistic in statistics(RecordedStream(clock, clock))}
+    found = named(statistics(RecordedStream(clock, clock)))
     assert number(found["mean rate"].value) == 99
     assert found["mean rate"].meaning == "of all rows: nine tenths of them arrive at the same time"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
-from skypane.progress import PaneArrivals
+from skypane.progress import PaneArrivals, SourceCount
 from skypane.windows import Windows
 
 PANE = 10
+PANES = Windows(PANE, PANE)
 
 
 def tuples():
@@ -33,17 +36,42 @@ def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
     return out
 
 
-def arrivals(times: list[int], pane: int = PANE) -> PaneArrivals:
-    return PaneArrivals.of_times(times, Windows(pane, pane))
+def arrivals(times: list[int]) -> PaneArrivals:
+    return PaneArrivals.of_times(times, PANES)
 
 
-def steps(policy, stream):
-    """The state after each batch, taken as the engine takes it."""
-    state, out = policy.init(), []
+def counted(times, names, windows, closed=None):
+    """The arrivals of a batch with the sources of its rows; late are those whose pane ends by the punctuation `closed`."""
+    late = np.zeros(len(times), bool) if closed is None else windows.pane_end(windows.panes_at(times)) <= closed
+    sources = {
+        str(name): SourceCount(int(mine.sum()), int(late[mine].sum()), int(times[mine].max()))
+        for name in np.unique(names).tolist()
+        for mine in [names == name]
+    }
+    return replace(PaneArrivals.of_times(times, windows), sources=sources)
+
+
+def states(policy, event, batch, windows=1_000_000):
+    """Yield the state after each batch of so many rows; windows that are a number are panes of that length."""
+    windows = Windows(windows, windows) if isinstance(windows, int) else windows
+    state = policy.init()
+    for start in range(0, len(event), batch):
+        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], windows))[0]
+        yield state
+
+
+def steps(policy, stream, windows=PANES, begun=None):
+    """The state after each batch, taken as the engine takes it, from the first state on or from one that has begun."""
+    state, out = begun or policy.init(), []
     for times in stream:
-        state = policy.decide(state, arrivals(times))[0]
+        state = policy.decide(state, PaneArrivals.of_times(times, windows))[0]
         out.append(state)
     return out
+
+
+def in_order_of_arrival(event, delay):
+    """The event times in the order in which their rows arrive, in whole microseconds."""
+    return event[np.argsort(event + delay, kind="stable")].astype(np.int64)
 
 
 def heavy_tailed(rows: int, shape: float, scale: float, rng: np.random.Generator):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,23 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.parameters import slow_but
-from tests.progress.streams import batches, heavy_tailed
+from tests.progress.streams import batches, heavy_tailed, in_order_of_arrival, states, steps
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals
 from skypane.progress.recent_windows import MOST
-from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 SECOND = 1_000_000
 TUMBLING = Windows(SECOND, SECOND)
 SLIDING = Windows(10 * SECOND, 2 * SECOND), Windows(5 * SECOND, 2 * SECOND)
-
-
-def states(policy, event, batch, windows=TUMBLING):
-    state = policy.init()
-    for start in range(0, len(event), batch):
-        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], windows))[0]
-        yield state
 
 
 def amended_by(found, event, batch, windows=TUMBLING):
@@ -43,30 +34,26 @@ def amended_by(found, event, batch, windows=TUMBLING):
     return amended, known
 
 
-def late_windows(every, delay):
-    """Ten rows a second for 1,500 seconds; of every n-th second one row comes `delay` microseconds late."""
-    event = np.arange(15_000, dtype=np.int64) * SECOND // 10
-    late = (np.arange(15_000) % (10 * every)) == 5
-    order = np.argsort(event + np.where(late, delay, 0), kind="stable")
-    return event[order]
+NUMBERS = np.arange(15_000)
+EVENT = NUMBERS * SECOND // 10
+LATE_WINDOWS = in_order_of_arrival(EVENT, np.where(NUMBERS % 100 == 5, 5 * SECOND, 0))
+"""Ten rows a second for 1,500 seconds, one of a hundred 5 s late, in one window of ten."""
 
 
 @cache
 def by_hand(policy):
-    """Return the states of a stream of which one row of a hundred is 5 s late, in one window of ten."""
-    return list(states(policy, late_windows(10, 5 * SECOND), 10))
+    return list(states(policy, LATE_WINDOWS, 10))
 
 
 def test_worked_by_hand():
-    """One row of a hundred is 5 s late, in one window of ten: a budget of 5 % waits for them, one of 20 % does not."""
-    event = late_windows(10, 5 * SECOND)
+    """A budget of 5 % waits for the late rows, one of 20 % does not."""
     *_, strict = found = by_hand(AqKSlack(max_amended=0.05))
     *_, generous = freely = by_hand(AqKSlack(max_amended=0.2))
     # Their windows end up to 4.4 s before the newest time, within one step of 9 %.
     assert 4.0 * SECOND <= strict.slack <= 5 * SECOND
     assert generous.slack == 0
     for last, run, most in ((strict, found, 0.05), (generous, freely, 0.12)):
-        amended, windows = amended_by(run, event, 10)
+        amended, windows = amended_by(run, LATE_WINDOWS, 10)
         assert len(amended) == last.windows.total
         assert len(amended) <= most * len(windows)
     assert generous.windows.total > 130
@@ -77,9 +64,7 @@ def test_worked_by_hand():
 
 def test_a_window_that_many_late_rows_amend_counts_once():
     """Half of the rows of every 20th second are 5 s late: 2.5 % of the rows, 5 % of the windows."""
-    event = np.arange(15_000, dtype=np.int64) * SECOND // 10
-    late = (np.arange(15_000) % 200) < 5
-    event = event[np.argsort(event + np.where(late, 5 * SECOND, 0), kind="stable")]
+    event = in_order_of_arrival(EVENT, np.where(NUMBERS % 200 < 5, 5 * SECOND, 0))
     *_, last = found = list(states(AqKSlack(max_amended=0.1), event, 10))
     amended, windows = amended_by(found, event, 10)
     assert last.slack == 0
@@ -98,11 +83,8 @@ def test_is_never_later_than_k_slack(stream, budget, windows):
     found = states(AqKSlack(max_amended=budget), event, batch, windows)
     for state, patient in zip(found, states(KSlack(), event, batch, windows), strict=True):
         assert state.punctuation >= patient.punctuation
-        assert (state.patient, state.longest, state.unavoidable) == (
-            patient.punctuation,
-            patient.slack,
-            patient.dropped,
-        )
+        assert (state.patient, state.longest) == (patient.punctuation, patient.slack)
+        assert state.unavoidable == patient.dropped
 
 
 @pytest.mark.long
@@ -124,7 +106,7 @@ def test_chooses_to_amend_no_more_than_its_budget_on_heavy_tailed_streams(seed, 
 def test_the_budget_is_kept_and_spent_while_delays_do_not_change(windows):
     rng = np.random.default_rng(3)
     sent = np.cumsum(rng.exponential(0.1 * SECOND, 100_000))
-    event = sent[np.argsort(sent + rng.exponential(SECOND, len(sent)), kind="stable")].astype(np.int64)
+    event = in_order_of_arrival(sent, rng.exponential(SECOND, len(sent)))
     for budget in (0.05, 0.2):
         found = list(states(AqKSlack(max_amended=budget), event, 50, windows))
         amended, known = amended_by(found, event, 50, windows)
@@ -151,10 +133,7 @@ def test_a_restart_at_any_batch_decides_the_same(stream, windows, data):
 @example([[13_937_002], [0], [0, 20_905_503]])
 def test_the_state_is_bounded(stream):
     """The example has a window with late rows before any window has passed."""
-    policy = AqKSlack(max_amended=0.05, max_ahead=None, max_slack=None)
-    state = policy.init()
-    for times in stream:
-        state = policy.decide(state, PaneArrivals.of_times(times, TUMBLING))[0]
+    for state in steps(AqKSlack(max_amended=0.05, max_ahead=None, max_slack=None), stream, TUMBLING):
         assert len(state.windows.number) <= MOST + 1
 
 
@@ -174,22 +153,11 @@ def test_windows_of_held_rows_that_a_drain_answers_count_for_nothing():
     assert settled.windows.total == state.windows.total
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "5 %"])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ConfigError, match=r"max_amended is a share of windows"):
-        AqKSlack(max_amended=share)
-
-
-@pytest.mark.parametrize("budgets", [{}, {"max_drop": 0.01, "max_amended": 0.05}])
-def test_a_policy_has_exactly_one_budget(budgets):
-    with pytest.raises(ConfigError, match=r"AqKSlack needs one budget: max_drop.*or max_amended"):
-        AqKSlack(**budgets)
-
-
 def test_budget_reserve_and_reason_are_those_of_windows():
     policy = AqKSlack(max_amended=0.05)
     assert (policy.amend_budget, policy.drop_budget, policy.reserve) == (0.05, None, 10)
-    assert (AqKSlack(0.05).amend_budget, AqKSlack(0.05).reserve) == (None, 100)
+    rows = AqKSlack(0.05)
+    assert (rows.amend_budget, rows.drop_budget, rows.reserve) == (None, 0.05, 100)
     assert policy.describe() == AqKSlack(max_amended=0.05, reserve=10).describe()
     *_, last = by_hand(policy)
     line = policy.explain(last)
@@ -219,10 +187,3 @@ def test_a_checkpoint_of_an_earlier_version_is_one_of_rows():
     snapshot = policy.snapshot(last)
     del snapshot["of_windows"], snapshot["windows"]
     assert policy.restore(snapshot) == last
-
-
-def test_a_damaged_state_is_refused():
-    policy = AqKSlack(max_amended=0.1)
-    with pytest.raises(CheckpointError):
-        policy.restore({**policy.snapshot(policy.init()), "windows": {"runs": 3}})
-    assert replace(policy.init()) == policy.init()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.differential.definition.clocks import Clocks
+from tests.progress.streams import counted
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
 from skypane.progress.clock_offsets import MOST, ClockOffsets
-from skypane.snapshots import from_json, to_json
-from skypane.types import ConfigError
+from skypane.snapshots import from_json, through_json, to_json
 from skypane.windows import Windows
 
 SECOND, HOUR = 1_000_000, 3_600_000_000
@@ -96,7 +95,7 @@ def test_is_the_definition(seed):
         offsets = offsets.after(batch(shown, corrected=offsets.learned.keys() & set(there)), newest, bound)
         clocks.take(shown, newest)
         assert offsets.learned == clocks.offsets()
-        offsets = from_json(ClockOffsets, json.loads(json.dumps(to_json(offsets))))
+        offsets = from_json(ClockOffsets, through_json(to_json(offsets)))
 
 
 @pytest.mark.parametrize("rows", [50, 400, 1_500])
@@ -111,17 +110,12 @@ def test_the_offset_is_the_same_for_any_batches(policy, rows):
     source = source[order]
     state = policy.init()
     for first, last in pairwise(range(0, n + 1, rows)):
-        part, names = shown[first:last], source[first:last]
-        sources = {
-            f"s{name}": SourceCount(int((names == name).sum()), 0, int(part[names == name].max()))
-            for name in np.unique(names).tolist()
-        }
-        arrivals = replace(PaneArrivals.of_times(part, Windows.of("1 minute")), sources=sources)
-        state = policy.restore(json.loads(json.dumps(policy.snapshot(policy.decide(state, arrivals)[0]))))
+        arrivals = counted(shown[first:last], source[first:last], Windows.of("1 minute"))
+        state = policy.restore(through_json(policy.snapshot(policy.decide(state, arrivals)[0])))
     learned = state.offsets.learned
-    assert learned.keys() == {"s7", "s11"}
-    assert abs(learned["s7"] - HOUR) < MINUTE
-    assert abs(learned["s11"] + 2 * HOUR) < MINUTE
+    assert learned.keys() == {"7", "11"}
+    assert abs(learned["7"] - HOUR) < MINUTE
+    assert abs(learned["11"] + 2 * HOUR) < MINUTE
 
 
 def test_the_state_is_bounded_and_keeps_what_is_learned():
@@ -159,10 +153,3 @@ def test_the_reason_names_the_clock_and_what_is_done(clocks, done):
     assert decision.because.count("clock") == 1
     assert (decision.figures["clocks_off"], decision.figures["farthest_clock"]) == (1, -2 * HOUR)
     assert KSlack().clock_rules(state) is None
-
-
-def test_invalid_arguments_are_named():
-    with pytest.raises(ConfigError, match=r"clocks must be one of accept, align, quarantine, got 'repair'"):
-        KSlack(clocks="repair")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="max_clock_offset must be at least 1 second, got '999 milliseconds'"):
-        AqKSlack(0.01, max_clock_offset="999 ms")

@@ -7,10 +7,6 @@ from skypane.progress.drop_account import DropAccount, Drops
 BUDGET, RESERVE = 0.02, 100
 
 
-def share(credit: float, cycle: float = 0) -> float:
-    return DropAccount(credit).share(BUDGET, RESERVE, cycle) / BUDGET
-
-
 def after(credit: float, rows: int, dropped: int = 0, unavoidable: int = 0, cycle: float = 0) -> float:
     return DropAccount(credit).after(rows, Drops(dropped, unavoidable), BUDGET, RESERVE, cycle).credit
 
@@ -30,25 +26,22 @@ def test_rows_that_nothing_could_have_saved_make_a_debt_of_half_a_reserve_at_mos
     assert after(20, 100, dropped=80, unavoidable=10**6) == -58
 
 
-def test_a_full_reserve_spends_what_comes_in():
-    assert share(RESERVE) == 1
-
-
-def test_credit_beyond_the_reserve_is_spent_over_five_and_a_gap_is_filled_twice_as_fast():
-    assert share(RESERVE + 50) == pytest.approx(1.1)
-    assert share(RESERVE - 50) == pytest.approx(0.8)
+@pytest.mark.parametrize(("credit", "cycle", "spent"), [
+    (RESERVE, 0, 1),  # a full reserve spends what comes in
+    # Credit beyond the reserve is spent over five, and a gap is filled twice as fast.
+    (RESERVE + 50, 0, pytest.approx(1.1)),
+    (RESERVE - 50, 0, pytest.approx(0.8)),
+    # Rows of a long cycle give no reason to hurry.
+    (RESERVE + 50, 50_000, pytest.approx(1.05)),
+    (RESERVE - 50, 50_000, pytest.approx(0.9)),
+    # Neither debt nor credit moves it far.
+    (-1_000, 0, pytest.approx(0.7)),
+    (1_000, 0, pytest.approx(1.25)),
+])  # fmt: skip
+def test_the_share_that_is_spent(credit: float, cycle: float, spent: float):
+    assert DropAccount(credit).share(BUDGET, RESERVE, cycle) / BUDGET == spent
 
 
 def test_it_is_full_when_hardly_anything_of_two_reserves_is_spent():
     assert DropAccount(1.95 * RESERVE).full(RESERVE)
     assert not DropAccount(1.85 * RESERVE).full(RESERVE)
-
-
-def test_rows_of_a_long_cycle_give_no_reason_to_hurry():
-    assert share(RESERVE + 50, cycle=50_000) == pytest.approx(1.05)
-    assert share(RESERVE - 50, cycle=50_000) == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize(("credit", "bound"), [(-1_000, 0.7), (1_000, 1.25)])
-def test_neither_debt_nor_credit_moves_it_far(credit: float, bound: float):
-    assert share(credit) == pytest.approx(bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 
@@ -11,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.parameters import slow_but
+from tests.progress.streams import in_order_of_arrival, states
 
 from skypane.progress import FutureBound, KSlack, PaneArrivals
 from skypane.progress.far_future import FutureDecision, HeldPanes
 from skypane.progress.pauses import Pauses
 from skypane.snapshots import from_json, to_json
-from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
-NONE = Pauses()
 BOUND = FutureBound(max_ahead=100, support=4, patience=20)
 DAY = 86_400_000_000
 SECOND = 1_000_000
@@ -33,12 +33,23 @@ def starts(held):
     return [pane.start for pane in held.panes]
 
 
+@pytest.mark.parametrize(("newest", "times", "limit", "held"), [
+    pytest.param(1_000, [990, 1_050], 1_100, [], id="it may lead by max_ahead"),
+    pytest.param(1_000, [-10_000, 1_000], 1_100, [], id="rows far in the past are no matter of this bound"),
+    pytest.param(1_000, range(1_000, 3_000, 90), 2_980 + 100, [], id="a backlog of days without a gap is accepted"),
+    pytest.param(1_000, [1_100, 1_190, 1_310], 1_190 + 100, [1_310], id="a gap ends the chain"),
+    pytest.param(1_000, [5_000, 5_001, 5_002, 5_040], 5_140, [], id="the stream moved as a whole"),
+    pytest.param(1_000, [5_000] * 4 + [99_000], 5_100, [99_000], id="after a jump a worse clock is still held"),
+    pytest.param(None, [10, 9_000, 9_001], 9_101, [], id="a first batch that is mostly bad is accepted"),
+])  # fmt: skip
+def test_one_batch(newest: int | None, times: Iterable[int], limit: int, held: list[int]):
+    verdict = judge(newest, times)
+    assert (verdict.limit, starts(verdict.held)) == (limit, held)
+    assert verdict == FutureDecision(limit, verdict.held), "nothing was followed or abandoned"
+
+
 def test_no_bound_no_limit():
     assert judge(None, [5], bound=FutureBound(None)) == FutureDecision(None)
-
-
-def test_a_batch_may_lead_by_max_ahead():
-    assert judge(1_000, [990, 1_050]) == FutureDecision(1_100)
 
 
 def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
@@ -68,10 +79,10 @@ def test_one_clock_in_the_future_is_held():
 
 
 def test_a_stream_that_continues_without_far_rows_quarantines_them():
-    newest, held, abandoned = 1_000, HeldPanes(), []
-    for _ in range(5):
+    held, abandoned = HeldPanes(), []
+    for newest in range(1_000, 1_005):
         verdict = judge(newest, [newest + 1] * 6 + [9_000], held)
-        newest, held = newest + 1, verdict.held
+        held = verdict.held
         abandoned.append(verdict.abandoned.rows)
         assert verdict.limit < 9_000
     # The six rows of the first batch say nothing: 6, 12, 18, and with 24 of 20 the four from before are quarantined.
@@ -80,10 +91,10 @@ def test_a_stream_that_continues_without_far_rows_quarantines_them():
 
 
 def test_clocks_of_most_rows_move_nothing_while_the_others_continue():
-    newest, held = 1_000, HeldPanes()
-    for _ in range(50):
+    held = HeldPanes()
+    for newest in range(1_000, 1_050):
         verdict = judge(newest, [newest + 1] + [9_000] * 5, held)
-        newest, held = newest + 1, verdict.held
+        held = verdict.held
         assert verdict.limit < 9_000
 
 
@@ -96,24 +107,9 @@ def test_late_rows_do_not_stop_a_stream_that_has_moved_on():
     assert second.held == HeldPanes()
 
 
-def test_a_backlog_of_days_without_a_gap_is_accepted_as_a_whole():
-    verdict = judge(1_000, range(1_000, 3_000, 90))
-    assert (verdict.limit, verdict.held) == (2_980 + 100, HeldPanes())
-
-
-def test_a_gap_ends_the_chain():
-    verdict = judge(1_000, [1_100, 1_190, 1_310])
-    assert verdict.limit == 1_190 + 100
-    assert starts(verdict.held) == [1_310]
-
-
 def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
     verdict = BOUND.judge(1_000, HeldPanes(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
     assert verdict.limit == 1_200
-
-
-def test_the_stream_moved_as_a_whole_in_one_batch():
-    assert judge(1_000, [5_000, 5_001, 5_002, 5_040]) == FutureDecision(5_140)
 
 
 def test_the_stream_moved_as_a_whole_a_row_at_a_time():
@@ -133,12 +129,6 @@ def test_a_batch_across_the_pause_decides_nothing():
     after = judge(1_059, [5_001] * 4, across.held)
     assert after.limit == 5_101
     assert after.followed.rows == 2
-
-
-def test_after_a_jump_a_worse_clock_is_still_held():
-    verdict = judge(1_000, [5_000] * 4 + [99_000])
-    assert verdict.limit == 5_100
-    assert starts(verdict.held) == [99_000]
 
 
 def test_what_the_stream_comes_within_reach_of_is_accepted_without_a_vote():
@@ -178,23 +168,10 @@ def test_the_first_batch_starts_from_its_lower_median():
     assert judge(None, [10, 9_000]).limit == 110
 
 
-def test_a_first_batch_that_is_mostly_bad_is_accepted():
-    assert judge(None, [10, 9_000, 9_001]).limit == 9_101
-
-
-def test_rows_far_in_the_past_are_no_matter_of_this_bound():
-    assert judge(1_000, [-10_000, 1_000]) == FutureDecision(1_100)
-
-
-@pytest.mark.parametrize(("max_ahead", "support", "patience"), [(0, 4, 1), (-5, 4, 1), (100, 0, 1), (100, 4, 0)])
-def test_invalid_values_are_refused(max_ahead, support, patience):
-    with pytest.raises(ConfigError, match=r"got (0|-5)"):
-        FutureBound(max_ahead, support, patience)
-
-
-def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
+def settle(seen, times, pause_after=None, against=0, bound=BOUND):
+    """The panes that a drain accepts after 1,000; the longest pause, of 500, came after so many rows."""
     held = replace(HeldPanes.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
-    verdict = bound.settle(newest, seen, held, pauses)
+    verdict = bound.settle(1_000, seen, held, Pauses(((pause_after, 500),) if pause_after else ()))
     assert verdict.held == HeldPanes()
     followed = starts(verdict.followed)
     assert sorted([*followed, *starts(verdict.abandoned)]) == starts(held)
@@ -202,44 +179,39 @@ def settle(newest, seen, times, pauses=NONE, against=0, bound=BOUND):
 
 
 def test_at_a_drain_half_of_support_is_enough():
-    assert settle(1_000, 50, [5_000, 5_010]) == [5_000, 5_010]
-    assert settle(1_000, 50, [5_000]) == []
-    assert settle(1_000, 50, [5_000, 25_000]) == [5_000], "that many lie at the first or beyond it, not at the second"
+    assert settle(50, [5_000, 5_010]) == [5_000, 5_010]
+    assert settle(50, [5_000]) == []
+    assert settle(50, [5_000, 25_000]) == [5_000], "that many lie at the first or beyond it, not at the second"
 
 
-def test_at_a_drain_of_a_few_rows_half_of_them_is_enough():
-    bound = FutureBound(max_ahead=100, support=32, patience=20)
-    assert settle(1_000, 2, [5_000, 5_010], bound=bound) == [5_000, 5_010]
-    assert settle(1_000, 3, [5_000, 5_010], bound=bound) == []
+LARGE = FutureBound(max_ahead=100, support=32, patience=20)
 
 
-def test_at_a_drain_the_stream_may_lead_by_four_times_its_longest_pause():
-    pauses = Pauses(((4, 500),))
-    assert settle(1_000, 50, [3_000], pauses) == [3_000]
-    assert settle(1_000, 50, [3_010], pauses) == []
-    assert settle(1_000, 50, [3_000], Pauses(((3, 500),))) == [], "a pause after fewer rows than support says nothing"
-
-
-def test_at_a_drain_of_a_few_rows_a_pause_counts_after_half_of_them():
-    bound = FutureBound(max_ahead=100, support=32, patience=20)
-    assert settle(1_000, 6, [3_000] * 2, Pauses(((4, 500),)), bound=bound) == [3_000]
-    assert settle(1_000, 6, [3_000] * 2, Pauses(((3, 500),)), bound=bound) == []
-
-
-def test_at_a_drain_a_pause_before_rows_that_speak_for_themselves_counts():
-    assert settle(1_000, 50, [5_000, 5_010, 21_010]) == [5_000, 5_010, 21_010], "it paused for 4,000"
-    assert settle(1_000, 50, [5_000, 5_010, 21_020]) == [5_000, 5_010]
-    assert settle(1_000, 50, [5_000, 5_010, 90_000, 90_001]) == [5_000, 5_010, 90_000], "two that are their own reason"
-
-
-def test_at_a_drain_rows_that_went_on_elsewhere_are_taken_off():
-    assert settle(1_000, 50, [5_000] * 6, against=4) == [5_000]
-    assert settle(1_000, 50, [5_000] * 6, against=5) == []
+@pytest.mark.parametrize(("seen", "times", "known", "accepted"), [
+    # Half of a few rows are enough.
+    (2, [5_000, 5_010], {"bound": LARGE}, [5_000, 5_010]),
+    (3, [5_000, 5_010], {"bound": LARGE}, []),
+    # The stream may lead by four times its longest pause, if that came after as many rows as support, or half of a few.
+    (50, [3_000], {"pause_after": 4}, [3_000]),
+    (50, [3_010], {"pause_after": 4}, []),
+    (50, [3_000], {"pause_after": 3}, []),
+    (6, [3_000] * 2, {"pause_after": 4, "bound": LARGE}, [3_000]),
+    (6, [3_000] * 2, {"pause_after": 3, "bound": LARGE}, []),
+    # A pause before rows that speak for themselves counts, here of 4,000; the last two are their own reason.
+    (50, [5_000, 5_010, 21_010], {}, [5_000, 5_010, 21_010]),
+    (50, [5_000, 5_010, 21_020], {}, [5_000, 5_010]),
+    (50, [5_000, 5_010, 90_000, 90_001], {}, [5_000, 5_010, 90_000]),
+    # Rows that went on elsewhere are taken off.
+    (50, [5_000] * 6, {"against": 4}, [5_000]),
+    (50, [5_000] * 6, {"against": 5}, []),
+])  # fmt: skip
+def test_a_drain_accepts_what_the_stream_has_gone_on_with(seen, times, known, accepted):
+    assert settle(seen, times, **known) == accepted
 
 
 def test_at_a_drain_nothing_is_abandoned_without_a_bound():
     """It may have been taken off while rows were held."""
-    assert settle(1_000, 50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
+    assert settle(50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
     verdict = judge(1_000, [1_001], HeldPanes.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
     assert verdict.held == HeldPanes()
     assert verdict.followed.rows == 1
@@ -281,34 +253,22 @@ def test_what_is_held_goes_through_json(stream):
         assert from_json(HeldPanes, json.loads(json.dumps(to_json(held)))) == held
 
 
-def test_a_snapshot_that_is_none_is_refused():
-    with pytest.raises(CheckpointError, match=r"HeldPanes in the checkpoint: panes.0: need a list of 5"):
-        from_json(HeldPanes, {"panes": [[1, 2]], "ahead": 0, "others": 0, "against": 0})
-
-
 BATCHES = [1, 50, 200, 1_000, 5_000, 20_000]
 
 
-def late_stream(rows, rng):
-    """Event times in the order of arrival: ten a second, delayed by a second on average."""
-    event = np.cumsum(rng.exponential(SECOND / 10, rows))
-    return event[np.argsort(event + rng.exponential(SECOND, rows))].astype(np.int64)
-
-
-def run(policy, event, batch):
-    state = policy.init()
-    for at in range(0, len(event), batch):
-        state = policy.decide(state, PaneArrivals.of_times(event[at : at + batch], Windows(SECOND, SECOND)))[0]
-    return state
+def late_stream(rng):
+    """12,000 event times in the order of arrival: ten a second, delayed by a second on average."""
+    event = np.cumsum(rng.exponential(SECOND / 10, 12_000))
+    return in_order_of_arrival(event, rng.exponential(SECOND, len(event)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("pause", slow_but([400 * DAY], [2 * DAY, 3 * DAY, 400 * DAY]))
 def test_a_pausing_stream_has_no_row_quarantined_at_any_batch_size(batch, pause):
-    event = late_stream(12_000, np.random.default_rng(3))
+    event = late_stream(np.random.default_rng(3))
     event[6_500:] += pause  # in the middle of a batch of 1,000, of 5,000 and of 20,000
-    state = run(KSlack(), event, batch)
+    *_, state = states(KSlack(), event, batch)
     assert state.abandoned == 0
     if batch < len(event) // 2:
         assert (state.seen, state.held.rows) == (len(event), 0)
@@ -325,11 +285,11 @@ def test_a_pausing_stream_has_no_row_quarantined_at_any_batch_size(batch, pause)
 )
 def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wrong):
     rng = np.random.default_rng(4)
-    event = late_stream(12_000, rng)
+    event = late_stream(rng)
     bad = rng.integers(0, 100, len(event)) == 0
     without, with_it = event[~bad], np.where(bad, event + wrong, event)
     policy = KSlack(patience=1_000)
-    state = run(policy, with_it, batch)
+    *_, state = states(policy, with_it, batch)
     assert state.newest == without.max()
     if wrong > 0:
         assert state.seen == len(without)
@@ -338,8 +298,7 @@ def test_one_source_of_a_hundred_with_a_clock_a_year_off_moves_nothing(batch, wr
         settled, _ = policy.settle(state)
         assert settled.held == HeldPanes()
         if batch < len(event):
-            assert (settled.abandoned, settled.newest) == (bad.sum(), state.newest), (
-                "the stream has gone on without them"
-            )
+            assert settled.abandoned == bad.sum(), "the stream has gone on without them"
+            assert settled.newest == state.newest
         else:
             assert settled.abandoned == 0, "of rows of one batch nobody knows which came first"

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from itertools import pairwise
 from math import ceil, inf
 
@@ -9,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.progress.streams import counted
 
-from skypane.progress import PaneArrivals, SourceCount
+from skypane.progress import PaneArrivals
 from skypane.progress.far_future import SUPPORT
 from skypane.progress.frontier import FEW, STRETCH, Frontier
-from skypane.snapshots import from_json, to_json
+from skypane.snapshots import from_json, through_json, to_json
 from skypane.windows import Windows
 
 SECOND, HOUR = 1_000_000, 3_600_000_000
@@ -24,13 +23,19 @@ BATCHES = [st.lists(times, min_size=1, max_size=80) for times in (*RANGES, st.on
 STREAMS = st.lists(st.one_of(BATCHES), min_size=1, max_size=12)
 
 
-def played(stream, windows=ROW):
-    """Return tmax after each batch."""
+def reached(batches, *, restarted=False):
+    """Return tmax after each batch of arrivals; the state may be restored before each."""
     newest, frontier, found = None, Frontier(), []
-    for times in stream:
-        newest, frontier = frontier.after(newest, PaneArrivals.of_times(times, windows), SUPPORT)
+    for arrivals in batches:
+        frontier = from_json(Frontier, through_json(to_json(frontier))) if restarted else frontier
+        newest, frontier = frontier.after(newest, arrivals, SUPPORT)
         found.append(newest)
     return found
+
+
+def played(stream, windows=ROW, *, restarted=False):
+    """Return tmax after each batch of times."""
+    return reached((PaneArrivals.of_times(times, windows) for times in stream), restarted=restarted)
 
 
 class Definition:
@@ -88,12 +93,7 @@ def test_is_the_definition(stream):
 
 @given(STREAMS)
 def test_a_snapshot_at_every_step_gives_the_same_run(stream):
-    newest, frontier, found = None, Frontier(), []
-    for times in stream:
-        frontier = from_json(Frontier, json.loads(json.dumps(to_json(frontier))))
-        newest, frontier = frontier.after(newest, PaneArrivals.of_times(times, ROW), SUPPORT)
-        found.append(newest)
-    assert found == played(stream)
+    assert played(stream, restarted=True) == played(stream)
 
 
 def test_worked_by_hand():
@@ -140,12 +140,17 @@ def test_until_a_few_rows_are_known_every_gap_is_short():
     assert played([[*range(FEW), HOUR]])[-1] == FEW - 1
 
 
+def hour_of(rows):
+    """Return a random generator, and so many times within an hour."""
+    rng = np.random.default_rng(1)
+    return rng, np.sort(rng.random(rows) * HOUR).astype(np.int64)
+
+
 @pytest.mark.parametrize("share", [0.01, 0.05])
 @pytest.mark.parametrize("batch", [33, 50, 1_000, 5_000])
 @pytest.mark.parametrize("length", ["500 ms", "10 seconds", "10 minutes"])
 def test_clocks_that_are_ahead_move_nothing(share, batch, length):
-    rng = np.random.default_rng(1)
-    time = np.sort(rng.random(50_000) * HOUR).astype(np.int64)
+    rng, time = hour_of(50_000)
     ahead = rng.random(len(time)) < share
     shown = time + np.where(ahead, 2 * HOUR, 0)
     windows = Windows.of(length)
@@ -158,26 +163,14 @@ def test_clocks_that_are_ahead_move_nothing(share, batch, length):
     assert behind.mean() < 0.05 * batch * HOUR / len(time)
 
 
-def counted(times, sources):
-    """Return the arrivals of a batch with its sources."""
-    names = {f"s{number}": times[sources == number] for number in np.unique(sources).tolist()}
-    counts = {name: SourceCount(len(mine), 0, int(mine.max())) for name, mine in names.items()}
-    return replace(PaneArrivals.of_times(times, Windows.of("10 minutes")), sources=counts)
-
-
 def played_with_sources(times, sources, batch):
-    newest, frontier, found = None, Frontier(), []
-    for at in range(0, len(times), batch):
-        part = slice(at, at + batch)
-        newest, frontier = frontier.after(newest, counted(times[part], sources[part]), SUPPORT)
-        found.append(newest)
-    return found
+    parts = (slice(at, at + batch) for at in range(0, len(times), batch))
+    return reached(counted(times[part], sources[part], Windows.of("10 minutes")) for part in parts)
 
 
 @pytest.mark.parametrize("batch", [50, 200, 1_000, 5_000])
 def test_three_clocks_of_ten_move_nothing_if_the_sources_are_known(batch):
-    rng = np.random.default_rng(1)
-    time = np.sort(rng.random(50_000) * HOUR).astype(np.int64)
+    rng, time = hour_of(50_000)
     source = rng.integers(0, 10, len(time))
     shown = time + np.where(source < 3, 2 * HOUR, 0)
     assert max(played_with_sources(shown, source, batch)) <= HOUR
@@ -185,8 +178,7 @@ def test_three_clocks_of_ten_move_nothing_if_the_sources_are_known(batch):
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_sources_that_pause_together_within_a_batch_are_followed_in_it(share):
-    rng = np.random.default_rng(1)
-    time = np.sort(rng.random(10_000) * HOUR).astype(np.int64)
+    rng, time = hour_of(10_000)
     source = rng.integers(0, 10, len(time))
     time[int(len(time) * (1 - share)) :] += 8 * HOUR
     assert played_with_sources(time, source, len(time)) == [time.max()]

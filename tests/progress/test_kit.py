@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from tests.parameters import examples
+from tests.progress.streams import arrivals
 from tests.subclasses import concrete
 
 import skypane.progress
 from skypane.policy import Decision
-from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, Watermark
+from skypane.progress import AqKSlack, KSlack, PaneArrivals, ProgressPolicy, Readiness, SourceCount, Watermark
+from skypane.progress.aqkslack import AdaptiveProgress
 from skypane.progress.progress_policy import Punctuation
 from skypane.progress.slack_policy import SlackPolicy
 from skypane.progress.state import Progress
@@ -41,30 +44,25 @@ def test_no_policy_is_left_out():
     assert concrete(SlackPolicy, skypane.progress) == {type(policy) for policy in POLICIES}  # type: ignore[type-abstract]
 
 
+def after_late_rows(sources: Mapping[str, SourceCount]) -> AdaptiveProgress:
+    """Return the state after a batch of these sources, two of whose rows are late."""
+    policy = AqKSlack(0.1)
+    state = policy.decide(policy.init(), arrivals([1_000] * 9))[0]
+    return policy.decide(state, replace(arrivals([1, 2, 1_000]), sources=sources))[0]
+
+
 def test_the_state_names_the_first_by_name_of_equally_late_sources():
     """A micro-batch's sources come in the order in which tasks have ended."""
-    policy = AqKSlack(0.1)
-    state = policy.decide(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))[0]
-    late = PaneArrivals.of_times([1, 2, 1_000], WINDOWS)
-    counts = {name: skypane.progress.SourceCount(1, 1, 2) for name in ("a", "b")}
-    one, other = (
-        policy.decide(state, replace(late, sources=dict(order)))[0]
-        for order in (counts.items(), reversed(counts.items()))
-    )
+    counts = {name: SourceCount(1, 1, 2) for name in ("a", "b")}
+    one, other = (after_late_rows(dict(order)) for order in (counts.items(), reversed(counts.items())))
     assert one == other
     assert one.lagging == "b"
 
 
 @pytest.mark.parametrize(("lates", "named"), [((3, 2, 1), "a"), ((2, 2, 1), None), ((0, 0, 0), None)])
 def test_a_source_lags_that_sends_half_of_the_late_rows_or_more(lates: tuple[int, int, int], named: str | None):
-    policy = AqKSlack(0.1)
-    state = policy.decide(policy.init(), PaneArrivals.of_times([1_000] * 9, WINDOWS))[0]
-    counts = {name: skypane.progress.SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
-    late = replace(PaneArrivals.of_times([1, 2, 1_000], WINDOWS), sources=counts)
-    assert policy.decide(state, late)[0].lagging == named
-
-
-WINDOWS = skypane.windows.Windows(10, 10)
+    counts = {name: SourceCount(5, late, 2) for name, late in zip("abc", lates, strict=True)}
+    assert after_late_rows(counts).lagging == named
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from tests.progress.streams import PANE, batches, steps
 
 from skypane.progress import KSlack, PaneArrivals
 from skypane.progress.kslack import tuple_grain
-from skypane.types import ConfigError
 from skypane.windows import Windows
 
 
@@ -18,11 +16,6 @@ def test_worked_by_hand():
     assert [state.slack for state in states] == [0, 11, 40, 40]
     assert [state.punctuation for state in states] == [1_012, 1_019, 1_019, 1_019]
     assert [state.dropped for state in states] == [0, 1, 2, 2]  # 1001 and 990
-
-
-def test_k_is_known_before_the_punctuation_of_the_same_batch():
-    states = steps(KSlack(), [[1_000], [1_100, 950]])
-    assert states[1].punctuation == 1_050
 
 
 def test_a_tuple_from_1970_leaves_k_alone():
@@ -102,19 +95,3 @@ def emitter(times):
 def test_tuple_grain_is_the_papers(stream):
     times = [time for batch in stream for time in batch]
     assert list(tuple_grain(times)) == emitter(times)
-
-
-@given(batches())
-def test_tuple_grain_never_goes_back_and_never_leads(stream):
-    times = [time for batch in stream for time in batch]
-    given_out = [punctuation for punctuation in tuple_grain(times) if punctuation is not None]
-    assert len(given_out) == len(times)
-    assert given_out == sorted(given_out)
-    assert all(punctuation <= max(times[: i + 1]) for i, punctuation in enumerate(given_out))
-
-
-def test_invalid_values_are_refused():
-    with pytest.raises(ConfigError, match=r"max_slack.*-1"):
-        KSlack(max_slack="-1 us")
-    with pytest.raises(ConfigError, match=r"support.*0"):
-        KSlack(support=0)

@@ -53,14 +53,6 @@ def test_counts_are_those_of_the_rows(policy, stream):
 
 @pytest.mark.long
 @every_policy
-@given(stream=batches(), data=st.data())
-def test_the_order_of_rows_in_a_batch_does_not_matter(policy, stream, data):
-    shuffled = [data.draw(st.permutations(times)) for times in stream]
-    assert steps(policy, shuffled) == steps(policy, stream)
-
-
-@pytest.mark.long
-@every_policy
 @given(stream=batches())
 def test_snapshot_and_restore_at_every_step_gives_the_same_run(policy, stream):
     expected = steps(policy, stream)

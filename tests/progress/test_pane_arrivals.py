@@ -26,10 +26,6 @@ def test_sums_up_by_pane_whatever_the_order():
     assert batch.total == 5
 
 
-def test_panes_start_at_the_offset():
-    assert PaneArrivals.of_times([12, 13], Windows(10, 10, 3)).pane_start.tolist() == [3, 13]
-
-
 def test_panes_are_put_in_order():
     batch = PaneArrivals(*columns([20, 10], [30, 20], [1, 2], [25, 11], [25, 19]))
     assert rows_of(batch) == [(10, 2, 11, 19), (20, 1, 25, 25)]

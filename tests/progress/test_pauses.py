@@ -3,13 +3,11 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skypane.progress import PaneArrivals
 from skypane.progress.pauses import Pauses
-from skypane.types import CheckpointError
 from skypane.windows import Windows
 
 WINDOWS = Windows(10, 10)
@@ -53,8 +51,3 @@ def test_the_rows_of_a_batch_are_sorted_first_and_what_is_late_makes_no_pause():
 def test_a_snapshot_goes_through_json(times: list[int]):
     pauses = taken([times], most=32)
     assert Pauses.restored(json.loads(json.dumps(pauses.snapshot()))) == pauses
-
-
-def test_a_snapshot_that_is_none_is_refused():
-    with pytest.raises(CheckpointError, match="pauses of the stream"):
-        Pauses.restored([[1]])

@@ -3,13 +3,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import PANE, arrivals
 
 from skypane.progress import Readiness, SourceCount
-from skypane.types import CheckpointError, ConfigError
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 300)), min_size=1, max_size=12)
 
@@ -137,24 +135,6 @@ def test_goes_through_json(stream):
     policy = Readiness("50 us")
     for state in steps(policy, stream, [20 * number for number in range(6)]):
         assert policy.restore(json.loads(json.dumps(policy.snapshot(state)))) == state
-
-
-@pytest.mark.parametrize("sources", [None, [], {"a": "late"}])
-def test_a_snapshot_that_is_none_is_refused(sources):
-    policy = Readiness("50 us")
-    with pytest.raises(CheckpointError, match="SourceProgress in the checkpoint: sources"):
-        policy.restore({**policy.snapshot(policy.init()), "sources": sources})
-
-
-def test_invalid_values_are_refused():
-    with pytest.raises(ConfigError, match=r"idle_after.*0"):
-        Readiness("0 us")
-    with pytest.raises(ConfigError, match=r"idle_after must be longer than 0, got 0"):
-        Readiness(0)
-    with pytest.raises(ConfigError, match=r"idle_after must be a text such as '10 minutes' or a timedelta, got 1.5"):
-        Readiness(1.5)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"max_behind must not be negative"):
-        Readiness(1, max_behind="-1 s")
 
 
 def test_a_state_of_version_0_2_is_read():

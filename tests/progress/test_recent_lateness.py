@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.progress.recent_lateness import EDGES, RecentDistances
-from skypane.types import CheckpointError
 
 NO_END = 1e18
 LONG = 10**18
@@ -125,9 +124,3 @@ def test_a_snapshot_is_the_value_again(batches):
     for drawn in batches:
         recent = recent.add(np.array(drawn), np.ones(len(drawn), np.int64), 7, 50)
     assert RecentDistances.restored(json.loads(json.dumps(recent.snapshot()))) == recent
-
-
-@pytest.mark.parametrize("snapshot", [{}, {"dropped": 3}, None, {"dropped": ["x"], "squares": [], "block": []}])
-def test_a_snapshot_that_is_none_is_refused(snapshot):
-    with pytest.raises(CheckpointError, match="recent distances"):
-        RecentDistances.restored(snapshot)

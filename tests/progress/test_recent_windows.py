@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import batches
@@ -14,7 +13,6 @@ from tests.progress.streams import batches
 from skypane.progress import PaneArrivals
 from skypane.progress.recent_lateness import EDGES
 from skypane.progress.recent_windows import LEAST, MOST, Clock, RecentWindows
-from skypane.types import CheckpointError
 from skypane.windows import Windows
 
 EVER = -(10**15)
@@ -146,9 +144,3 @@ def test_the_number_of_windows_is_bounded_and_alike_ones_are_one_run():
         )
     assert len(recent.number) == MOST + 1
     assert len(recent.snapshot()["runs"]) == 1
-
-
-@pytest.mark.parametrize("snapshot", [{}, {"runs": [[1, 2]], "total": 0, "unavoidable": 0}, {"runs": 7}, None])
-def test_a_snapshot_that_is_none_is_refused(snapshot):
-    with pytest.raises(CheckpointError, match="recent windows"):
-        RecentWindows.restored(snapshot)

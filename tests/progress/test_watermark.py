@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.progress.streams import batches, steps
 
 from skypane.progress import Watermark
-from skypane.types import ConfigError
 
 
 def test_worked_by_hand():
@@ -44,7 +42,7 @@ def test_behind_is_the_rule_a_batch_later(stream, delay):
         before = now.punctuation
 
 
-def test_durations_are_read_and_checked():
+def test_durations_are_read():
     assert Watermark("10 seconds").describe() == {
         "policy": "Watermark",
         "delay": 10_000_000,
@@ -55,7 +53,3 @@ def test_durations_are_read_and_checked():
         "max_clock_offset": 60_000_000,
         "behind": False,
     }
-    with pytest.raises(ConfigError, match=r"delay.*-5"):
-        Watermark("-5 us")
-    with pytest.raises(ConfigError, match="unknown unit"):
-        Watermark("10 moons")

@@ -272,10 +272,9 @@ def test_a_group_or_column_may_have_any_name(name: str):
         "rating": [3.0, 2.0, 1.0],
     })  # fmt: skip
     page = render(
-        Snapshot(
+        snapshot(
             title=name,
             question=name,
-            window=HOUR,
             criteria=(Criterion(name, "low", name), Criterion("rating", "high")),
             batches=hourly(3),
             settings=((name, name),),

@@ -12,15 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from skypane.control.scheduling.partitions import (
-    Close,
-    Empty,
-    Message,
-    PaneDirectory,
-    Tuple,
-    TurnOff,
-    UpdateCount,
-)
+from skypane.control.scheduling.partitions import Close, Empty, Message, PaneDirectory, Tuple, TurnOff, UpdateCount
 from skypane.control.splitting import Splitting
 from skypane.runtime.sim.simulated_stream import SimulatedStream
 from skypane.types import FloatArray
@@ -63,6 +55,7 @@ class Worker:
         """Take a message that is not a tuple; return (pane, tuples, counter, rows) of each partition that it closes."""
         match message:
             case Empty(pane=pane, counter=counter) | UpdateCount(pane=pane, counter=counter):
+                assert isinstance(message, UpdateCount) or pane not in self.counters
                 self.counters[pane] = counter
             case Close(below=below):
                 return [self._out(pane, 1) for pane in sorted(self.counters) if pane < below]

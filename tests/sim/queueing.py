@@ -6,7 +6,7 @@ import numpy as np
 
 from skypane.kernels.compiled import kernel
 from skypane.runtime.sim.heap import EventHeap, empty_heap, pop, push
-from skypane.types import ConfigError, FloatArray
+from skypane.types import FloatArray
 
 
 @kernel
@@ -35,10 +35,6 @@ def _run(arrival: FloatArray, service: FloatArray, servers: int, heap: EventHeap
 
 def waiting_times(arrival: FloatArray, service: FloatArray, servers: int) -> FloatArray:
     """Return how long each tuple waits; arrival times ascend; service times in the same unit; both (n,)."""
-    if servers < 1 or len(arrival) != len(service):
-        raise ConfigError(
-            f"need a server, and a service time for each of {len(arrival)} tuples: {servers}, {len(service)}"
-        )
     heap = empty_heap(servers + 1)
     waits = np.zeros(len(arrival))
     _run(np.asarray(arrival, np.float64), np.asarray(service, np.float64), servers, heap, waits)

@@ -165,27 +165,22 @@ def test_a_full_queue_holds_the_source_back():
         PaneFarm(made, COST, 2, room=0)
 
 
-def test_a_removal_by_hand():
-    """Two workers hold pane 0; the owner, worker 1, is turned off: what it holds goes out with the counter 0, and
-    worker 0, which has a partition, owns the pane. The pane is closed at 7 with the counter 2."""
-    made = stream([1, 0, 7], [0, 0, 0])
-    policy = TupleRoundRobin()
-    farm = PaneFarm(made, np.array([0.5]), workers=2)
-    farm.advance(2.0, policy)
+@pytest.mark.parametrize(("gaps", "policy", "removed", "end", "expected"), [
+    # Two workers hold pane 0; the owner, worker 1, is turned off: what it holds goes out with the counter 0, and
+    # worker 0, which has a partition, owns the pane. The pane is closed at 7 with the counter 2.
+    ([1, 0, 7], TupleRoundRobin(), 2.0, 9.0, [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]),
+    # Panes 0, 1 and 3, of which the second is on worker 1 alone: worker 0 takes over with an EMPTY partition, which
+    # closes with the counter 2.
+    (
+        [0, 5, 9], PaneRoundRobin(), 6.0, 15.0,
+        [(6.0, 1, 1, 1, 0, ()), (14.0, 0, 0, 1, 1, ()), (14.0, 1, 0, 0, 2, ())],
+    ),
+])  # fmt: skip
+def test_a_removal_by_hand(gaps, policy, removed, end, expected):
+    farm = PaneFarm(stream(gaps, [0, 0, 0]), np.array([0.5]), workers=2)
+    farm.advance(removed, policy)
     farm.scale(1)
-    interval = farm.advance(9.0, policy)
-    assert as_tuples(interval.results) == [(2.0, 0, 1, 1, 0, ()), (7.0, 0, 0, 1, 2, ())]
-
-
-def test_an_owner_without_a_partition_opens_an_empty_one():
-    """Pane 1 is on worker 1 alone; worker 0 takes over with an EMPTY partition, which closes with the counter 2."""
-    made = stream([0, 5, 9], [0, 0, 0])  # panes 0, 1 and 3: PB_RR sends the second to worker 1
-    policy = PaneRoundRobin()
-    farm = PaneFarm(made, np.array([0.5]), workers=2)
-    farm.advance(6.0, policy)
-    farm.scale(1)
-    results = as_tuples(farm.advance(15.0, policy).results)
-    assert results == [(6.0, 1, 1, 1, 0, ()), (14.0, 0, 0, 1, 1, ()), (14.0, 1, 0, 0, 2, ())]
+    assert as_tuples(farm.advance(end, policy).results) == expected
 
 
 def test_workers_may_be_turned_off_any_number_of_times_within_one_pane():

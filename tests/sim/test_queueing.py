@@ -14,7 +14,7 @@ from tests.sim.queueing import waiting_times
 from skypane.control.splitting import PaneRoundRobin
 from skypane.runtime.sim.pane_farm import PaneFarm
 from skypane.runtime.sim.simulated_stream import SimulatedStream
-from skypane.types import ConfigError, FloatArray
+from skypane.types import FloatArray
 
 TUPLES = 1_000_000
 SEEDS = range(4)
@@ -80,8 +80,3 @@ def test_each_tuple_takes_the_server_that_is_free_first(gaps, data, servers):
         expected.append(start - time)
         heapq.heappush(free, start + length)
     assert waiting_times(arrival, np.array(service, float), servers).tolist() == expected
-
-
-def test_a_farm_without_servers_is_refused():
-    with pytest.raises(ConfigError, match="need a server"):
-        waiting_times(np.zeros(1), np.zeros(1), 0)

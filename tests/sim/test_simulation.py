@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from tests.workloads.streams import united
 
 from skypane.control.elasticity.elastic import Elastic
 from skypane.control.elasticity.fuzzy_policy import FuzzyPolicy
@@ -22,6 +23,7 @@ from skypane.runtime.sim.window_farm import WindowFarm, WindowResult
 from skypane.types import ConfigError
 from skypane.windows import Windows
 from skypane.workloads import Map2, Poisson
+from skypane.workloads.arrivals.sent import SentTuples, until
 
 PANES = Windows.of("100 ms")
 OVERLAPPING = Windows.of("1 s", "200 ms")
@@ -29,14 +31,8 @@ SLACK = 1_000
 
 
 def stream(arrivals: Map2 | Poisson, seconds: int, windows: Windows = PANES, seed: int = 0) -> SimulatedStream:
-    times, rng, last = [], np.random.default_rng(seed), 0
-    for chunk in arrivals.times(rng):
-        times.append(chunk)
-        last = int(chunk[-1])
-        if last >= seconds * 1_000_000:
-            break
-    event = np.concatenate(times)
-    event = event[event < seconds * 1_000_000]
+    chunks = (SentTuples(times, np.zeros_like(times)) for times in arrivals.times(np.random.default_rng(seed)))
+    event = united(until(chunks, seconds * 1_000_000)).times
     return SimulatedStream.of(windows, event, event, SLACK)
 
 
@@ -48,6 +44,10 @@ def bursty() -> SimulatedStream:
 
 def mean(setup: SimulationSetup, what: str, skip: int = 15) -> float:
     return float(np.nanmean([getattr(sampled, what) for sampled in simulate(setup)][skip:]))
+
+
+SECOND_A_ROW = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
+"""An update takes a second for each row that it reads."""
 
 
 def plq(made: SimulatedStream, policy: str, workers: int) -> SimulationSetup:
@@ -176,9 +176,8 @@ def test_workers_without_work_go_and_no_window_is_answered_later_for_it():
 
 
 def test_one_window_worker_by_hand():
-    """A pane of two partitions; an update takes a second for each row that it reads: 3, then 3 + 2."""
-    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
-    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 1, first_pane=0), cost, 1)
+    """A pane of two partitions; an update reads 3 rows, then 3 + 2."""
+    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 1, first_pane=0), SECOND_A_ROW, 1)
     farm.arrive(1.0, 0, WindowResult(3, 3), 2)
     farm.arrive(2.0, 0, WindowResult(2, 2), 2)
     farm.until(20.0)
@@ -190,8 +189,7 @@ def test_one_window_worker_by_hand():
 
 def test_answers_are_returned_in_the_order_of_windows():
     """The second window is complete after 3 s and waits for the first one, which is after 7 s."""
-    cost = CostModel(ResultSize(1, 1), 0, 0, merge_base=0, merge_row=1.0, merge_compare=0)
-    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 2, first_pane=0), cost, 2)
+    farm = WindowFarm(scheduler("WIN_FB", Windows(2, 2), 2, first_pane=0), SECOND_A_ROW, 2)
     farm.arrive(1.0, 0, WindowResult(6, 6), 1)
     farm.arrive(2.0, 1, WindowResult(1, 1), 1)
     farm.until(5.0)
@@ -235,13 +233,13 @@ def test_the_window_level_is_measured_over_the_control_interval_with_the_tasks_t
 
 
 def test_settings_that_cannot_be_simulated_are_refused(bursty: SimulatedStream):
-    elastic = Elastic(FuzzyPolicy(), max_workers=4)
+    fixed = SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1))
     with pytest.raises(ConfigError, match="wlq_utilisation must be 'sampled' or 'pending', got 'mean'"):
-        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), wlq_utilisation="mean")  # type: ignore[arg-type]
+        replace(fixed, wlq_utilisation="mean")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="WIN_RR binds windows"):
-        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), "WIN_RR", elastic)
+        replace(fixed, scheduling="WIN_RR", elastic=Elastic(FuzzyPolicy(), max_workers=4))
     with pytest.raises(ConfigError, match="sampling > 0"):
-        SimulationSetup(bursty, PANES, BLOCK_NESTED_LOOPS, PaneRoundRobin(), Workers(1, 1), sampling=0)
+        replace(fixed, sampling=0)
 
 
 def test_a_policy_without_a_compiled_form_is_refused_by_name(bursty: SimulatedStream):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skypane.types import ConfigError, FloatArray
+from skypane.types import FloatArray
 from skypane.workloads import Classic, Drifting
 from skypane.workloads.content.points import DISTRIBUTIONS
 from skypane.workloads.estimators import mean_correlation, skyline_share
@@ -78,18 +78,3 @@ def test_drifting_points_pass_from_kind_to_kind_and_back():
         assert found[turn + 2] == pytest.approx(pure[1], abs=0.03)
         assert pure[1] + 0.1 < found[turn + 1] < pure[0] - 0.1
         assert pure[1] + 0.1 < found[turn + 3] < pure[0] - 0.1
-
-
-@pytest.mark.parametrize(
-    ("make", "complaint"),
-    [
-        (lambda: Classic(d=0), "need a whole number d >= 1, got d=0"),
-        (lambda: Classic(d=17), "need d <= 16, got d=17"),
-        (lambda: Classic("round"), "need one of independent, correlated, anticorrelated for the points"),  # type: ignore[arg-type]
-        (lambda: Drifting(("correlated",)), "need two kinds or more"),
-        (lambda: Drifting(period="0 s"), "need period > 0"),
-    ],
-)
-def test_invalid_values_are_refused(make, complaint: str):
-    with pytest.raises(ConfigError, match=complaint):
-        make()

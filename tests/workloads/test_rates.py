@@ -7,15 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.workloads.streams import united
 
 from skypane.workloads.arrivals.rates import RateSegments, evenly, poisson
-from skypane.workloads.arrivals.sent import CHUNK, SentTuples
+from skypane.workloads.arrivals.sent import CHUNK
 from skypane.workloads.stream import generator
-
-
-def joined(chunks: Iterator[SentTuples], n: int) -> SentTuples:
-    times, sources = zip(*islice(chunks, n), strict=True)
-    return SentTuples(np.concatenate(times), np.concatenate(sources))
 
 
 def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[RateSegments]:
@@ -25,7 +21,7 @@ def repeated(lengths: list[float], rates: list[list[float]]) -> Iterator[RateSeg
 def test_poisson_tuples_follow_the_rate_over_time_and_sources():
     # |--- 1 s: source 0 only ---|--- 2 s: nobody ---|--- 1 s: source 1 twice as fast as 0 ---|
     parts = repeated([1.0, 2.0, 1.0], [[3_000.0, 0.0], [0.0, 0.0], [1_000.0, 2_000.0]])
-    times, sources = joined(poisson(parts, generator(1, 0)), 8)
+    times, sources = united(islice(poisson(parts, generator(1, 0)), 8))
     second = times // 1_000_000 % 4
     assert not ((second == 1) | (second == 2)).any()
     assert (sources[second == 0] == 0).all()
@@ -35,7 +31,7 @@ def test_poisson_tuples_follow_the_rate_over_time_and_sources():
 
 def test_a_piece_much_longer_than_a_chunk_and_one_much_shorter():
     for length in (1e6, 1e-4):
-        times, _ = joined(poisson(repeated([length], [[50_000.0]]), generator(2, 0)), 2)
+        times, _ = united(islice(poisson(repeated([length], [[50_000.0]]), generator(2, 0)), 2))
         assert len(times) / times[-1] * 1e6 == pytest.approx(50_000, rel=0.03)
 
 
@@ -50,7 +46,7 @@ def test_evenly_sent_tuples_are_one_unit_apart_for_each_source(lengths: list[flo
     rates = np.array([data.draw(row) for _ in lengths])
     rates[0, 0] = 500.0
     parts = cycle([RateSegments(np.array(lengths), rates)])
-    times, sources = joined(evenly(parts, generator(seed, 0)), 2)
+    times, sources = united(islice(evenly(parts, generator(seed, 0)), 2))
     assert (np.diff(times) >= 0).all()
     turns = 1 + int(times[-1] / 1e6 / sum(lengths))
     knots = np.cumsum([0.0, *(lengths * turns)])

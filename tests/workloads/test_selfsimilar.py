@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from tests.workloads.streams import rate_of, times_of
@@ -40,15 +42,11 @@ def test_counts_have_the_hurst_parameter_requested(hurst: float):
 @pytest.mark.parametrize("hurst", HURSTS)
 def test_counts_over_few_and_many_periods_have_the_hurst_parameter(hurst: float):
     """Where on/off streams come to it in the limit: counts over m periods vary as m^H for any m that was looked at."""
-    series = np.concatenate([next_chunks(hurst, seed, 256) for seed in range(6)])
+    noises = (fractional_noise(hurst, np.random.default_rng(seed)) for seed in range(6))
+    series = np.concatenate([chunk for noise in noises for chunk in islice(noise, 256)])
     deviations = [series[: len(series) // m * m].reshape(-1, m).sum(axis=1).std() for m in (1, 4, 16, 64)]
     slopes = np.diff(np.log(deviations)) / np.log(4)
     assert slopes == pytest.approx(np.full(3, hurst), abs=0.04)
-
-
-def next_chunks(hurst: float, seed: int, count: int) -> FloatArray:
-    noise = fractional_noise(hurst, np.random.default_rng(seed))
-    return np.concatenate([next(noise) for _ in range(count)])
 
 
 @pytest.mark.parametrize("hurst", [0.501, *HURSTS, 0.99])

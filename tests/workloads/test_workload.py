@@ -122,17 +122,3 @@ def test_absent_sources_send_nothing():
 def test_a_stream_whose_only_source_stalls_for_good_ends_at_its_length():
     silent = Presence(stall_every="1 us", stall_for="1000 weeks")
     assert Workload(Poisson(100), presence=silent, length="10 seconds").table().num_rows == 0
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"arrivals": 5}, r"need arrivals with times\(\) or sent\(\), got 5"),
-        ({"arrivals": Poisson(1), "seed": -1}, "need a whole number seed >= 0"),
-        ({"arrivals": Poisson(1), "rows": 1.5}, "need a whole number rows >= 0, got rows=1.5"),
-        ({"arrivals": Poisson(1), "length": "0 s"}, "need length > 0"),
-    ],
-)
-def test_invalid_values_are_refused(given, complaint: str):
-    with pytest.raises(ConfigError, match=complaint):
-        Workload(**given)

@@ -3,108 +3,86 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
 from skypane.control.admission.expectation import expectation, expectation_at
 from skypane.control.admission.metadata import MetaData
 
-
-def expected(meta: MetaData, rates=(), forecasts=(7.0, 8.0, 9.0)) -> float | None:
-    return expectation(meta, rates, forecasts, 10.0)
-
-
-def test_without_an_expectation_or_a_maximum_nothing_is_expected():
-    assert expected(MetaData()) is None
-    assert expected(MetaData(average=5, min=1)) is None
-
-
-def test_what_is_expected_overrides_the_forecast_and_the_most_that_comes_does_where_no_more_is_reported():
-    assert expected(MetaData(expected=5, max=20), (1.0,)) == 5
-    assert expected(MetaData(max=20), (1.0,)) == 20
-
+ANY = (7.0, 8.0, 9.0)
+RISING, FALLING = (110.0, 120.0, 130.0), (15.0, 5.0, 0.0)
 
 JUMPS = MetaData(min=10, max=100, transition="jump", low_period="60 s", high_period="30 s")
+JUMPS_AT_ANY_TIME = MetaData(min=10, max=100, transition="jump")
+TREND = MetaData(min=10, max=100, transition="trend")
+BURSTS = MetaData(burst_percent=50, burst_peak=100, period="40 s")
+"""20 s in bursts of 40: share 0.5, relaxation 0.5 x 0.5 x 40 s = 10 s."""
+LONG_BURSTS = MetaData(burst_percent=50, burst_peak=100, period="60 s")
+"""On and off for 30 s each on average: the distance to the mean falls by e in 15 s."""
 
 
-@pytest.mark.parametrize(
-    ("low_for", "rate"),
-    [
-        (1, 10),  # 10 s of 60: high again after 50 s, k = 3 periods end in 30
-        (3, 10),  # in 30 s, which is when they end
-        (4, 100),
-        (6, 100),
-    ],
-)
-def test_a_jump_is_expected_as_soon_as_it_falls_into_the_next_periods(low_for: int, rate: float):
-    assert expected(JUMPS, (100.0, 100.0, *[10.0] * low_for)) == rate
+@pytest.mark.parametrize(("meta", "rates", "forecasts", "rate"), [
+    # Without an expectation or a maximum nothing is expected.
+    (MetaData(), (), ANY, None),
+    (MetaData(average=5, min=1), (), ANY, None),
+    # What is expected overrides the forecast, and the most that comes does where no more is reported.
+    (MetaData(expected=5, max=20), (1.0,), ANY, 5),
+    (MetaData(max=20), (1.0,), ANY, 20),
+    # A jump is expected as soon as it falls into the next periods.
+    (JUMPS, (100.0, 100.0, *[10.0] * 1), ANY, 10),  # 10 s of 60: high again after 50 s, k = 3 periods end in 30
+    (JUMPS, (100.0, 100.0, *[10.0] * 3), ANY, 10),  # in 30 s, which is when they end
+    (JUMPS, (100.0, 100.0, *[10.0] * 4), ANY, 100),
+    (JUMPS, (100.0, 100.0, *[10.0] * 6), ANY, 100),
+    # A stream that is high is expected to be so in the next period.
+    (JUMPS, (10.0, 100.0), ANY, 100),
+    # Not knowing when it jumps is expecting it.
+    (JUMPS_AT_ANY_TIME, (10.0, 10.0), ANY, 100),
+    (JUMPS, (), ANY, 100),  # never seen
+    (JUMPS, (10.0, 10.0), ANY, 100),  # low since before it was seen
+    # A trend turns round at its bounds.
+    (TREND, (80.0,), (90.0, 100.0, 110.0), 100),
+    (TREND, (100.0,), RISING, 90),
+    (TREND, (20.0,), FALLING, 20),
+    (TREND, (), ANY, 100),
+    # Bursts tend from where they are to their mean.
+    (BURSTS, (), ANY, 50),
+    (BURSTS, (100.0,), ANY, pytest.approx(50 + 50 * math.exp(-1))),  # after one period
+    (BURSTS, (0.0,), ANY, pytest.approx(50 - 50 * math.exp(-3))),  # after three
+    (LONG_BURSTS, (100.0,), ANY, pytest.approx(50 + 50 * math.exp(-2 / 3))),
+    (LONG_BURSTS, (0.0,), ANY, pytest.approx(50 - 50 * math.exp(-2))),
+    (MetaData(burst_percent=20, burst_peak=100), (100.0,), ANY, 20),
+    (MetaData(burst_peak=100, min=40), (40.0,), ANY, 100),
+])  # fmt: skip
+def test_the_rate_within_the_next_periods(
+    meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], rate: float | None
+):
+    assert expectation(meta, rates, forecasts, 10.0) == rate
 
 
-def test_a_stream_that_is_high_is_expected_to_be_so_in_the_next_period():
-    assert expected(JUMPS, (10.0, 100.0)) == 100
-
-
-def test_not_knowing_when_it_jumps_is_expecting_it():
-    assert expected(MetaData(min=10, max=100, transition="jump"), (10.0, 10.0)) == 100
-    assert expected(JUMPS) == 100  # never seen
-    assert expected(JUMPS, (10.0, 10.0)) == 100  # low since before it was seen
-
-
-def test_a_trend_turns_round_at_its_bounds():
-    trend = MetaData(min=10, max=100, transition="trend")
-    assert expected(trend, (80.0,), (90.0, 100.0, 110.0)) == 100
-    assert expected(trend, (100.0,), (110.0, 120.0, 130.0)) == 90
-    assert expected(trend, (20.0,), (15.0, 5.0, 0.0)) == 20
-    assert expected(trend) == 100
-
-
-def test_bursts_tend_from_where_they_are_to_their_mean():
-    """20 s in bursts of 40: share 0.5, relaxation 0.5 x 0.5 x 40 s = 10 s."""
-    bursts = MetaData(burst_percent=50, burst_peak=100, period="40 s")
-    assert expected(bursts) == 50
-    assert expected(bursts, (100.0,)) == pytest.approx(50 + 50 * math.exp(-1))  # after one period
-    assert expected(bursts, (0.0,)) == pytest.approx(50 - 50 * math.exp(-3))  # after three
-    assert expected(MetaData(burst_percent=20, burst_peak=100), (100.0,)) == 20
-    assert expected(MetaData(burst_peak=100, min=40), (40.0,)) == 100
-
-
-def at_the_end(meta: MetaData, rates=(), forecasts=(7.0, 8.0, 9.0)) -> float | None:
-    return expectation_at(meta, rates, forecasts, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("low_for", "rate"),
-    [
-        (1, 10),  # the middle of the third period is 35 s into the 60 s of the low phase
-        (3, 10),  # 55 s
-        (4, 100),  # 65 s: 5 s into the 30 s of the high phase
-        (6, 100),  # 85 s
-        (7, 10),  # 95 s: low again
-    ],
-)
-def test_the_rate_at_the_end_follows_the_phases(low_for: int, rate: float):
-    assert at_the_end(JUMPS, (100.0, *[10.0] * low_for)) == rate
-
-
-@pytest.mark.parametrize(("high_for", "rate"), [(1, 10), (3, 10), (6, 10), (7, 100)])  # 35, 55, 85, 95 s into 30 and 60
-def test_a_stream_that_is_high_now_may_be_low_at_the_end(high_for: int, rate: float):
-    assert at_the_end(JUMPS, (10.0, *[100.0] * high_for)) == rate
-
-
-def test_the_highest_rate_is_at_the_end_where_no_jump_has_been_seen():
-    assert at_the_end(JUMPS) == at_the_end(JUMPS, (10.0, 10.0)) == 100
-    assert at_the_end(MetaData(min=10, max=100, transition="jump"), (100.0, 10.0)) == 100
-
-
-def test_a_trend_is_expected_where_it_is_at_the_end():
-    trend = MetaData(min=10, max=100, transition="trend")
-    assert at_the_end(trend, (100.0,), (110.0, 120.0, 130.0)) == 70
-    assert at_the_end(trend, (20.0,), (15.0, 5.0, 0.0)) == 20
-
-
-def test_a_burst_is_expected_to_have_faded_at_the_end():
-    bursts = MetaData(burst_percent=50, burst_peak=100, period="60 s")
-    # on and off for 30 s each on average: the distance to the mean falls by e in 15 s
-    assert at_the_end(bursts, (100.0,)) == pytest.approx(50 + 50 * math.exp(-2))
-    assert expected(bursts, (100.0,)) == pytest.approx(50 + 50 * math.exp(-2 / 3))
-    assert at_the_end(bursts, (0.0,)) == expected(bursts, (0.0,)) == pytest.approx(50 - 50 * math.exp(-2))
+@pytest.mark.parametrize(("meta", "rates", "forecasts", "rate"), [
+    # The rate follows the phases.
+    (JUMPS, (100.0, *[10.0] * 1), ANY, 10),  # the middle of the third period is 35 s into the 60 s of the low phase
+    (JUMPS, (100.0, *[10.0] * 3), ANY, 10),  # 55 s
+    (JUMPS, (100.0, *[10.0] * 4), ANY, 100),  # 65 s: 5 s into the 30 s of the high phase
+    (JUMPS, (100.0, *[10.0] * 6), ANY, 100),  # 85 s
+    (JUMPS, (100.0, *[10.0] * 7), ANY, 10),  # 95 s: low again
+    # A stream that is high now may be low then: 35, 55, 85, 95 s into 30 and 60.
+    (JUMPS, (10.0, *[100.0] * 1), ANY, 10),
+    (JUMPS, (10.0, *[100.0] * 3), ANY, 10),
+    (JUMPS, (10.0, *[100.0] * 6), ANY, 10),
+    (JUMPS, (10.0, *[100.0] * 7), ANY, 100),
+    # The highest rate is expected where no jump has been seen.
+    (JUMPS, (), ANY, 100),
+    (JUMPS, (10.0, 10.0), ANY, 100),
+    (JUMPS_AT_ANY_TIME, (100.0, 10.0), ANY, 100),
+    # A trend is expected where it will be, a burst to have faded.
+    (TREND, (100.0,), RISING, 70),
+    (TREND, (20.0,), FALLING, 20),
+    (LONG_BURSTS, (100.0,), ANY, pytest.approx(50 + 50 * math.exp(-2))),
+    (LONG_BURSTS, (0.0,), ANY, expectation(LONG_BURSTS, (0.0,), ANY, 10.0)),
+])  # fmt: skip
+def test_the_rate_at_the_end_of_the_next_periods(
+    meta: MetaData, rates: Sequence[float], forecasts: Sequence[float], rate: float
+):
+    assert expectation_at(meta, rates, forecasts, 10.0) == rate

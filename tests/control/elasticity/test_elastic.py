@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -37,9 +38,10 @@ def stages(rho: float, *, panes: int = 2, partitions: int = 3) -> StageSamples:
     return StageSamples(plq, SamplingPeriod(1.0, (0.5,), (10,), (10,)), arrived=100)
 
 
-def after(
-    elastic: Elastic, shown: list[StageSamples], state: ElasticState | None = None
-) -> tuple[ElasticState, Decision[Workers]]:
+Step: TypeAlias = tuple[ElasticState, Decision[Workers]]
+
+
+def after(elastic: Elastic, shown: list[StageSamples], state: ElasticState | None = None) -> Step:
     state = elastic.init() if state is None else state
     for one in shown:
         state, decision = elastic.decide(elastic.observe(state, one))
@@ -166,7 +168,7 @@ def test_after_a_change_workers_are_not_taken_away_for_a_while():
     assert last.value == Workers(1, 5)
 
 
-def used(elastic: Elastic, shown: list[int], *, rho: float = 0.9) -> tuple[ElasticState, Decision[Workers]]:
+def used(elastic: Elastic, shown: list[int], *, rho: float = 0.9) -> Step:
     """Return what becomes of the workers after intervals in which so many pane workers got rows."""
     return after(elastic, [replace(stages(rho), used_plq=workers) for workers in shown])
 
@@ -178,9 +180,8 @@ def test_none_are_added_beside_a_pane_worker_that_got_no_rows_while_the_others_k
     assert decision.because.endswith("; 1 of 8 PLQ workers got no work; made PLQ 8, WLQ 5")
     assert used(elastic, [8])[0].workers == Workers(9, 5), "all have something to do"
     assert used(elastic, [7], rho=1.2)[0].workers == Workers(9, 5), "those that have do not keep up"
-    assert used(replace(elastic, idle_timeout=0), [7])[0].workers == Workers(9, 5), (
-        "in the paper they count as if they worked"
-    )
+    as_in_the_paper = replace(elastic, idle_timeout=0)
+    assert used(as_in_the_paper, [7])[0].workers == Workers(9, 5), "they count as if they worked"
     assert after(elastic, [stages(0.9)])[0].workers == Workers(9, 5), "not known: the source says who gets rows"
 
 
@@ -255,13 +256,11 @@ def test_a_restart_at_any_interval_continues_as_before(shown, every):
     span=st.tuples(st.integers(0, 9), st.integers(0, 9)),
 )
 def test_no_bound_is_ever_crossed(wanted, least, span):
-    elastic = Elastic(
-        Wants(wanted), max_workers=20, every=1,
-        min_plq=least[0], max_plq=least[0] + span[0], min_wlq=least[1], max_wlq=least[1] + span[1],
-    )  # fmt: skip
-    _, decision = after(elastic, [stages(1.0)])
-    assert least[0] <= decision.value.plq <= least[0] + span[0]
-    assert least[1] <= decision.value.wlq <= least[1] + span[1]
+    (min_plq, min_wlq), (max_plq, max_wlq) = least, (least[0] + span[0], least[1] + span[1])
+    bounds = {"min_plq": min_plq, "max_plq": max_plq, "min_wlq": min_wlq, "max_wlq": max_wlq}
+    _, decision = after(Elastic(Wants(wanted), max_workers=20, every=1, **bounds), [stages(1.0)])
+    assert min_plq <= decision.value.plq <= max_plq
+    assert min_wlq <= decision.value.wlq <= max_wlq
     assert decision.value.total <= 20
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,14 +32,10 @@ def factors(controller: FuzzyController, rho1: float, sigma: float, rho2: float,
     return float(found.factor_plq[0]), float(found.factor_wlq[0])
 
 
-def test_fuzzification_of_the_papers_example():
-    """Section 4.2: rho 0.6 is 0.75 fast, 0.25 acceptable, not slow."""
-    assert Speeds().grades(np.array([0.6]))[0] == pytest.approx([0.75, 0.25, 0.0])
-
-
 @pytest.mark.parametrize(("rho", "grades"), [
     (0.0, (1, 0, 0)), (0.5, (1, 0, 0)), (0.9, (0, 1, 0)), (1.3, (0, 0, 1)), (9.0, (0, 0, 1)), (math.inf, (0, 0, 1)),
     (1.1, (0, 0.5, 0.5)),
+    (0.6, (0.75, 0.25, 0)),  # the example of section 4.2
 ])  # fmt: skip
 def test_speeds_are_as_figure_7_draws_them(rho: float, grades: tuple[float, ...]):
     assert Speeds().grades(np.array([rho]))[0] == pytest.approx(grades)
@@ -148,19 +145,20 @@ def test_what_was_not_measured_changes_nothing(rho: float):
     assert decided(FuzzyController(), 2.0, 1.0, rho, 5, 6) == [5, 6]
 
 
-def test_no_pane_closed_counts_as_no_splitting():
-    assert (
-        decided(FuzzyController(), 0.7, math.nan, 0.9, 8, 8)
-        == decided(FuzzyController(), 0.7, 1.0, 0.9, 8, 8)
-        == [6, 8]
-    )
-
-
-def test_too_many_are_reduced_in_proportion():
-    """30 and 45 of at most 60: 24 and 36. With halves, who is served first keeps the rounding."""
-    assert decided(PLAIN, 1.5, 1.0, 1.5, 24, 30, 60) == [24, 36]  # wanted 24 x 1.25 = 30, 30 x 1.5 = 45
-    assert decided(PLAIN, 1.5, 1.0, 1.5, 4, 10, 10) == [2, 8]  # wanted 5 and 15: 2.5 and 7.5
-    assert decided(replace(PLAIN, served_first="plq"), 1.5, 1.0, 1.5, 4, 10, 10) == [3, 7]
+@pytest.mark.parametrize(("controller", "situation", "after"), [
+    # No pane closed counts as no splitting.
+    (FuzzyController(), (0.7, math.nan, 0.9, 8, 8, 60), [6, 8]),
+    (FuzzyController(), (0.7, 1.0, 0.9, 8, 8, 60), [6, 8]),
+    # Too many are reduced in proportion; with halves, who is served first keeps the rounding.
+    (PLAIN, (1.5, 1.0, 1.5, 24, 30, 60), [24, 36]),  # wanted 24 x 1.25 = 30, 30 x 1.5 = 45
+    (PLAIN, (1.5, 1.0, 1.5, 4, 10, 10), [2, 8]),  # wanted 5 and 15: 2.5 and 7.5
+    (replace(PLAIN, served_first="plq"), (1.5, 1.0, 1.5, 4, 10, 10), [3, 7]),
+    # So are both stages if each would have more than there may be, and one leaves the other what it needs.
+    (PROMPT, (3.0, 1.0, 3.0, 9, 9, 30), [15, 15]),
+    (PROMPT, (math.inf, 1.0, 0.9, 9, 9, 30), [29, 1]),
+])  # fmt: skip
+def test_decisions_by_hand(controller: FuzzyController, situation: tuple[Any, ...], after: list[int]):
+    assert decided(controller, *situation) == after
 
 
 @pytest.mark.parametrize(("workers", "rho", "after"), [
@@ -218,12 +216,6 @@ def test_few_workers_do_not_flap():
 def test_with_a_setpoint_a_stage_has_what_its_work_needs(workers: int, rho: float, after: int, by_rules: int):
     assert decided(PROMPT, rho, 1.0, 0.9, workers, 10)[0] == after
     assert decided(replace(PROMPT, setpoint=None), rho, 1.0, 0.9, workers, 10)[0] == by_rules
-
-
-def test_a_stage_that_is_far_too_slow_leaves_the_other_one_what_it_needs():
-    """Both would have more than there may be: each is reduced in proportion."""
-    assert decided(PROMPT, 3.0, 1.0, 3.0, 9, 9, 30) == [15, 15]
-    assert decided(PROMPT, math.inf, 1.0, 0.9, 9, 9, 30) == [29, 1]
 
 
 @given(rho=st.floats(0, 20), workers=st.integers(1, 40))

@@ -42,22 +42,17 @@ def test_a_setpoint_is_reported_where_it_adds_workers():
     assert "setpoint" not in FuzzyPolicy(PROMPT).propose(SITUATION, 60).because
 
 
-def test_equations_1a_and_1b_by_hand():
-    """10,000 tuples/s of 400 us are 4 worker-seconds a second, of which 0.8 may be used: 5 workers.
-
-    Close to saturation they give 5 / 400 us = 12,500 tuples/s; of 200 us that is 2.5 / 0.8 = 3.125: 4 workers.
-    """
-    situation = replace(SITUATION, rate=10_000.0, cost_plq=400e-6, cost_wlq=200e-6)
-    assert ModelPolicy(headroom=0.2).propose(situation, 60).value == Workers(5, 4)
-
-
-def test_the_window_level_gets_what_comes_not_what_the_pane_level_could_do():
-    """9,000 tuples/s of 400 us take 5 workers, who could do 12,500 of them.
-
-    By equation 1b 9,000 / 0.8 = 11,250 come to the WLQ: of 200 us these are 2.25 / 0.8 = 2.8 workers, so 3, not 4.
-    """
-    situation = replace(SITUATION, rate=9_000.0, cost_plq=400e-6, cost_wlq=200e-6)
-    assert ModelPolicy(headroom=0.2).propose(situation, 60).value == Workers(5, 3)
+@pytest.mark.parametrize(("rate", "workers"), [
+    # 10,000 tuples/s of 400 us are 4 worker-seconds a second, of which 0.8 may be used: 5 workers.
+    # Close to saturation they give 5 / 400 us = 12,500 tuples/s; of 200 us that is 2.5 / 0.8 = 3.125: 4 workers.
+    (10_000.0, Workers(5, 4)),
+    # The window level gets what comes: 9,000 tuples/s take 5 workers of the pane level, who could do 12,500.
+    # By equation 1b 9,000 / 0.8 = 11,250 come to the WLQ: of 200 us these are 2.25 / 0.8 = 2.8 workers, so 3, not 4.
+    (9_000.0, Workers(5, 3)),
+])  # fmt: skip
+def test_equations_1a_and_1b_by_hand(rate: float, workers: Workers):
+    situation = replace(SITUATION, rate=rate, cost_plq=400e-6, cost_wlq=200e-6)
+    assert ModelPolicy(headroom=0.2).propose(situation, 60).value == workers
 
 
 def test_a_backlog_is_worked_off_within_the_latency_bound():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -21,9 +22,7 @@ STREAM = st.lists(st.lists(st.integers(0, 12), max_size=30), max_size=6)
 @given(STREAM, st.integers(1, 8))
 def test_space_saving_errs_by_at_most_its_error_and_the_room_bounds_it(stream: list[list[int]], room: int):
     sketch = SpaceSaving(room)
-    state = sketch.init()
-    for batch in stream:
-        state = sketch.observe(state, np.array(batch, np.int64))
+    state = reduce(sketch.observe, (np.array(batch, np.int64) for batch in stream), sketch.init())
     true = Counter(key for batch in stream for key in batch)
     assert state.seen == true.total()
     assert len(state.keys) <= room

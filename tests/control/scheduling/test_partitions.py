@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.sim.plain import Item, Worker
 
 from skypane.control.scheduling.events import PaneResult
 from skypane.control.scheduling.partitions import (
@@ -22,33 +22,14 @@ from skypane.control.scheduling.partitions import (
 )
 
 
-@dataclass
-class Worker:
-    """A PLQ worker as section 4.1 describes it: messages in order in, results of partitions out."""
-
-    inbox: deque[Message] = field(default_factory=deque)
-    counters: dict[int, int] = field(default_factory=dict)
-    tuples: Counter[int] = field(default_factory=Counter)
-
-    def step(self) -> list[tuple[int, int, int]]:
-        """Take one message; return (pane, counter, tuples) of each partition that it closes."""
-        match self.inbox.popleft():
-            case Tuple(pane=pane, counter=counter):
-                self.counters.setdefault(pane, counter)
-                self.tuples[pane] += 1
-            case Empty(pane=pane, counter=counter):
-                assert pane not in self.counters
-                self.counters[pane] = counter
-            case UpdateCount(pane=pane, counter=counter):
-                self.counters[pane] = counter
-            case Close(below=below):
-                return self._out([pane for pane in self.counters if pane < below], forced=False)
-            case TurnOff():
-                return self._out(list(self.counters), forced=True)
-        return []
-
-    def _out(self, panes: list[int], *, forced: bool) -> list[tuple[int, int, int]]:
-        return [(pane, self.counters.pop(pane) * (not forced), self.tuples.pop(pane, 0)) for pane in panes]
+def taken_by(worker: Worker) -> list[tuple[int, int, int]]:
+    """Let a worker take one message; return (pane, tuples, counter) of each partition that it closes."""
+    message = worker.queue.popleft()
+    assert not isinstance(message, Item)
+    if isinstance(message, Tuple):
+        worker.counters.setdefault(message.pane, message.counter)
+        worker.taken[message.pane] = worker.taken.get(message.pane, 0) + 1
+    return [partition[:3] for partition in worker.processed_message(message)]
 
 
 def test_a_pane_split_in_two_by_hand():
@@ -75,6 +56,10 @@ def test_a_pane_without_tuples_is_closed_too():
 
 def test_workers_get_close_messages_in_their_order():
     assert PaneDirectory(0, [8, 1]).close(0, [0] * 9) == [Close(1, 0), Close(8, 0)]
+
+
+def test_results_default_to_a_pane_of_one_partition():
+    assert PaneResult(1, 2).counter == 1
 
 
 def test_a_forced_close_leaves_the_count_open():
@@ -111,7 +96,7 @@ class Stage:
 
     @property
     def loads(self) -> list[int]:
-        return [len(worker.inbox) for worker in self.workers]
+        return [len(worker.queue) for worker in self.workers]
 
     def take(self, kind: str, what, who: int) -> None:
         if kind == "tuple":
@@ -128,13 +113,13 @@ class Stage:
 
     def tell(self, messages: list[Message]) -> None:
         for message in messages:
-            self.workers[message.worker].inbox.append(message)
+            self.workers[message.worker].queue.append(message)
 
     def work(self, *, all_of_it: bool) -> None:
-        while waiting := [worker for worker in self.workers if worker.inbox]:
+        while waiting := [worker for worker in self.workers if worker.queue]:
             if not all_of_it and self.order.random() < 0.3:
                 return
-            for pane, counter, tuples in self.order.choice(waiting).step():
+            for pane, tuples, counter in taken_by(self.order.choice(waiting)):
                 assert pane not in self.complete, "a result after the last one"
                 self.counted[pane] += tuples
                 if self.count.received(pane, counter):
@@ -151,10 +136,6 @@ def test_every_partition_is_counted_once_whatever_comes_and_goes(steps, order):
     stage.work(all_of_it=True)
     assert stage.complete == set(range(stage.first))
     assert +stage.counted == stage.sent
-
-
-def test_results_default_to_a_pane_of_one_partition():
-    assert PaneResult(1, 2).counter == 1
 
 
 @pytest.mark.parametrize("pane", [1, 5])

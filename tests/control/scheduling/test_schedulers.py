@@ -121,7 +121,6 @@ class Farm:
         self.made_of: dict[int, Counter[int]] = {}
         self.windows: defaultdict[int, Counter[int]] = defaultdict(Counter)
         self.final: list[int] = []
-        self.running: Counter[int] = Counter()
         self.now, self.sequence, self.merges = 0.0, 0, 0
 
     def take(self, runs: list[RunTask]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import pytest
 from hypothesis import given
@@ -14,10 +15,7 @@ ZIEGLER_NICHOLS = TuningRule(kp=0.6, ti=0.5, td=0.125)
 
 
 def oscillated(relay: Relay, errors: list[float]) -> RelayState:
-    state = RelayState()
-    for error in errors:
-        state = relay.observe(state, error)
-    return state
+    return reduce(relay.observe, errors, RelayState())
 
 
 def test_ultimate_gain_and_period_by_hand():
