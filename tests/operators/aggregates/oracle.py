@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
+
+from tests.differential.definition.aggregate import chosen, collected, different, mode, percentile, taken
+from tests.differential.definition.values import key, order
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -16,14 +18,8 @@ def groups(rows: list[Row], by: list[str]) -> dict[Key, list[Row]]:
     """The rows of each key; NaN is one value, and -0.0 is 0.0."""
     found: dict[Key, list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(_plain(row[name]) for name in by), []).append(row)
+        found.setdefault(tuple(key(row[name]) for name in by), []).append(row)
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else value + 0.0
-    return value
 
 
 def _present(rows: list[Row], name: str) -> list[Any]:
@@ -58,55 +54,8 @@ def _root(value: float | None) -> float | None:
     return None if value is None else math.sqrt(value)
 
 
-def order(value: Any) -> Any:
-    """NaN is larger than any other number; -0.0 comes before 0.0; null comes last."""
-    if value is None:
-        return (2,)
-    if isinstance(value, float):
-        return (1,) if math.isnan(value) else (0, value, math.copysign(1.0, value))
-    return (0, value)
-
-
-def _chosen(rows: list[Row], value: str, by: str, *, last: bool = False, skip_nulls: bool = False) -> Any:
-    rows = [row for row in rows if row[by] is not None and not (skip_nulls and row[value] is None)]
-    if not rows:
-        return None
-    end = (max if last else min)(order(row[by])[:2] for row in rows)  # of an order, -0.0 is 0.0
-    return min((row[value] for row in rows if order(row[by])[:2] == end), key=order)
-
-
-def _in_order(rows: list[Row], value: str, by: str) -> list[Any]:
-    rows = [row for row in rows if row[value] is not None]
-    return [row[value] for row in sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[value])))]
-
-
-def _set(values: list[Any]) -> list[Any]:
-    return sorted({_plain(value): _one(value) for value in values}.values(), key=order)
-
-
-def _one(value: Any) -> Any:
-    """-0.0 is 0.0."""
-    return value + 0.0 if isinstance(value, float) else value
-
-
-def _mode(values: list[Any]) -> Any:
-    counts = Counter(map(_plain, values))
-    return next((value for value in _set(values) if counts[_plain(value)] == max(counts.values())), None)
-
-
 def _percentile(values: list[Any], share: float) -> float | None:
-    if not values:
-        return None
-    ordered = sorted(map(float, values), key=order)
-    place = share * (len(values) - 1)
-    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low if low == high else low + (high - low) * (place - math.floor(place))
-
-
-def _taken(values: list[Any], share: float) -> Any:
-    """The first value in order up to which there are at least so many of all."""
-    ordered = sorted(map(_one, values), key=order)
-    return next((value for place, value in enumerate(ordered, 1) if place >= share * len(values)), None)
+    return percentile(values, share) if values else None
 
 
 def _each(of: Callable[[list[Any], float], Any], values: list[Any], shares: list[float]) -> list[Any] | None:
@@ -145,26 +94,26 @@ ORACLE: dict[str, Callable[[list[Row]], Any]] = {
     "var_i": lambda rows: _variance(_present(rows, "i"), 0),
     "stddev_i": lambda rows: _root(_variance(_present(rows, "i"), 1)),
     "stddev_small": lambda rows: _root(_variance(_present(rows, "small"), 0)),
-    "first_f": lambda rows: _chosen(rows, "f", "at", skip_nulls=True),
-    "last_text": lambda rows: _chosen(rows, "text", "at", last=True, skip_nulls=True),
-    "i_of_max_f": lambda rows: _chosen(rows, "i", "f", last=True),
-    "text_of_min_i": lambda rows: _chosen(rows, "text", "i"),
-    "texts": lambda rows: _in_order(rows, "text", "at"),
-    "numbers": lambda rows: _in_order(_BELOW(rows), "i", "f"),
+    "first_f": lambda rows: chosen(rows, "f", "at", last=False, skip=True),
+    "last_text": lambda rows: chosen(rows, "text", "at", last=True, skip=True),
+    "i_of_max_f": lambda rows: chosen(rows, "i", "f", last=True),
+    "text_of_min_i": lambda rows: chosen(rows, "text", "i", last=False),
+    "texts": lambda rows: collected(rows, "text", "at"),
+    "numbers": lambda rows: collected(_BELOW(rows), "i", "f"),
     "starred": len,
     "mean_small": lambda rows: _mean(_present([row for row in rows if row["flag"]], "small")),
     "all_flags": lambda rows: all(flags) if (flags := _present(rows, "flag")) else None,
     "any_flag": lambda rows: any(flags) if (flags := _present(_POSITIVE(rows), "flag")) else None,
-    "set": lambda rows: _set(_present(rows, "f")),
-    "set_of_texts": lambda rows: _set(_present(_POSITIVE(rows), "text")),
-    "mode_f": lambda rows: _mode(_present(rows, "f")),
-    "mode_text": lambda rows: _mode(_present(_OFF(rows), "text")),
+    "set": lambda rows: different(_present(rows, "f")),
+    "set_of_texts": lambda rows: different(_present(_POSITIVE(rows), "text")),
+    "mode_f": lambda rows: mode(_present(rows, "f")),
+    "mode_text": lambda rows: mode(_present(_OFF(rows), "text")),
     "median_f": lambda rows: _percentile(_present(rows, "f"), 0.5),
     "median_i": lambda rows: _percentile(_present(rows, "i"), 0.5),
     "parts_of_f": lambda rows: _each(_percentile, _present(rows, "f"), [0.0, 0.3, 0.5, 1.0]),
     "part_of_small": lambda rows: _percentile(_present([row for row in rows if row["flag"]], "small"), 0.9),
-    "taken_of_f": lambda rows: _each(_taken, _present(rows, "f"), [0.0, 0.25, 0.5, 1.0]),
-    "taken_of_at": lambda rows: _taken(_present(rows, "at"), 0.4),
-    "different": lambda rows: len({_plain(value) for value in _present(rows, "f")}),
+    "taken_of_f": lambda rows: _each(taken, _present(rows, "f"), [0.0, 0.25, 0.5, 1.0]),
+    "taken_of_at": lambda rows: taken(_present(rows, "at"), 0.4),
+    "different": lambda rows: len({key(value) for value in _present(rows, "f")}),
     "different_texts": lambda rows: len(set(_present(_POSITIVE(rows), "text"))),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -109,7 +109,12 @@ def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: 
     query = sp.Aggregate(by, time="at", **names)
     at = windows.panes_at(np.sort(rng.integers(0, 150, rows.num_rows)))
     panes = {pane: query.lift(rows.filter(pa.array(at == pane))) for pane in set(at.tolist())}
-    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(sorted(panes.items()))
+    assert_shared_as_direct(query, windows, sorted(panes.items()))
+
+
+def assert_shared_as_direct(query: sp.Aggregate, windows: Windows, panes: Iterable[tuple[int, pa.Table]]) -> None:
+    """A worker of all windows answers each as one merge of its panes does."""
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(panes)
     worker = WindowQuery(query, windows, None).worker()
     for task in held.all_windows():
         direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
@@ -132,12 +137,7 @@ def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float
         query.lift(pa.table({"key": [1, 2 + pane % 3], "x": [0.1 * size, size * (pane - 7) / 3]}))
         for pane, size in enumerate(sizes)
     ]
-    worker = WindowQuery(query, windows, None).worker()
-    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(enumerate(panes))
-    for task in held.all_windows():
-        direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
-        shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
-        assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
+    assert_shared_as_direct(query, windows, enumerate(panes))
 
 
 def test_a_number_of_another_size_does_not_stack_sums_forever():
