@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import oracles
+from tests.kernels.test_kdominance import factors_by_columns
 
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.preference import from_sense, low
@@ -59,20 +60,6 @@ def test_each_group_has_its_own_answer(rows: list[list[int]], delta: int):
         assert query.lower(query.lift(table))["row"].to_pylist() == sorted(wanted)
 
 
-def factors(points: np.ndarray) -> np.ndarray:
-    """The largest k such that some row k-dominates each: k columns as good, of which one is better."""
-    as_good = (points[:, None] <= points[None]).sum(axis=2)
-    better = (points[:, None] < points[None]).any(axis=2)
-    found: np.ndarray = np.where(better, as_good, 0).max(axis=0)
-    return found
-
-
-@given(GRID)
-def test_factors_are_the_definition(rows: list[list[int]]):
-    points = np.array(rows, np.float64)
-    assert factors(points).tolist() == oracles.dominance_factors(points)
-
-
 @pytest.mark.parametrize("d", range(1, 13))
 @pytest.mark.parametrize("kind", ["independent", "anticorrelated", "correlated"])
 def test_a_split_window_is_filtered_as_a_whole(d: int, kind: str):
@@ -84,7 +71,7 @@ def test_a_split_window_is_filtered_as_a_whole(d: int, kind: str):
         points = np.round(0.2 * points + rng.random((240, 1)), 2)
     table, names = make(points)
     preference = from_sense(names, ["min"] * d)
-    factor = factors(points)
+    factor = factors_by_columns(points)
     k_star = next((k for k in range(1, d) if (factor < k).sum() > 10), d)
     for query, k in (
         (KDominant(max(1, d - 1), preference), max(1, d - 1)),
