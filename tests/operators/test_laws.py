@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.preference.oracle import multiset
+from tests.rows import multiset
 
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query, lift_panes

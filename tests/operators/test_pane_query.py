@@ -74,11 +74,6 @@ def test_a_clock_measures_how_long_each_pane_took():
     assert {part.busy for part in lifted(SKYLINE, Windows(10, 10), None, [table([5, 15])], 1).partials} == {0.0}
 
 
-def test_panes_come_oldest_first():
-    result = lifted(SKYLINE, Windows(10, 10), None, [table([35]), table([5, -5]), table([36])], 1)
-    assert [(part.pane, part.count.rows) for part in result.partials] == [(-1, 1), (0, 1), (3, 2)]
-
-
 @pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()], [SCHEMA.empty_table(), table([None])]])
 def test_a_worker_without_usable_rows_has_no_partials(batches: list[pa.Table]):
     result = lifted(SKYLINE, Windows(10, 10), 4, batches, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -190,15 +190,23 @@ def test_many_rows_of_a_pane_are_answered_as_one_merge_answers_them(draw, criter
     query = sp.Skyline(sp.from_sense(names, ["min"] * criteria))
     sizes = [2_000, 2_000, 700, 2_000, 1, 2_000, 2_000, 900]
     panes = [query.lift(pa.table(dict(zip(names, draw(size, criteria, rng).T, strict=True)))) for size in sizes]
-    queue = query.queue(panes[0].schema, 4)
+    assert_answered_as_one_merge(query, panes, 4, newest=(0, 1, 4, 5, 7))  # two and three panes come at once, too
+
+
+def assert_answered_as_one_merge(
+    query: sp.Skyline, panes: Sequence[pa.Table], length: int, newest: Iterable[int]
+) -> None:
+    """A queue answers the windows that end with these panes."""
+    queue = query.queue(panes[0].schema, length)
     assert queue is not None
     begun = 0
-    for pane in (0, 1, 4, 5, 7):  # two and three panes come at once, too
-        queue.evict_before(pane - 3)
+    for pane in newest:
+        first = pane - length + 1
+        queue.evict_before(first)
         for coming in range(begun, pane + 1):
             queue.push(coming, panes[coming])
         begun = pane + 1
-        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 3) : pane + 1]))
+        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, first) : pane + 1]))
 
 
 @pytest.mark.parametrize("values", [4, 10**6], ids=["many ties", "few ties"])
@@ -211,9 +219,4 @@ def test_many_rows_of_a_group_in_a_pane_are_answered_as_one_merge_answers_them(v
         )
         for _ in range(30)
     ]
-    queue = query.queue(panes[0].schema, 5)
-    assert queue is not None
-    for pane, rows in enumerate(panes):
-        queue.evict_before(pane - 4)
-        queue.push(pane, rows)
-        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 4) : pane + 1]))
+    assert_answered_as_one_merge(query, panes, 5, newest=range(30))

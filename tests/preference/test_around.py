@@ -12,13 +12,6 @@ from skypane.preference.around import check_target, distances
 from skypane.preference.criteria import Around
 from skypane.types import ConfigError
 
-INT64 = st.integers(-(2**63), 2**63 - 1)
-UINT64 = st.integers(0, 2**64 - 1)
-
-
-def outside(value: int, lo: int, hi: int) -> int:
-    return max(lo - value, value - hi, 0)
-
 
 @pytest.mark.parametrize(
     ("numbers", "kind"),

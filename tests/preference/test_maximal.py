@@ -7,8 +7,9 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 from tests.oracles import skyline_mask
 from tests.preference import oracle
-from tests.preference.oracle import Tree, multiset
+from tests.preference.oracle import Tree
 from tests.preference.strategies import VALUES, expressible_trees, tables, trees
+from tests.rows import multiset
 
 from skypane.preference import Preference, around, diff, from_sense, high, low
 from skypane.types import BadInputError, ConfigError
@@ -62,10 +63,6 @@ def test_pareto_is_the_skyline(d: int, kind: str):
     signs = np.where([s == "min" for s in sense], 1.0, -1.0)
     table = pa.table({name: x[:, j] for j, name in enumerate(names)})
     assert from_sense(names, sense).best(table).tolist() == np.flatnonzero(skyline_mask(x * signs)).tolist()
-
-
-def test_rows_equal_on_all_criteria_are_all_kept():
-    assert (low("price") * high("rating")).best(CARS).tolist() == [0, 1, 2]
 
 
 def test_a_later_level_counts_only_among_equals():
