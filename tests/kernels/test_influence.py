@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from tests.oracles import dominates
 
 from skypane.kernels import influence as steps
 from skypane.kernels.blocks import BLOCK
@@ -24,10 +25,6 @@ def lanes(which: Iterable[int]) -> np.uint64:
 def members(words: np.ndarray) -> set[int]:
     """Return the numbers of the bits that are set."""
     return set(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
-
-
-def dominates(p: np.ndarray, q: np.ndarray) -> bool:
-    return bool((p <= q).all() and (p < q).any())
 
 
 @pytest.fixture(params=range(3))

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import oracles
+from tests.kernels.strategies import correlated, grid, independent
 from tests.kernels.test_kdominance import factors_by_columns
 
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.preference import from_sense, low
 from skypane.types import ConfigError
+from skypane.workloads.content.points import anticorrelated
 
 GRID = st.integers(1, 5).flatmap(
     lambda d: st.lists(st.lists(st.integers(0, 4), min_size=d, max_size=d), min_size=1, max_size=14)
@@ -61,14 +65,9 @@ def test_each_group_has_its_own_answer(rows: list[list[int]], delta: int):
 
 
 @pytest.mark.parametrize("d", range(1, 13))
-@pytest.mark.parametrize("kind", ["independent", "anticorrelated", "correlated"])
-def test_a_split_window_is_filtered_as_a_whole(d: int, kind: str):
-    rng = np.random.default_rng(d)
-    points = rng.random((240, d))
-    if kind == "anticorrelated":
-        points = points / points.sum(axis=1, keepdims=True) + 0.02 * rng.random((240, d))
-    elif kind == "correlated":
-        points = np.round(0.2 * points + rng.random((240, 1)), 2)
+@pytest.mark.parametrize("draw", [independent, anticorrelated, correlated, grid], ids=lambda f: f.__name__)
+def test_a_split_window_is_filtered_as_a_whole(d: int, draw: Callable[..., np.ndarray]):
+    points = draw(240, d, np.random.default_rng(d))
     table, names = make(points)
     preference = from_sense(names, ["min"] * d)
     factor = factors_by_columns(points)

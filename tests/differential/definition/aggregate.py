@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from tests.differential.case import TIME, Aggregate, Function, IntArray
 from tests.differential.definition.condition import holds
-from tests.differential.definition.values import is_nan, key, keys, order, plain
+from tests.differential.definition.values import is_nan, key, keys, order, order_of_key, plain
 from tests.oracles import cut_off
 
 Row: TypeAlias = Mapping[str, Any]
@@ -73,13 +73,9 @@ def _emitted(found: list[dict[str, Any]], spec: Aggregate) -> list[dict[str, Any
     if spec.at_least is not None:
         found = [row for row in found if row["n"] >= spec.at_least]
     if spec.top is not None:
-        content = {id(row): tuple(order(_back(row[name])) for name in spec.by) for row in found}
+        content = {id(row): order_of_key([row[name] for name in spec.by]) for row in found}
         found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: spec.top]
     return found
-
-
-def _back(value: Any) -> Any:
-    return math.nan if value == "NaN" else value
 
 
 def named(tree: Any) -> set[str]:
