@@ -19,7 +19,9 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     is in all of its windows' answers.
     """
     entered, put_aside = _parted(case.rows, rejected)
-    unusable = sorted((Counter(case.rows.column(ID).to_pylist()) - Counter(_usable_ids(case))).elements())
+    ids = case.rows.column(ID)
+    ranked = ids.take(pa.array(usable(case.rows, case.spec)))
+    unusable = sorted((Counter(ids.to_pylist()) - Counter(ranked.to_pylist())).elements())
     if put_aside != unusable:
         return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
     if (strays := gone_differ(case, rejected)) is not None:
@@ -59,8 +61,3 @@ def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
             left.append(place)
     aside = sorted(one for one, reason in _reasons(rejected) if reason not in ("late", "future"))
     return rows.take(pa.array(left, pa.int64())), aside
-
-
-def _usable_ids(case: Case) -> list[int]:
-    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.spec))).to_pylist()
-    return ids

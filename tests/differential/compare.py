@@ -150,11 +150,7 @@ def values_differ(
 
 def admits(wanted: Any, found: Any) -> bool:
     """Whether a value is what is wanted, or as near as it must be; a zero has its sign."""
-    if isinstance(wanted, Near):
-        return wanted.admits(found)
-    if isinstance(wanted, list):
-        return isinstance(found, list) and repr(wanted) == repr(found)
-    return repr(wanted) == repr(found)
+    return wanted.admits(found) if isinstance(wanted, Near) else repr(wanted) == repr(found)
 
 
 def updates_differ(wanted: IntArray, found: IntArray) -> str | None:

@@ -16,9 +16,10 @@ from skypane.preference import from_sense, low
 from skypane.types import ConfigError
 from skypane.workloads.content.points import anticorrelated
 
-GRID = st.integers(1, 5).flatmap(
+ROWS = st.integers(1, 5).flatmap(
     lambda d: st.lists(st.lists(st.integers(0, 4), min_size=d, max_size=d), min_size=1, max_size=14)
 )
+GRID = ROWS.map(lambda rows: np.array(rows, np.float64))
 
 
 def make(points: np.ndarray) -> tuple[pa.Table, list[str]]:
@@ -33,8 +34,7 @@ def halves(points: np.ndarray) -> list[np.ndarray]:
 
 
 @given(GRID, st.data())
-def test_k_dominant_is_the_definition(rows: list[list[int]], data: st.DataObject):
-    points = np.array(rows, np.float64)
+def test_k_dominant_is_the_definition(points: np.ndarray, data: st.DataObject):
     table, names = make(points)
     k = data.draw(st.integers(1, len(names)))
     query = KDominant(k, from_sense(names, ["min"] * len(names)))
@@ -42,16 +42,14 @@ def test_k_dominant_is_the_definition(rows: list[list[int]], data: st.DataObject
 
 
 @given(GRID, st.integers(0, 6))
-def test_top_delta_is_the_definition(rows: list[list[int]], delta: int):
-    points = np.array(rows, np.float64)
+def test_top_delta_is_the_definition(points: np.ndarray, delta: int):
     table, names = make(points)
     query = TopDelta(delta, from_sense(names, ["min"] * len(names)))
     assert query.lower(query.lift(table))["row"].to_pylist() == sorted(oracles.top_delta_indices(points, delta)[0])
 
 
 @given(GRID, st.integers(0, 3))
-def test_each_group_has_its_own_answer(rows: list[list[int]], delta: int):
-    points = np.array(rows, np.float64)
+def test_each_group_has_its_own_answer(points: np.ndarray, delta: int):
     table, names = make(points)
     preference = from_sense(names, ["max"] * len(names))
     k_dominant = KDominant(1, preference, by=("half",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.strategies import DISTRIBUTIONS
+from tests.operators.fronts.test_row_front import PREFERENCES, few_values
 from tests.rows import multiset
 
 import skypane as sp
@@ -21,12 +21,6 @@ from skypane.operators.fronts.front import Front
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
-PREFERENCES = {
-    "floats": sp.low("price") * sp.high("rating"),
-    "decimals, ranked in each table": sp.low("cost") * sp.high("rating"),
-    "whole numbers beyond 2**53": sp.high("serial") * sp.low("price"),
-    "a chain for a criterion": (sp.low("price") & sp.high("rating")) * sp.low("cost"),
-}
 BY = [(), ("city",), ("size",), ("city", "size")]
 
 
@@ -40,16 +34,9 @@ def panes(draw) -> list[tuple[int, pa.Table]]:
 @st.composite
 def rows(draw) -> pa.Table:
     n = draw(st.integers(1, 8))
-    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
-    return pa.table({
-        "id": pa.array(draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n)), pa.int64()),
-        "city": pa.array([["a", "b", None, "a"][i] for i in draw(small)], pa.string()),
-        "size": pa.array([[0.0, -0.0, float("nan"), None][i] for i in draw(small)], pa.float64()),
-        "price": pa.array([[0.0, -0.0, 1.0, float("inf")][i] for i in draw(small)], pa.float64()),
-        "rating": pa.array([[float("-inf"), 1.0, 2.0, 3.0][i] for i in draw(small)], pa.float64()),
-        "cost": pa.array([Decimal(i) / 10 for i in draw(small)], pa.decimal128(20, 2)),
-        "serial": pa.array([2**60 + i for i in draw(small)], pa.int64()),
-    })  # fmt: skip
+    ids = draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n))
+    few = draw(few_values(n, [0.0, -0.0, 1.0, float("inf")], [float("-inf"), 1.0, 2.0, 3.0]))
+    return pa.table({"id": pa.array(ids, pa.int64()), **few})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.differential import objects
 from tests.differential.case import ID, TIME, Aggregate, Case, Continuous, Function, IntArray, TopK
@@ -138,7 +138,9 @@ def _window_differs(rows: DataFrame, case: Case, wanted: Values) -> str | None:
     window = sf.window(
         TIME, *(f"{span} microseconds" for span in (windows.length, windows.slide, windows.offset % windows.slide))
     )
-    counted = rows.groupBy(window.alias("w"), *spec.by).agg(*(_column(one).alias(one.name) for one in functions))
+    counted = rows.groupBy(window.alias("w"), *spec.by).agg(
+        *(_SPARKS[one.word](*(one.columns or ("*",))).alias(one.name) for one in functions)
+    )
     start = sf.unix_micros(sf.col("w.start").cast("timestamp"))
     table = counted.select(start.alias("start"), *spec.by, *(one.name for one in functions)).toArrow()
     found = [(row["start"], row) for row in lines(table)]
@@ -150,10 +152,6 @@ def _is_sparks(function: Function, schema: pa.Schema) -> bool:
         return False
     kinds = [schema.field(name).type for name in function.columns]
     return function.word != "sum" or all(pa.types.is_integer(kind) for kind in kinds)
-
-
-def _column(function: Function) -> Column:
-    return _SPARKS[function.word](*(function.columns or ("*",)))
 
 
 def _agree(wanted: Any, found: Any) -> bool:

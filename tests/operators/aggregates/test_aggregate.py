@@ -99,7 +99,7 @@ def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: 
     """Some keys come and go, so that they are numbered again; to the bit."""
     rng = np.random.default_rng(length + slide)
     rows, windows = drawn(rng, 300), Windows(length, slide)
-    names = {name: function for name, function in FUNCTIONS.items() if not is_wide(name)}
+    names = {name: function for name, function in FUNCTIONS.items() if not function.in_time("at").accumulators(SCHEMA)}
     query = sp.Aggregate(by, time="at", **names)
     at = windows.panes_at(np.sort(rng.integers(0, 150, rows.num_rows)))
     panes = {pane: query.lift(rows.filter(pa.array(at == pane))) for pane in set(at.tolist())}
@@ -169,10 +169,6 @@ def test_panes_lifted_together_or_in_groups_are_the_same(monkeypatch: pytest.Mon
     assert len(parts) == len(whole) == len(starts)
     for one, other in zip(parts, whole, strict=True):
         assert repr(ALL.lower(one).to_pylist()) == repr(ALL.lower(other).to_pylist())
-
-
-def is_wide(name: str) -> bool:
-    return bool(FUNCTIONS[name].in_time("at").accumulators(SCHEMA))
 
 
 def test_functions_that_need_the_same_sum_share_it():
