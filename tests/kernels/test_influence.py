@@ -154,7 +154,7 @@ def test_all_steps_together_give_the_times_of_all_pairs(stored):
     for begin, end in ((0, 100), (100, 600), (600, n)):
         steps.absorb(slots, index, begin, end, window)
     below = (slots.points[:, None] <= slots.points).all(axis=2)
-    assert_times_of_all_pairs(slots.clocks, below & ~below.T, window)
+    assert_times_of_all_pairs(slots.clocks, np.asarray(below & ~below.T), window)
 
 
 def assert_times_of_all_pairs(clocks: np.ndarray, dominating: np.ndarray, window: int) -> None:
