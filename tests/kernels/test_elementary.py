@@ -67,7 +67,7 @@ def test_powers_are_the_true_ones_rounded():
 @pytest.mark.parametrize("exponent", SPECIAL)
 def test_powers_of_special_numbers_equal_those_of_c(base: float, exponent: float):
     with np.errstate(all="ignore"):
-        # Of arrays: a root of a single exponent 0.5 is NumPy's own.
+        # Arrays are taken because a root of a single exponent 0.5 is NumPy's own.
         expected = np.power([base, base], [exponent, 3.0])[0]
     found = elementary.power(base, exponent)
     np.testing.assert_array_max_ulp(found, expected, 1)
