@@ -19,7 +19,9 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     is in all of its windows' answers.
     """
     entered, put_aside = _parted(case.rows, rejected)
-    unusable = sorted((Counter(case.rows.column(ID).to_pylist()) - Counter(_usable_ids(case))).elements())
+    ids = case.rows.column(ID)
+    ranked = ids.take(pa.array(usable(case.rows, case.spec)))
+    unusable = sorted((Counter(ids.to_pylist()) - Counter(ranked.to_pylist())).elements())
     if put_aside != unusable:
         return f"put aside as unusable: ids {put_aside[:9]}, wanted {unusable[:9]}"
     if (strays := gone_differ(case, rejected)) is not None:
@@ -34,18 +36,18 @@ def gone_differ(case: Case, rejected: pa.Table) -> str | None:
     """Return how the rows that were late, or abandoned, differ from those that are by the policy's own words, if these define it."""
     if not has_words(case.policy):
         return None
-    reasons = rejected.column("reason").to_pylist()
     for reason, rows in gone(case)._asdict().items():
         wanted = Counter(case.rows.column(ID).take(pa.array(rows)).to_pylist())
-        found = Counter(
-            one
-            for one, reason_of_row in zip(rejected.column(ID).to_pylist(), reasons, strict=True)
-            if reason_of_row == reason
-        )
+        found = Counter(one for one, why in _reasons(rejected) if why == reason)
         missing, more = (sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted)))
         if missing or more:
             return f"{reason} are {missing[:9]}, and were not reported as such; reported: {more[:9]} (ids)"
     return None
+
+
+def _reasons(rejected: pa.Table) -> list[tuple[int, str]]:
+    """Return the id of each row that was rejected, and why."""
+    return list(zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True))
 
 
 def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
@@ -57,14 +59,5 @@ def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
             gone[one] -= 1
         else:
             left.append(place)
-    aside = [
-        one
-        for one, reason in zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True)
-        if reason not in ("late", "future")
-    ]
-    return rows.take(pa.array(left, pa.int64())), sorted(aside)
-
-
-def _usable_ids(case: Case) -> list[int]:
-    ids: list[int] = case.rows.column(ID).take(pa.array(usable(case.rows, case.spec))).to_pylist()
-    return ids
+    aside = sorted(one for one, reason in _reasons(rejected) if reason not in ("late", "future"))
+    return rows.take(pa.array(left, pa.int64())), aside

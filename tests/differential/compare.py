@@ -7,17 +7,18 @@ in which -0.0 is 0.0 and NaN is NaN. Nested values are the same if they print th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from tests.differential.case import ID, Case, IntArray
+from tests.differential.case import ID, Case, Function, IntArray
 from tests.differential.definition.aggregate import Near
-from tests.differential.definition.values import key, plain
+from tests.differential.definition.values import key, lines
 from tests.differential.expected import Expected, Refused, Rows, Updates, Values
 
 START, END = "window_start", "window_end"
+ByName: TypeAlias = Mapping[str, Any]
 
 
 def difference(case: Case, wanted: Expected, found: Any) -> str | None:
@@ -123,30 +124,33 @@ def _column_bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _values_differ(case: Case, wanted: Values, found: pa.Table) -> str | None:
     spec: Any = case.spec
-    columns = {name: plain(found.column(name)) for name in found.column_names if name not in (START, END)}
-    starts = starts_of(found).tolist() if found.num_rows else []
-    rows = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
-    by_key = {(start, *(key(row[name]) for name in spec.by)): row for start, row in zip(starts, rows, strict=True)}
-    left = {(start, *(key(row[name]) for name in spec.by)): row for start, row in wanted.rows}
-    if len(by_key) != len(rows) or set(by_key) != set(left):
-        return _difference_text(list(left), list(by_key))
-    for place, row in left.items():
-        for function in spec.functions:
-            if not admits(row[function.name], by_key[place][function.name]):
-                return (
-                    f"{function.word}{function.columns} of {place}: {by_key[place][function.name]!r}, "
-                    f"wanted {row[function.name]!r}"
-                )
+    return values_differ(spec.by, spec.functions, wanted.rows, [(row[START], row) for row in lines(found)])
+
+
+def values_differ(
+    by: Sequence[str],
+    functions: Sequence[Function],
+    wanted: Sequence[tuple[int, ByName]],
+    found: Sequence[tuple[int, ByName]],
+    agree: Callable[[Any, Any], bool] | None = None,
+) -> str | None:
+    """Return how rows of aggregates, each with the start of its window, differ: in their keys, or in the first value that does.
+
+    agree   which values are the same; None: those that admits() admits
+    """
+    mine, theirs = ({(start, *(key(row[name]) for name in by)): row for start, row in rows} for rows in (wanted, found))
+    if len(theirs) != len(found) or theirs.keys() != mine.keys():
+        return _difference_text(list(map(str, mine)), list(map(str, theirs)))
+    for place, row in mine.items():
+        for one in functions:
+            if not (agree or admits)(row[one.name], theirs[place][one.name]):
+                return f"{one.word}{one.columns} of {place}: {theirs[place][one.name]!r}, wanted {row[one.name]!r}"
     return None
 
 
 def admits(wanted: Any, found: Any) -> bool:
     """Whether a value is what is wanted, or as near as it must be; a zero has its sign."""
-    if isinstance(wanted, Near):
-        return wanted.admits(found)
-    if isinstance(wanted, list):
-        return isinstance(found, list) and repr(wanted) == repr(found)
-    return repr(wanted) == repr(found)
+    return wanted.admits(found) if isinstance(wanted, Near) else repr(wanted) == repr(found)
 
 
 def updates_differ(wanted: IntArray, found: IntArray) -> str | None:

@@ -131,16 +131,16 @@ def _word(word: str) -> Callable[..., sp.Function]:
     return found
 
 
-def condition(tree: Any) -> str:
-    """Return the text of a condition."""
+def condition(tree: Any, constant: Callable[[Any], str] = repr) -> str:
+    """Return the text of a condition, in which a number is written as `constant` says."""
     match tree:
         case ("and" | "or" as word, left, right):
-            return f"({condition(left)} {word} {condition(right)})"
+            return f"({condition(left, constant)} {word} {condition(right, constant)})"
         case ("not", part):
-            return f"(not {condition(part)})"
+            return f"(not {condition(part, constant)})"
         case ("null", column):
             return f"{column} IS NULL"
         case ("in", column, listed):
             return f"{column} in {tuple(listed)!r}"
-    operation, column, constant = tree
-    return f"{column} {operation} {constant!r}"
+    operation, column, number = tree
+    return f"{column} {operation} {constant(number)}"

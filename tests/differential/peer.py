@@ -9,9 +9,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 from tests.differential.case import TIME, Aggregate, Case, Function
-from tests.differential.definition.values import key, plain
+from tests.differential.compare import values_differ
+from tests.differential.definition.values import key, lines, plain
 from tests.differential.definition.windows import members, times, usable
 from tests.differential.expected import Values
+from tests.differential.objects import condition
 
 _START: Final = "start_of_window"
 _WORDS: Final = {"count": "count({})", "min": "min({})", "max": "max({})", "count_distinct": "count(DISTINCT {})"}
@@ -24,23 +26,8 @@ def difference(case: Case, wanted: Values) -> str | None:
     functions = [one for one in spec.functions if _is_known(case, one)]
     if not functions or spec.at_least is not None or spec.top is not None:
         return None
-    rows = [
-        {name: _plain(row[name]) for name in (_START, *spec.by, *(one.name for one in functions))}
-        for row in _answered(case, functions)
-    ]
-    found = {(row[_START], *(key(row[name]) for name in spec.by)): row for row in rows}
-    left = {(start, *(row[name] for name in spec.by)): row for start, row in wanted.rows}
-    if set(found) != set(left):
-        return f"DuckDB has the keys {sorted(map(str, found))[:9]}, the definition {sorted(map(str, left))[:9]}"
-    for place, row in left.items():
-        for one in functions:
-            if key(row[one.name]) != key(found[place][one.name]):
-                return f"{one.word}{one.columns} of {place}: {found[place][one.name]!r} by DuckDB, {row[one.name]!r} by definition"
-    return None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    found = [(row[_START], row) for row in _answered(case, functions)]
+    return values_differ(spec.by, functions, wanted.rows, found, lambda mine, theirs: bool(key(mine) == key(theirs)))
 
 
 def _is_known(case: Case, one: Function) -> bool:
@@ -62,8 +49,7 @@ def _answered(case: Case, functions: list[Function]) -> list[dict[str, Any]]:
     session.register("rows_in_windows", rows)
     answered = session.sql(f"SELECT {by}, {columns} FROM rows_in_windows GROUP BY {by}").to_arrow_table()  # noqa: S608
     session.unregister("rows_in_windows")
-    values = {name: plain(answered.column(name)) for name in answered.column_names}
-    return [dict(zip(values, line, strict=True)) for line in zip(*values.values(), strict=True)]
+    return lines(answered)
 
 
 def _in_windows(case: Case) -> pa.Table:
@@ -87,20 +73,9 @@ def _difference_text(one: Function) -> str:
     text = f"sum({column})::HUGEINT::BIGINT" if one.word == "sum" else _WORDS[one.word].format(column)
     if one.where is None:
         return text
-    where = f" FILTER (WHERE {_condition(one.where)})"
+    where = f" FILTER (WHERE {condition(one.where, _constant)})"
     return text.replace("::", f"{where}::", 1) if "::" in text else text + where
 
 
-def _condition(tree: Any) -> str:
-    match tree:
-        case ("and" | "or" as word, left, right):
-            return f"({_condition(left)} {word} {_condition(right)})"
-        case ("not", part):
-            return f"(NOT {_condition(part)})"
-        case ("null", column):
-            return f"{column} IS NULL"
-        case ("in", column, listed):
-            return f"{column} IN ({', '.join(map(repr, listed))})"
-    operation, column, constant = tree
-    number = f"'{constant!r}'::DOUBLE" if isinstance(constant, float) else f"({constant})"
-    return f"{column} {operation} {number}"
+def _constant(number: Any) -> str:
+    return f"'{number!r}'::DOUBLE" if isinstance(number, float) else f"({number})"

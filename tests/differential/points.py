@@ -8,16 +8,13 @@ is seldom seen there.
 
 from __future__ import annotations
 
-import argparse
-import math
 import sys
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.differential.alone import run
 from tests.differential.case import IntArray
 from tests.differential.definition.chosen import beaten_by
 from tests.differential.draw import values
@@ -115,30 +112,9 @@ def _difference_text(name: str, found: IntArray, wanted: IntArray) -> str:
     return f"{name}: {np.setdiff1d(wanted, found)[:5]} missing, {np.setdiff1d(found, wanted)[:5]} too many"
 
 
-def failures(first: int, most: int | None, seconds: float, count: Callable[[], None]) -> Iterator[tuple[Points, str]]:
-    """Try cases from a seed on; yield those that fail. `count` is called for each."""
-    until, seed = time.monotonic() + seconds, first
-    while time.monotonic() < until and (most is None or seed < first + most):
-        count()
-        case = drawn(seed)
-        if (how := failure(case)) is not None:
-            yield case, how
-        seed += 1
-
-
 def main() -> int:
     """Run what the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential.points", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=math.inf)
-    parser.add_argument("--cases", type=int, default=None)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    tried: list[None] = []
-    for case, how in failures(arguments.seed, arguments.cases, arguments.seconds, lambda: tried.append(None)):
-        print(f"seed {case.seed}, points: {how}; {case}")
-        return 1
-    print(f"{len(tried)} cases of points")
-    return 0
+    return run("points", drawn, failure)
 
 
 if __name__ == "__main__":

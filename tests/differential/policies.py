@@ -7,16 +7,14 @@ Panes are about as long as `max_ahead`, delays and pauses, so that rows lie on b
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from tests.differential import objects
+from tests.differential.alone import run
 from tests.differential.case import Policy, Windows
 from tests.differential.definition.ahead import Row
 from tests.differential.definition.late import Stream, last_bound, last_end
@@ -146,30 +144,9 @@ class _Package:
         return replace(PaneArrivals.of_times([row.time for row in rows], self._windows), sources=sources)
 
 
-def failures(first: int, most: int | None, seconds: float, tried: list[int]) -> Iterator[tuple[Times, str]]:
-    """Try cases from a seed on, which are noted as tried; yield those that fail."""
-    until, seed = time.monotonic() + seconds, first
-    while time.monotonic() < until and (most is None or seed < first + most):
-        tried.append(seed)
-        case = drawn(seed)
-        if (how := failure(case)) is not None:
-            yield case, how
-        seed += 1
-
-
 def main() -> int:
     """Run what the arguments say; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential.policies", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=math.inf)
-    parser.add_argument("--cases", type=int, default=None)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    tried: list[int] = []
-    for case, how in failures(arguments.seed, arguments.cases, arguments.seconds, tried):
-        print(f"seed {case.seed}, policies: {how}; {case}")
-        return 1
-    print(f"{len(tried)} cases of policies")
-    return 0
+    return run("policies", drawn, failure)
 
 
 if __name__ == "__main__":

@@ -46,15 +46,21 @@ def words_with(flags):
     return sum(1 << w for w in range(WORDS) if flags[w * LANES : (w + 1) * LANES].any())
 
 
+def filled(member_ranks, shift):
+    """Return the bitmaps of two blocks, of which the second has these points."""
+    d = member_ranks.shape[1]
+    tiles = np.ascontiguousarray(member_ranks.reshape(WORDS, LANES, d).transpose(0, 2, 1)).ravel()
+    bitmaps = np.full(2 * block_words(d, shift), 0xDEADBEEF, np.uint64)
+    fill_block(bitmaps, block_words(d, shift), tiles, d, shift)
+    return bitmaps
+
+
 @pytest.fixture(params=[1, 2, 3, 8])
 def block(request):
     """A block of 512 random points, second of two; (d, ranks of its points, bitmaps, flat index)."""
     d = request.param
     member_ranks = np.random.default_rng(d).integers(0, 255, (BLOCK, d)).astype(np.uint8)
-    tiles = np.ascontiguousarray(member_ranks.reshape(WORDS, LANES, d).transpose(0, 2, 1)).ravel()
-    bitmaps = np.full(2 * block_words(d, FINE), 0xDEADBEEF, np.uint64)
-    fill_block(bitmaps, block_words(d, FINE), tiles, d, FINE)
-    return d, member_ranks, bitmaps, block_words(d, FINE)
+    return d, member_ranks, filled(member_ranks, FINE), block_words(d, FINE)
 
 
 def test_levels_exclude_only_rows_that_cannot_dominate(block):
@@ -88,9 +94,7 @@ def test_words_with_points_below_and_above_are_found_for_each_lane(d):
     rng = np.random.default_rng(d)
     shift = grain(d)
     member_ranks = rng.integers(0, 255, (BLOCK, d)).astype(np.uint8)
-    tiles = np.ascontiguousarray(member_ranks.reshape(WORDS, LANES, d).transpose(0, 2, 1)).ravel()
-    bitmaps = np.full(2 * block_words(d, shift), 0xDEADBEEF, np.uint64)
-    fill_block(bitmaps, block_words(d, shift), tiles, d, shift)
+    bitmaps = filled(member_ranks, shift)
     present = rng.integers(0, 2**63, 2 * WORDS, np.uint64)
     stored = np.unpackbits(present[WORDS:].view(np.uint8), bitorder="little").astype(bool)
     ranks = rng.integers(0, 255, (10 + LANES, d)).astype(np.uint8)

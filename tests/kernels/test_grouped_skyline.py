@@ -27,10 +27,12 @@ def test_large_and_small_groups_together(draw, groups):
     rng = np.random.default_rng(groups)
     p = draw(3000, 4, rng)
     codes = rng.geometric(min(0.5, 2 / groups), 3000)
-    expected = [
-        i for g in np.unique(codes) for i in np.flatnonzero(codes == g)[oracles.skyline_mask(p[codes == g])].tolist()
-    ]
-    assert skyline_indices_by_group(p, codes).tolist() == sorted(expected)
+    assert_is_the_skyline_of_each_group(p, codes)
+
+
+def assert_is_the_skyline_of_each_group(p, codes):
+    expected = [np.flatnonzero(codes == g)[oracles.skyline_mask(p[codes == g])] for g in np.unique(codes)]
+    np.testing.assert_array_equal(skyline_indices_by_group(p, codes), np.sort(np.concatenate(expected)))
 
 
 @pytest.mark.long
@@ -40,9 +42,7 @@ def test_groups_as_long_as_are_compared_all_with_all_and_longer_ones(draw, d):
     sizes = [1, 2, 15, 16, 17, SMALL, SMALL + 1, FEW - 1, FEW, FEW + 1]
     rng = np.random.default_rng(d)
     codes = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    p = draw(len(codes), d, rng)
-    expected = [np.flatnonzero(codes == g)[oracles.skyline_mask(p[codes == g])] for g in range(len(sizes))]
-    np.testing.assert_array_equal(skyline_indices_by_group(p, codes), np.sort(np.concatenate(expected)))
+    assert_is_the_skyline_of_each_group(draw(len(codes), d, rng), codes)
 
 
 def test_one_group_is_the_skyline():

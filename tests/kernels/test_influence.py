@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
+from tests.oracles import dominates
 
 from skypane.kernels import influence as steps
 from skypane.kernels.blocks import BLOCK
@@ -24,10 +25,6 @@ def lanes(which: Iterable[int]) -> np.uint64:
 def members(words: np.ndarray) -> set[int]:
     """Return the numbers of the bits that are set."""
     return set(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
-
-
-def dominates(p: np.ndarray, q: np.ndarray) -> bool:
-    return bool((p <= q).all() and (p < q).any())
 
 
 @pytest.fixture(params=range(3))
@@ -156,14 +153,18 @@ def test_all_steps_together_give_the_times_of_all_pairs(stored):
     slots.clocks[END] = slots.clocks[TIME] + window
     for begin, end in ((0, 100), (100, 600), (600, n)):
         steps.absorb(slots, index, begin, end, window)
-    points, times = slots.points, slots.clocks[TIME]
-    below = (points[:, None] <= points).all(axis=2)
-    dominating = below & ~below.T  # [q, p]: q dominates p
-    earlier = times[:, None] < times
+    below = (slots.points[:, None] <= slots.points).all(axis=2)
+    assert_times_of_all_pairs(slots.clocks, np.asarray(below & ~below.T), window)
+
+
+def assert_times_of_all_pairs(clocks: np.ndarray, dominating: np.ndarray, window: int) -> None:
+    """The stays are those of points in order of arrival; `dominating` [q, p]: q dominates p."""
+    times, order = clocks[TIME], np.arange(len(dominating))
+    earlier = order[:, None] < order
     sit = np.where(dominating & earlier, times[:, None] + window, 0).max(axis=0)
-    prune = np.where(dominating & ~earlier, times[:, None], 2 * n + window).min(axis=0)
+    prune = np.where(dominating & ~earlier, times[:, None], 2**62).min(axis=0)
     starts, ends = np.maximum(times, sit), np.minimum(prune, times + window)
     on_front = starts < ends
-    assert (slots.clocks[START] < slots.clocks[END]).tolist() == on_front.tolist()
-    assert slots.clocks[START, on_front].tolist() == starts[on_front].tolist()
-    assert slots.clocks[END, on_front].tolist() == ends[on_front].tolist()
+    assert (clocks[START] < clocks[END]).tolist() == on_front.tolist()
+    assert clocks[START, on_front].tolist() == starts[on_front].tolist()
+    assert clocks[END, on_front].tolist() == ends[on_front].tolist()

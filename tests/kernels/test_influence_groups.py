@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.kernels.test_influence import assert_times_of_all_pairs
 
 from skypane.kernels import influence_groups as steps
-from skypane.kernels.influence import END, START, TIME
+from skypane.kernels.influence import END, START
 from skypane.kernels.small_groups import room_for
 
 WINDOW = 25
@@ -28,13 +29,6 @@ def arrived(rng: np.random.Generator, n: int, d: int) -> tuple[np.ndarray, np.nd
     points[:, :d] = rng.integers(0, 5, (n, d))
     times = np.sort(rng.integers(0, 60, n))
     return points, np.array([times, times, times + WINDOW])
-
-
-def all_pairs(points: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return [q, p]: q dominates p, and is in the same group."""
-    below = (points[:, None] <= points).all(axis=2) & (groups[:, None] == groups)
-    found: np.ndarray = below & ~below.T
-    return found
 
 
 def test_members_are_in_order_of_group_and_slot(rng):
@@ -103,13 +97,5 @@ def test_the_times_of_groups_are_those_of_all_pairs(rng, parts):
         coming = steps.members_of(groups[begin:end], begin)
         members = steps.absorb_members(points[:end], clocks[:, :end], members, coming, WINDOW)
         begin = end
-    times, dominating = clocks[TIME], all_pairs(points, groups)
-    order = np.arange(90)
-    earlier = order[:, None] < order
-    sit = np.where(dominating & earlier, times[:, None] + WINDOW, 0).max(axis=0)
-    prune = np.where(dominating & ~earlier, times[:, None], 1_000).min(axis=0)
-    starts, ends = np.maximum(times, sit), np.minimum(prune, times + WINDOW)
-    on_front = starts < ends
-    assert (clocks[START] < clocks[END]).tolist() == on_front.tolist()
-    assert clocks[START, on_front].tolist() == starts[on_front].tolist()
-    assert clocks[END, on_front].tolist() == ends[on_front].tolist()
+    below = (points[:, None] <= points).all(axis=2) & (groups[:, None] == groups)
+    assert_times_of_all_pairs(clocks, below & ~below.T, WINDOW)

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import oracles
+from tests.kernels.strategies import correlated, grid, independent
+from tests.kernels.test_kdominance import factors_by_columns
 
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.preference import from_sense, low
 from skypane.types import ConfigError
+from skypane.workloads.content.points import anticorrelated
 
-GRID = st.integers(1, 5).flatmap(
+ROWS = st.integers(1, 5).flatmap(
     lambda d: st.lists(st.lists(st.integers(0, 4), min_size=d, max_size=d), min_size=1, max_size=14)
 )
+GRID = ROWS.map(lambda rows: np.array(rows, np.float64))
 
 
 def make(points: np.ndarray) -> tuple[pa.Table, list[str]]:
@@ -28,8 +34,7 @@ def halves(points: np.ndarray) -> list[np.ndarray]:
 
 
 @given(GRID, st.data())
-def test_k_dominant_is_the_definition(rows: list[list[int]], data: st.DataObject):
-    points = np.array(rows, np.float64)
+def test_k_dominant_is_the_definition(points: np.ndarray, data: st.DataObject):
     table, names = make(points)
     k = data.draw(st.integers(1, len(names)))
     query = KDominant(k, from_sense(names, ["min"] * len(names)))
@@ -37,16 +42,14 @@ def test_k_dominant_is_the_definition(rows: list[list[int]], data: st.DataObject
 
 
 @given(GRID, st.integers(0, 6))
-def test_top_delta_is_the_definition(rows: list[list[int]], delta: int):
-    points = np.array(rows, np.float64)
+def test_top_delta_is_the_definition(points: np.ndarray, delta: int):
     table, names = make(points)
     query = TopDelta(delta, from_sense(names, ["min"] * len(names)))
     assert query.lower(query.lift(table))["row"].to_pylist() == sorted(oracles.top_delta_indices(points, delta)[0])
 
 
 @given(GRID, st.integers(0, 3))
-def test_each_group_has_its_own_answer(rows: list[list[int]], delta: int):
-    points = np.array(rows, np.float64)
+def test_each_group_has_its_own_answer(points: np.ndarray, delta: int):
     table, names = make(points)
     preference = from_sense(names, ["max"] * len(names))
     k_dominant = KDominant(1, preference, by=("half",))
@@ -59,32 +62,13 @@ def test_each_group_has_its_own_answer(rows: list[list[int]], delta: int):
         assert query.lower(query.lift(table))["row"].to_pylist() == sorted(wanted)
 
 
-def factors(points: np.ndarray) -> np.ndarray:
-    """The largest k such that some row k-dominates each: k columns as good, of which one is better."""
-    as_good = (points[:, None] <= points[None]).sum(axis=2)
-    better = (points[:, None] < points[None]).any(axis=2)
-    found: np.ndarray = np.where(better, as_good, 0).max(axis=0)
-    return found
-
-
-@given(GRID)
-def test_factors_are_the_definition(rows: list[list[int]]):
-    points = np.array(rows, np.float64)
-    assert factors(points).tolist() == oracles.dominance_factors(points)
-
-
 @pytest.mark.parametrize("d", range(1, 13))
-@pytest.mark.parametrize("kind", ["independent", "anticorrelated", "correlated"])
-def test_a_split_window_is_filtered_as_a_whole(d: int, kind: str):
-    rng = np.random.default_rng(d)
-    points = rng.random((240, d))
-    if kind == "anticorrelated":
-        points = points / points.sum(axis=1, keepdims=True) + 0.02 * rng.random((240, d))
-    elif kind == "correlated":
-        points = np.round(0.2 * points + rng.random((240, 1)), 2)
+@pytest.mark.parametrize("draw", [independent, anticorrelated, correlated, grid], ids=lambda f: f.__name__)
+def test_a_split_window_is_filtered_as_a_whole(d: int, draw: Callable[..., np.ndarray]):
+    points = draw(240, d, np.random.default_rng(d))
     table, names = make(points)
     preference = from_sense(names, ["min"] * d)
-    factor = factors(points)
+    factor = factors_by_columns(points)
     k_star = next((k for k in range(1, d) if (factor < k).sum() > 10), d)
     for query, k in (
         (KDominant(max(1, d - 1), preference), max(1, d - 1)),

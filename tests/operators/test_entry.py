@@ -192,15 +192,10 @@ def test_no_rows_are_accepted(rows: pa.Table):
 
 
 def test_rows_are_counted_by_source_the_late_ones_apart():
-    rows = table([5, 1, 17, 3, 50, None], [0.0, 0.0, 0.0, 0.0, NAN, 0.0])
-    rows = rows.append_column("from", pa.array(["b", "a", "b", None, "a", "c"]))
+    rows = table([5, 1, 17, 3, 50, None, 7], [0.0, 0.0, 0.0, 0.0, NAN, 0.0, 0.0])
+    rows = rows.append_column("from", pa.array(["b", "a", "b", None, "a", "c", "b"]))
     entry = EntryRules(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
-    assert entry.sources == {"a": (1, 1, 1), "b": (2, 1, 17), "None": (1, 1, 3)}, "rows, of them late, newest time"
-
-
-def test_late_rows_are_counted_by_source():
-    rows = table([5, 1, 7, 3, 50]).append_column("from", pa.array(["b", "a", "b", None, "a"]))
-    entry = EntryRules(TENS, "time", REQUIRED, source="from", first_open=1).split(rows)
+    assert entry.sources == {"a": (1, 1, 1), "b": (3, 2, 17), "None": (1, 1, 3)}, "rows, of them late, newest time"
     assert entry.rejection.by_source == {"a": 1, "b": 2, "None": 1}
     assert replace(RULES, first_open=1).split(rows).rejection.by_source == {}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.aggregates.tables import SCHEMA, VALUES
-from tests.preference.oracle import multiset
+from tests.rows import multiset
 
 import skypane as sp
 from skypane.operators.dominance import KDominant, TopDelta

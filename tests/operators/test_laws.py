@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -14,51 +13,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.preference.oracle import multiset
+from tests.operators.aggregates.tables import drawn
+from tests.rows import Counts, multiset
 
 from skypane.operators.dominance import KDominant, TopDelta
 from skypane.operators.query import Query, lift_panes
 from skypane.operators.skyline import Skyline
 from skypane.operators.topk import TopK
 from skypane.preference import Preference, Score
-from skypane.preference.column_checks import field_of
 from skypane.testing import check_query
 from skypane.types import ConfigError
-
-
-@dataclass(frozen=True)
-class CountPerKey(Query):
-    """A query of a user's own: how many rows per key; the partial is one row per key."""
-
-    key: str
-
-    @property
-    def required(self) -> Sequence[str]:
-        return (self.key,)
-
-    def validate(self, schema: pa.Schema) -> None:
-        field_of(schema, self.key)
-
-    def lift(self, rows: pa.Table) -> pa.Table:
-        ones = rows.select([self.key]).append_column("rows", pa.array(np.ones(rows.num_rows, np.int64)))
-        return self._summed(ones)
-
-    def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
-        return self._summed(pa.concat_tables(partials))
-
-    def lower(self, partial: pa.Table) -> pa.Table:
-        return partial.sort_by(self.key)
-
-    def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        return pa.schema([schema.field(self.key), ("rows", pa.int64())])
-
-    def describe(self) -> dict[str, Any]:
-        return {"query": "count_per_key", "key": self.key}
-
-    def _summed(self, counts: pa.Table) -> pa.Table:
-        sums = counts.group_by(self.key).aggregate([("rows", "sum")]).rename_columns([self.key, "rows"])
-        return sums.cast(self.output_schema(counts.schema))
-
 
 PARETO = Preference.of("price MIN, rating MAX, size AROUND 1, code MIN")
 QUERIES: list[Query] = [
@@ -73,7 +37,7 @@ QUERIES: list[Query] = [
     KDominant(2, PARETO, by=("city",)),
     TopDelta(2, PARETO),
     TopDelta(1, PARETO, by=("city",)),
-    CountPerKey("city"),
+    Counts("city"),
 ]
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -102,14 +66,8 @@ VALUES: dict[str, list[Any]] = {
 }
 
 
-def pool(size: int) -> pa.Table:
-    """Rows that windows are drawn from: few values per column, so that ties are the rule."""
-    rng = np.random.default_rng(7)
-    rows = [{name: values[rng.integers(len(values))] for name, values in VALUES.items()} for _ in range(size)]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-
-POOL = pool(300)
+#: what windows are drawn from: few values per column, so that ties are the rule
+POOL = drawn(np.random.default_rng(7), 300, VALUES, SCHEMA)
 
 
 @st.composite
@@ -139,7 +97,7 @@ BREAKS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("combined", "law"), BREAKS.values(), ids=BREAKS)
 def test_the_kit_names_the_law_that_is_broken(combined: Callable[[pa.Table], pa.Table], law: str):
-    class Broken(CountPerKey):
+    class Broken(Counts):
         def combine(self, partials: Sequence[pa.Table]) -> pa.Table:
             return combined(pa.concat_tables(partials))
 
@@ -147,16 +105,12 @@ def test_the_kit_names_the_law_that_is_broken(combined: Callable[[pa.Table], pa.
         check_query(Broken("city"), POOL)
 
 
-class Secretive(CountPerKey):
+class Secretive(Counts):
     """Counts rows of a price twice where it sees one, and says that it reads the key alone."""
-
-    def reads(self, schema: pa.Schema) -> Sequence[str]:
-        del schema
-        return (self.key,)
 
     def lift(self, rows: pa.Table) -> pa.Table:
         counted = super().lift(rows)
-        return self._summed(pa.concat_tables([counted, counted])) if "price" in rows.column_names else counted
+        return self.combine([counted, counted]) if "price" in rows.column_names else counted
 
 
 def test_the_kit_finds_a_query_that_reads_more_than_it_declares():
@@ -164,8 +118,7 @@ def test_the_kit_finds_a_query_that_reads_more_than_it_declares():
         check_query(Secretive("city"), POOL)
 
 
-@dataclass(frozen=True)
-class BulkCount(CountPerKey):
+class BulkCount(Counts):
     """The same counts, with all panes lifted by one aggregation."""
 
     def lift_panes(self, rows: pa.Table, starts: Sequence[int]) -> Sequence[pa.Table]:
@@ -173,7 +126,7 @@ class BulkCount(CountPerKey):
         tagged = rows.select([self.key]).append_column("pane", pa.array(np.repeat(np.arange(len(starts)), sizes)))
         counted = tagged.group_by(["pane", self.key]).aggregate([([], "count_all")]).sort_by("pane")
         panes = counted["pane"].to_numpy()
-        kept = counted.select([self.key, "count_all"]).rename_columns([self.key, "rows"])
+        kept = counted.select([self.key, "count_all"])
         edges = np.searchsorted(panes, np.arange(len(starts) + 1)).tolist()
         return [kept.slice(begin, end - begin) for begin, end in pairwise(edges)]
 
@@ -185,7 +138,7 @@ def test_a_bulk_lift_is_held_to_the_laws_too():
 @given(parts=splits(parts=3))
 def test_a_query_with_a_bulk_lift_lifts_many_panes_at_once(parts: list[pa.Table]):
     panes = [part for part in parts if part.num_rows]
-    one_by_one, at_once = lift_panes(CountPerKey("city"), panes), lift_panes(BulkCount("city"), panes)
+    one_by_one, at_once = lift_panes(Counts("city"), panes), lift_panes(BulkCount("city"), panes)
     assert list(map(multiset, one_by_one)) == list(map(multiset, at_once))
 
 

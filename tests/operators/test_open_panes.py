@@ -100,30 +100,6 @@ def test_all_windows_are_those_that_hold_a_row(w: Windows, panes: list[int]):
     assert held.all_windows() == [definition.task(k) for k in definition.windows()]
 
 
-def test_windows_overlap_and_are_answered_as_the_punctuation_passes():
-    """Length 3, slide 2, panes of 1.
-
-    pane     0  1  2  3  4  5  6
-    rows     a        b     c
-    window  [---0---]
-    window        [---1---]
-    window              [---2---]
-    """
-    w = Windows(3, 2)
-    held = OpenPanes[str].empty(w).add([(3, "b"), (0, "a"), (5, "c")])
-    assert [task.window for task in held.closed_by(2)] == [-1]
-    assert held.closed_by(3)[1:] == [WindowTask(0, ((0, ("a",)),))]
-    held = held.retire(3)
-    assert held.panes == {3: ("b",), 5: ("c",)}
-    assert held.next_window == 1
-    assert held.closed_by(4) == []
-    assert held.closed_by(5) == [WindowTask(1, ((3, ("b",)),))]
-    held = held.retire(5)
-    assert held.panes == {5: ("c",)}, "no other window holds pane 3"
-    assert held.closed_by(9) == [WindowTask(2, ((5, ("c",)),))]
-    assert held.retire(9).panes == {}
-
-
 def test_a_gap_of_a_century_costs_no_empty_windows():
     w = Windows(2, 1)
     held = OpenPanes[str].empty(w).add([(0, "old"), (10**15, "new")])

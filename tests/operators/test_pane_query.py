@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,11 +26,24 @@ def lifted(
     query: Query, w: Windows, first_open: int | None, batches: list[pa.Table], buffer_rows: int, *, keep: bool = True
 ) -> LiftResult:
     gate = EntryRules(w, "time", tuple(query.required), "label", first_open=first_open, keep=keep)
-    worker = PaneQuery(query, gate, buffer_rows=buffer_rows)
-    for rows in batches:
+    result: LiftResult = closed_after(PaneQuery(query, gate, buffer_rows=buffer_rows), batches)
+    return result
+
+
+def closed_after(worker: Any, tables: Iterable[pa.Table]) -> Any:
+    """Return what a worker has lifted of some tables."""
+    for rows in tables:
         for batch in rows.to_batches():
             worker.absorb(batch)
     return worker.close()
+
+
+def assert_same(query: Query, one: LiftResult, other: LiftResult) -> None:
+    assert [part.count for part in one.partials] == [part.count for part in other.partials]
+    assert one.rejection.snapshot() == other.rejection.snapshot()
+    assert one.sources == other.sources
+    for part, same in zip(one.partials, other.partials, strict=True):
+        assert multiset(query.lower(part.partial)) == multiset(query.lower(same.partial))
 
 
 def rejected(result: LiftResult) -> pa.Table:
@@ -44,12 +59,8 @@ def test_batches_buffers_and_order_make_no_difference(
     parts = lifted(query, w, first_open, split(shuffled, [min(cut, rows.num_rows) for cut in cuts]), buffer)
     whole = lifted(query, w, first_open, [rows], rows.num_rows + 1)
 
-    assert [part.count for part in parts.partials] == [part.count for part in whole.partials]
-    assert parts.rejection.snapshot() == whole.rejection.snapshot()
-    assert parts.sources == whole.sources
+    assert_same(query, parts, whole)
     assert multiset(rejected(parts)) == multiset(rejected(whole))
-    for one, other in zip(parts.partials, whole.partials, strict=True):
-        assert multiset(query.lower(one.partial)) == multiset(query.lower(other.partial))
 
 
 @given(windows(), OPEN, tables(clean=False))
@@ -68,15 +79,9 @@ def test_a_clock_measures_how_long_each_pane_took():
     worker = PaneQuery(
         SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), buffer_rows=1, clock=lambda: float(next(seconds))
     )
-    for rows in (table([5]), table([6, 15])):
-        worker.absorb(rows.to_batches()[0])
-    assert [(part.pane, part.busy) for part in worker.close().partials] == [(0, 3.0), (1, 1.0)]
+    result = closed_after(worker, [table([5]), table([6, 15])])
+    assert [(part.pane, part.busy) for part in result.partials] == [(0, 3.0), (1, 1.0)]
     assert {part.busy for part in lifted(SKYLINE, Windows(10, 10), None, [table([5, 15])], 1).partials} == {0.0}
-
-
-def test_panes_come_oldest_first():
-    result = lifted(SKYLINE, Windows(10, 10), None, [table([35]), table([5, -5]), table([36])], 1)
-    assert [(part.pane, part.count.rows) for part in result.partials] == [(-1, 1), (0, 1), (3, 2)]
 
 
 @pytest.mark.parametrize("batches", [[], [SCHEMA.empty_table()], [SCHEMA.empty_table(), table([None])]])

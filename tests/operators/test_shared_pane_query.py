@@ -7,7 +7,8 @@ from collections import Counter
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import SKYLINE, Bag, multiset, split, table, tables, windows
+from tests.operators.test_pane_query import assert_same, closed_after
+from tests.rows import SKYLINE, Bag, split, table, tables, windows
 
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import LATE, REASON
@@ -42,33 +43,19 @@ def test_each_query_has_what_it_would_have_alone(
     shared: dict[str, SharedLift], rows: pa.Table, cuts: list[int], buffer: int
 ):
     rows = rows.select(COLUMNS)
-    worker = SharedPaneQuery(shared, buffer_rows=buffer)
-    for part in split(rows, [min(cut, rows.num_rows) for cut in cuts]):
-        for batch in part.to_batches():
-            worker.absorb(batch)
-    together = worker.close()
+    parts = split(rows, [min(cut, rows.num_rows) for cut in cuts])
+    together = closed_after(SharedPaneQuery(shared, buffer_rows=buffer), parts)
     assert together.rejected == ()
     for name, lift in shared.items():
-        alone = PaneQuery(lift.query, lift.gate)
-        for batch in rows.to_batches():
-            alone.absorb(batch)
-        result, own = alone.close(), together.lifted[name]
-        assert [part.count for part in own.partials] == [part.count for part in result.partials]
-        assert own.rejection.snapshot() == result.rejection.snapshot()
-        assert own.sources == result.sources
-        for one, other in zip(own.partials, result.partials, strict=True):
-            assert multiset(lift.query.lower(one.partial)) == multiset(lift.query.lower(other.partial))
+        alone = closed_after(PaneQuery(lift.query, lift.gate), [rows])
+        assert_same(lift.query, together.lifted[name], alone)
 
 
 @given(lifts(), tables(clean=False), st.integers(1, 30))
 def test_a_rejected_row_names_each_query_that_rejects_it_once(
     shared: dict[str, SharedLift], rows: pa.Table, buffer: int
 ):
-    rows = rows.select(COLUMNS)
-    worker = SharedPaneQuery(shared, keep=True, buffer_rows=buffer)
-    for batch in rows.to_batches():
-        worker.absorb(batch)
-    together = worker.close()
+    together = closed_after(SharedPaneQuery(shared, keep=True, buffer_rows=buffer), [rows.select(COLUMNS)])
     found: Counter[tuple[str, str]] = Counter()
     for part in together.rejected:
         for reason, queries in zip(part[REASON].to_pylist(), part[QUERIES].to_pylist(), strict=True):
@@ -104,8 +91,6 @@ def test_seconds_are_those_of_each_query():
     ticks = iter(range(1_000))
     lift = SharedLift(SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), COLUMNS)
     worker = SharedPaneQuery({"one": lift, "two": lift}, clock=lambda: float(next(ticks)))
-    for batch in table([1, 11]).to_batches():
-        worker.absorb(batch)
-    busy = worker.close().busy
+    busy = closed_after(worker, [table([1, 11])]).busy
     assert set(busy) == {"one", "two"}
     assert all(seconds > 0 for seconds in busy.values())

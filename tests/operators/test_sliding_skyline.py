@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.strategies import DISTRIBUTIONS
+from tests.operators.fronts.test_row_front import PREFERENCES, few_values
 from tests.rows import multiset
 
 import skypane as sp
@@ -21,12 +21,6 @@ from skypane.operators.fronts.front import Front
 from skypane.operators.query import QueueQuery
 from skypane.operators.sliding_skyline import FEW_PANES
 
-PREFERENCES = {
-    "floats": sp.low("price") * sp.high("rating"),
-    "decimals, ranked in each table": sp.low("cost") * sp.high("rating"),
-    "whole numbers beyond 2**53": sp.high("serial") * sp.low("price"),
-    "a chain for a criterion": (sp.low("price") & sp.high("rating")) * sp.low("cost"),
-}
 BY = [(), ("city",), ("size",), ("city", "size")]
 
 
@@ -40,16 +34,9 @@ def panes(draw) -> list[tuple[int, pa.Table]]:
 @st.composite
 def rows(draw) -> pa.Table:
     n = draw(st.integers(1, 8))
-    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
-    return pa.table({
-        "id": pa.array(draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n)), pa.int64()),
-        "city": pa.array([["a", "b", None, "a"][i] for i in draw(small)], pa.string()),
-        "size": pa.array([[0.0, -0.0, float("nan"), None][i] for i in draw(small)], pa.float64()),
-        "price": pa.array([[0.0, -0.0, 1.0, float("inf")][i] for i in draw(small)], pa.float64()),
-        "rating": pa.array([[float("-inf"), 1.0, 2.0, 3.0][i] for i in draw(small)], pa.float64()),
-        "cost": pa.array([Decimal(i) / 10 for i in draw(small)], pa.decimal128(20, 2)),
-        "serial": pa.array([2**60 + i for i in draw(small)], pa.int64()),
-    })  # fmt: skip
+    ids = draw(st.lists(st.integers(0, 10**6), min_size=n, max_size=n))
+    few = draw(few_values(n, [0.0, -0.0, 1.0, float("inf")], [float("-inf"), 1.0, 2.0, 3.0]))
+    return pa.table({"id": pa.array(ids, pa.int64()), **few})
 
 
 @contextmanager
@@ -190,15 +177,23 @@ def test_many_rows_of_a_pane_are_answered_as_one_merge_answers_them(draw, criter
     query = sp.Skyline(sp.from_sense(names, ["min"] * criteria))
     sizes = [2_000, 2_000, 700, 2_000, 1, 2_000, 2_000, 900]
     panes = [query.lift(pa.table(dict(zip(names, draw(size, criteria, rng).T, strict=True)))) for size in sizes]
-    queue = query.queue(panes[0].schema, 4)
+    assert_answered_as_one_merge(query, panes, 4, newest=(0, 1, 4, 5, 7))  # two and three panes come at once, too
+
+
+def assert_answered_as_one_merge(
+    query: sp.Skyline, panes: Sequence[pa.Table], length: int, newest: Iterable[int]
+) -> None:
+    """A queue answers the windows that end with these panes."""
+    queue = query.queue(panes[0].schema, length)
     assert queue is not None
     begun = 0
-    for pane in (0, 1, 4, 5, 7):  # two and three panes come at once, too
-        queue.evict_before(pane - 3)
+    for pane in newest:
+        first = pane - length + 1
+        queue.evict_before(first)
         for coming in range(begun, pane + 1):
             queue.push(coming, panes[coming])
         begun = pane + 1
-        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 3) : pane + 1]))
+        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, first) : pane + 1]))
 
 
 @pytest.mark.parametrize("values", [4, 10**6], ids=["many ties", "few ties"])
@@ -211,9 +206,4 @@ def test_many_rows_of_a_group_in_a_pane_are_answered_as_one_merge_answers_them(v
         )
         for _ in range(30)
     ]
-    queue = query.queue(panes[0].schema, 5)
-    assert queue is not None
-    for pane, rows in enumerate(panes):
-        queue.evict_before(pane - 4)
-        queue.push(pane, rows)
-        assert multiset(queue.answer()) == multiset(query.combine(panes[max(0, pane - 4) : pane + 1]))
+    assert_answered_as_one_merge(query, panes, 5, newest=range(30))

@@ -53,8 +53,18 @@ def worker_of(query: Query, w: Windows, *, shares: bool) -> WindowWorker:
     return worker
 
 
+def lifted(query: Query, held: OpenPanes[pa.Table]) -> Tasks:
+    """Return all windows over the partials of these rows."""
+    parts = [(pane, query.lift(rows)) for pane, some in held.panes.items() for rows in some]
+    return OpenPanes[pa.Table].empty(held.windows).add(parts).all_windows()
+
+
+def rows_of(task: WindowTask[pa.Table]) -> pa.Table:
+    return pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+
+
 def naive_skyline(task: WindowTask[pa.Table]) -> pa.Table:
-    rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+    rows = rows_of(task)
     points = SKYLINE.preference.orient(rows)
     return rows.take(pa.array(oracles.skyline_indices(points), pa.int64()))
 
@@ -88,21 +98,13 @@ def test_a_window_is_answered_from_its_own_panes_each_once(held: OpenPanes[pa.Ta
     tasks = held.all_windows()
     for task, answer in zip(tasks, answers(worker_of(BAG, held.windows, shares=shares), tasks), strict=True):
         assert answer.window == task.window
-        rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
-        assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows)
+        assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows_of(task))
 
 
 @given(held_panes(), st.booleans())
 def test_the_skyline_of_a_window_is_the_definition(held: OpenPanes[pa.Table], shares: bool):
-    lifted = (
-        OpenPanes[pa.Table]
-        .empty(held.windows)
-        .add((pane, SKYLINE.lift(partial)) for pane, partials in held.panes.items() for partial in partials)
-    )
-    tasks = lifted.all_windows()
-    for task, answer in zip(
-        held.all_windows(), answers(worker_of(SKYLINE, held.windows, shares=shares), tasks), strict=True
-    ):
+    found = answers(worker_of(SKYLINE, held.windows, shares=shares), lifted(SKYLINE, held))
+    for task, answer in zip(held.all_windows(), found, strict=True):
         assert multiset(answer.rows.select(SCHEMA.names)) == multiset(naive_skyline(task))
 
 
@@ -211,10 +213,7 @@ def test_a_worker_may_change_its_way_at_any_window(held: OpenPanes[pa.Table], wa
 @given(held_panes())
 def test_a_worker_of_one_window_answers_it_as_one_of_all_windows_does(held: OpenPanes[pa.Table]):
     for query in (BAG, SKYLINE):
-        lifted = OpenPanes[pa.Table].empty(held.windows).add(
-            (pane, query.lift(partial)) for pane, partials in held.panes.items() for partial in partials
-        )  # fmt: skip
-        tasks = lifted.all_windows()
+        tasks = lifted(query, held)
         expected = [multiset(answer.rows) for answer in answers(worker_of(query, held.windows, shares=True), tasks)]
         alone = [WindowQuery(query, held.windows, "UTC").worker(windows=1) for _ in tasks]
         found = [answers(worker, [task]) for worker, task in zip(alone, tasks, strict=True)]
@@ -245,7 +244,7 @@ def test_a_worker_of_one_window_merges_two_panes_at_a_time_if_memory_is_short():
             raise MemoryLimitError("too much")
 
     (answer,) = answers(WindowQuery(BAG, w, None).worker(ask, 1), [task])
-    rows = pa.concat_tables([partial for _, partials in task.panes for partial in partials])
+    rows = rows_of(task)
     assert multiset(answer.rows.select(SCHEMA.names)) == multiset(rows)
     room = rows.nbytes - 1
     with pytest.raises(MemoryLimitError):

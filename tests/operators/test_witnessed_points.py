@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 from tests.operators.dropping import as_good, drops
-from tests.preference.oracle import Tree, multiset
+from tests.preference.oracle import Tree
 from tests.preference.strategies import VALUES, expressible_trees, tables
+from tests.rows import multiset
 
 import skypane as sp
 from skypane.operators.witnessed_points import LEAST_SHARE, MOST, Prefilter, prefilter_of
@@ -23,6 +24,12 @@ def kept_by(rules: Prefilter, points: pa.Table, rows: pa.Table) -> pa.Table:
     strong = points.to_pylist()
     kept = [i for i, row in enumerate(rows.to_pylist()) if not any(drops(rules, point, row) for point in strong)]
     return rows.take(pa.array(kept, pa.int64()))
+
+
+def rules_of(query: sp.Query, schema: pa.Schema) -> Prefilter:
+    rules = prefilter_of(query, schema)
+    assert rules is not None
+    return rules
 
 
 def asked(written: Tree, by: list[str], schema: pa.Schema) -> tuple[sp.Skyline, Prefilter]:
@@ -76,15 +83,13 @@ def test_the_points_of_a_sample_are_rows_of_it_that_drop_many_of_them(written, b
 
 def test_rows_that_cannot_be_ranked_never_become_points():
     rows = pa.table({"x": [None, float("nan"), 1.0, 2.0, 3.0, 4.0], "y": [0.0, 0.0, 1.0, 2.0, 3.0, None]})
-    rules = prefilter_of(sp.Skyline("x MIN, y MIN"), rows.schema)
-    assert rules is not None
+    rules = rules_of(sp.Skyline("x MIN, y MIN"), rows.schema)
     assert rules.choose(rows).to_pylist() == [{"x": 1.0, "y": 1.0}]
 
 
 def test_a_row_of_one_group_is_not_a_witness_in_another():
     rows = pa.table({"x": [1.0, 5.0], "city": ["A", None]})
-    rules = prefilter_of(sp.Skyline("x MIN", by="city"), rows.schema)
-    assert rules is not None
+    rules = rules_of(sp.Skyline("x MIN", by="city"), rows.schema)
     assert rules.without_witness(pa.table({"x": [1.0, 6.0], "city": ["A", None]}), rows) == 0
     assert rules.without_witness(pa.table({"x": [1.0, 2.0], "city": ["B", None]}), rows) == 2
 
@@ -108,22 +113,19 @@ def test_no_rows_are_dropped_for_queries_and_distances_that_spark_could_see_othe
     sp.Skyline("f MIN, i MAX"), sp.KDominant(1, "f MIN, i MAX"), sp.TopDelta(1, "f MIN, i MAX"),
 ])  # fmt: skip
 def test_dominance_queries_drop_what_is_on_no_skyline(query):
-    rules = prefilter_of(query, NUMBERS)
-    assert rules is not None
+    rules = rules_of(query, NUMBERS)
     assert (rules.columns, rules.lead) == (("f", "i"), 0)
 
 
 def test_a_point_has_to_be_strictly_better_where_ties_are_rare():
-    rules = prefilter_of(sp.Skyline("i MIN, n MAX, d MIN"), NUMBERS)
-    assert rules is not None
+    rules = rules_of(sp.Skyline("i MIN, n MAX, d MIN"), NUMBERS)
     assert rules.lead == 2
     assert rules.required == ("i", "n", "d")
 
 
 def test_further_levels_are_required_and_not_compared():
     query = sp.Skyline(sp.low("f") & (sp.high("i") * sp.low("n")))
-    rules = prefilter_of(query, NUMBERS)
-    assert rules is not None
+    rules = rules_of(query, NUMBERS)
     assert (rules.columns, rules.unread) == (("f",), ("i", "n"))
     rows = pa.table({"f": [1.0, 1.0, 2.0], "i": [1, 2, 9], "n": [0, 0, 0], "d": [Decimal(1)] * 3})
     assert rules.without_witness(pa.table({"f": [1.0]}), query.lift(rows)) == 0

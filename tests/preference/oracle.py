@@ -93,8 +93,3 @@ def best(tree: Tree, table: pa.Table, by: Sequence[str] = ()) -> list[int]:
         return any(tree.better(t, u) and all(t[c] == u[c] for c in by) for t in rows)
 
     return [i for i, u in enumerate(rows) if not beaten(u)]
-
-
-def multiset(table: pa.Table) -> list[str]:
-    """Rows as sorted text: equal for equal multisets of rows, with -0.0 distinct from 0.0 and NaN equal to itself."""
-    return sorted(map(repr, table.to_pylist()))

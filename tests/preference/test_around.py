@@ -12,26 +12,18 @@ from skypane.preference.around import check_target, distances
 from skypane.preference.criteria import Around
 from skypane.types import ConfigError
 
-INT64 = st.integers(-(2**63), 2**63 - 1)
-UINT64 = st.integers(0, 2**64 - 1)
 
-
-def outside(value: int, lo: int, hi: int) -> int:
-    return max(lo - value, value - hi, 0)
-
-
-@given(st.lists(INT64, max_size=5), INT64, INT64)
-def test_whole_distances_are_exact(values: list[int], a: int, b: int):
-    lo, hi = sorted((a, b))
-    found = distances(np.array(values, np.int64), Around("x", lo, hi), pa.int64())
-    assert found.tolist() == [outside(v, lo, hi) for v in values]
-
-
-@given(st.lists(UINT64, max_size=5), UINT64, UINT64)
-def test_unsigned_distances_are_exact(values: list[int], a: int, b: int):
-    lo, hi = sorted((a, b))
-    found = distances(np.array(values, np.uint64), Around("x", lo, hi), pa.uint64())
-    assert found.tolist() == [outside(v, lo, hi) for v in values]
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [(st.integers(-(2**63), 2**63 - 1), "int64"), (st.integers(0, 2**64 - 1), "uint64")],
+    ids=["signed", "unsigned"],
+)
+@given(data=st.data())
+def test_distances_of_whole_numbers_are_exact(numbers: st.SearchStrategy[int], kind: str, data: st.DataObject):
+    lo, hi = sorted(data.draw(st.tuples(numbers, numbers)))
+    values = data.draw(st.lists(numbers, max_size=5))
+    found = distances(np.array(values, kind), Around("x", lo, hi), pa.type_for_alias(kind))
+    assert found.tolist() == [max(lo - value, value - hi, 0) for value in values]
 
 
 @pytest.mark.parametrize("target", [2.5, 2**70, -1])

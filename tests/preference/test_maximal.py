@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from tests.kernels.strategies import correlated, grid, independent
 from tests.oracles import skyline_mask
 from tests.preference import oracle
-from tests.preference.oracle import Tree, multiset
+from tests.preference.oracle import Tree
 from tests.preference.strategies import VALUES, expressible_trees, tables, trees
+from tests.rows import multiset
 
 from skypane.preference import Preference, around, diff, from_sense, high, low
 from skypane.types import BadInputError, ConfigError
+from skypane.workloads.content.points import anticorrelated
 
 CARS = pa.table({"price": [1.0, 1.0, 2.0, 3.0], "rating": [3, 3, 5, 4], "city": ["A", "A", "B", None]})
 
@@ -47,25 +52,14 @@ def test_best_of_parts_is_best_of_all(tree: Tree, a: pa.Table, b: pa.Table):
 
 @pytest.mark.long
 @pytest.mark.parametrize("d", range(1, 13))
-@pytest.mark.parametrize("kind", ["correlated", "independent", "anticorrelated", "grid"])
-def test_pareto_is_the_skyline(d: int, kind: str):
-    rng = np.random.default_rng(d)
-    x = rng.random((400, d))
-    if kind == "correlated":
-        x = 0.1 * x + rng.random((400, 1))
-    elif kind == "anticorrelated":
-        x = x / x.sum(axis=1, keepdims=True) + 0.02 * rng.random((400, d))
-    elif kind == "grid":
-        x = np.floor(4 * x)
+@pytest.mark.parametrize("draw", [correlated, independent, anticorrelated, grid], ids=lambda f: f.__name__)
+def test_pareto_is_the_skyline(d: int, draw: Callable[..., np.ndarray]):
+    x = draw(400, d, np.random.default_rng(d))
     sense = ["min" if j % 2 == 0 else "max" for j in range(d)]
     names = [f"c{j}" for j in range(d)]
     signs = np.where([s == "min" for s in sense], 1.0, -1.0)
     table = pa.table({name: x[:, j] for j, name in enumerate(names)})
     assert from_sense(names, sense).best(table).tolist() == np.flatnonzero(skyline_mask(x * signs)).tolist()
-
-
-def test_rows_equal_on_all_criteria_are_all_kept():
-    assert (low("price") * high("rating")).best(CARS).tolist() == [0, 1, 2]
 
 
 def test_a_later_level_counts_only_among_equals():

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from tests.differential.case import TIME, Aggregate, Function, IntArray
 from tests.differential.definition.condition import holds
-from tests.differential.definition.values import is_nan, key, keys, order, plain
+from tests.differential.definition.values import is_nan, key, keys, order, order_of_key, plain
 from tests.oracles import cut_off
 
 Row: TypeAlias = Mapping[str, Any]
@@ -73,13 +73,9 @@ def _emitted(found: list[dict[str, Any]], spec: Aggregate) -> list[dict[str, Any
     if spec.at_least is not None:
         found = [row for row in found if row["n"] >= spec.at_least]
     if spec.top is not None:
-        content = {id(row): tuple(order(_back(row[name])) for name in spec.by) for row in found}
+        content = {id(row): order_of_key([row[name] for name in spec.by]) for row in found}
         found = sorted(found, key=lambda row: (-row["n"], content[id(row)]))[: spec.top]
     return found
-
-
-def _back(value: Any) -> Any:
-    return math.nan if value == "NaN" else value
 
 
 def named(tree: Any) -> set[str]:
@@ -156,19 +152,19 @@ def _quantile(values: Sequence[Any]) -> Any:
     return Near(middle, abs(middle) * APPROXIMATE * (1 + 1e-9) if math.isfinite(middle) else 0.0)
 
 
-def _set(values: Sequence[Any]) -> list[Any]:
+def different(values: Sequence[Any]) -> list[Any]:
     """The different values, ascending; -0.0 is 0.0."""
-    different = {key(value): value + 0.0 if isinstance(value, float) else value for value in values}
-    return sorted(different.values(), key=order)
+    by_key = {key(value): value + 0.0 if isinstance(value, float) else value for value in values}
+    return sorted(by_key.values(), key=order)
 
 
-def _mode(values: Sequence[Any]) -> Any:
+def mode(values: Sequence[Any]) -> Any:
     """The least of the values that occur most often."""
     counts = Counter(map(key, values))
-    return next((value for value in _set(values) if counts[key(value)] == max(counts.values())), None)
+    return next((value for value in different(values) if counts[key(value)] == max(counts.values())), None)
 
 
-def _percentile(values: Sequence[Any], share: float) -> float:
+def percentile(values: Sequence[Any], share: float) -> float:
     """Between the values at the places around share (n - 1) in order."""
     ordered = sorted((float(value) + 0.0 for value in values), key=order)
     place = share * (len(ordered) - 1)
@@ -176,7 +172,7 @@ def _percentile(values: Sequence[Any], share: float) -> float:
     return low if low == high else low + (high - low) * (place - math.floor(place))
 
 
-def _taken(values: Sequence[Any], share: float) -> Any:
+def taken(values: Sequence[Any], share: float) -> Any:
     """The first value in order up to which there is such a share of all."""
     ordered = sorted((value + 0.0 if isinstance(value, float) else value for value in values), key=order)
     return next((value for place, value in enumerate(ordered, 1) if place >= share * len(ordered)), None)
@@ -188,7 +184,7 @@ def _about_as_many(values: Sequence[Any]) -> int | Near:
     return count if count <= 1 / APPROXIMATE**2 else Near(count, _SURELY * APPROXIMATE * count)
 
 
-def _chosen(rows: Sequence[Row], column: str, by: str, *, last: bool, skip: bool = False) -> Any:
+def chosen(rows: Sequence[Row], column: str, by: str, *, last: bool, skip: bool = False) -> Any:
     rows = [row for row in rows if row[by] is not None and not (skip and row[column] is None)]
     if not rows:
         return None
@@ -197,7 +193,7 @@ def _chosen(rows: Sequence[Row], column: str, by: str, *, last: bool, skip: bool
     return min((row[column] for row in rows if order(row[by])[:parts] == end), key=order)
 
 
-def _collected(rows: Sequence[Row], column: str, by: str) -> list[Any]:
+def collected(rows: Sequence[Row], column: str, by: str) -> list[Any]:
     """By order, in which -0.0 is 0.0; equals by their content, the order's own first."""
     rows = [row for row in rows if row[column] is not None]
     ordered = sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[column])))
@@ -211,8 +207,7 @@ def rises(values: Sequence[Any]) -> int:
 
 
 def _rises(rows: Sequence[Row], column: str, by: str) -> int:
-    ordered = sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[column])))
-    return rises([row[column] for row in ordered])
+    return rises(collected(rows, column, by))
 
 
 _OF_VALUES: dict[str, Callable[[Sequence[Any]], Any]] = {
@@ -229,19 +224,19 @@ _OF_VALUES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "mean": _mean,
     "bool_and": lambda values: all(values) if values else None,
     "bool_or": lambda values: any(values) if values else None,
-    "collect_set": _set,
-    "mode": _mode,
-    "median": lambda values: _percentile(values, 0.5) if values else None,
-    "percentile": lambda values: [_percentile(values, share) for share in SHARES] if values else None,
-    "percentile_approx": lambda values: _taken(values, SHARES[1]),
+    "collect_set": different,
+    "mode": mode,
+    "median": lambda values: percentile(values, 0.5) if values else None,
+    "percentile": lambda values: [percentile(values, share) for share in SHARES] if values else None,
+    "percentile_approx": lambda values: taken(values, SHARES[1]),
     "approx_count_distinct": _about_as_many,
     "approx_quantile": _quantile,
 }
 _OF_ROWS: dict[str, Callable[[Sequence[Row], str, str], Any]] = {
-    "first": lambda rows, column, by: _chosen(rows, column, by, last=False, skip=True),
-    "last": lambda rows, column, by: _chosen(rows, column, by, last=True, skip=True),
-    "min_by": lambda rows, column, by: _chosen(rows, column, by, last=False),
-    "max_by": lambda rows, column, by: _chosen(rows, column, by, last=True),
-    "collect_list": _collected,
+    "first": lambda rows, column, by: chosen(rows, column, by, last=False, skip=True),
+    "last": lambda rows, column, by: chosen(rows, column, by, last=True, skip=True),
+    "min_by": lambda rows, column, by: chosen(rows, column, by, last=False),
+    "max_by": lambda rows, column, by: chosen(rows, column, by, last=True),
+    "collect_list": collected,
     "in_order": _rises,
 }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.differential.case import IntArray, KDominant, Skyline, TopDelta, TopK
 from tests.differential.definition.preference import best, levels
 from tests.differential.definition.score import scores
-from tests.differential.definition.values import groups, keys, order, plain
+from tests.differential.definition.values import groups, keys, order, order_of_key, plain
 
 Choice: TypeAlias = Callable[[IntArray], Sequence[int]]
 """From the rows of a window to those of its answer; of top-k in order, of others in any."""
@@ -81,8 +81,7 @@ def _top_k(rows: pa.Table, spec: TopK) -> Choice:
             chosen.setdefault(of[row], []).append(row)
         for group, mine in chosen.items():
             chosen[group] = _first(mine, unknown, place, content, spec.k)
-        by_key = sorted(chosen, key=lambda group: tuple(order(None if v is None else _number(v)) for v in group))
-        return [row for group in by_key for row in chosen[group]]
+        return [row for group in sorted(chosen, key=order_of_key) for row in chosen[group]]
 
     return choose
 
@@ -91,10 +90,6 @@ def _contents(column: pa.ChunkedArray) -> list[Any]:
     """Return what sorts a column by content; one of nested values by how they print, null as None."""
     values = plain(column)
     return [repr(value) for value in values] if pa.types.is_nested(column.type) else [order(value) for value in values]
-
-
-def _number(value: Any) -> Any:
-    return float("nan") if value == "NaN" else value
 
 
 def _first(

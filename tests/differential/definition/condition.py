@@ -11,12 +11,9 @@ from tests.differential.definition.values import is_nan
 def holds(tree: Any, row: Mapping[str, Any]) -> bool | None:
     """Return whether a condition is true of a row."""
     match tree:
-        case ("and", *parts):
-            found = [holds(part, row) for part in parts]
-            return False if False in found else None if None in found else True
-        case ("or", *parts):
-            found = [holds(part, row) for part in parts]
-            return True if True in found else None if None in found else False
+        case ("and" | "or" as word, *parts):
+            found, decides = [holds(part, row) for part in parts], word == "or"
+            return decides if decides in found else None if None in found else not decides
         case ("not", part):
             value = holds(part, row)
             return None if value is None else not value

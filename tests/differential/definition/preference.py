@@ -22,12 +22,10 @@ def levels(rows: pa.Table, preference: Preference) -> list[IntArray]:
 
 def _component(rows: pa.Table, component: Component) -> IntArray:
     ranks = [_ranks(rows, criterion) for criterion in component]
-    return ranks[0] if len(ranks) == 1 else dense_rows(ranks)
-
-
-def dense_rows(columns: Sequence[IntArray]) -> IntArray:
-    """Return the place of each row among the different ones, by the first column, then the second, ..."""
-    return np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    if len(ranks) == 1:
+        return ranks[0]
+    # The place of each row among the different ones, by the first criterion, then the second, ...
+    return np.unique(np.column_stack(ranks), axis=0, return_inverse=True)[1].astype(np.int64).reshape(-1)
 
 
 def _ranks(rows: pa.Table, criterion: Criterion) -> IntArray:

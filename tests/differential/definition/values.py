@@ -64,6 +64,17 @@ def order(value: Any) -> tuple[Any, ...]:
     return (0, value)
 
 
+def order_of_key(one: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what sorts keys, in which NaN is a text."""
+    return tuple(order(math.nan if value == "NaN" else value) for value in one)
+
+
+def lines(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return each row, as plain values by the names of the columns."""
+    columns = {name: plain(rows.column(name)) for name in rows.column_names}
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
 def keys(rows: pa.Table, by: Sequence[str]) -> list[tuple[Any, ...]]:
     """Return the key of each row."""
     columns = [[key(value) for value in plain(rows.column(name))] for name in by]

@@ -43,7 +43,8 @@ def over_blocks(rng: Rng, kinds: Kinds, by: tuple[str, ...], span: int) -> Conti
 def spec(rng: Rng, kind: str, rows: pa.Table, kinds: Kinds, by: tuple[str, ...], span: int) -> Spec:
     """Return a query of a kind over `rows`."""
     if kind == "top_k":
-        return TopK(_count(rng), _score(rng, kinds, 0), by, largest=bool(rng.random() < 0.5))
+        k = int(rng.choice([1, 1, 2, 3, 5, 10, 100]))
+        return TopK(k, _score(rng, kinds, 0), by, largest=bool(rng.random() < 0.5))
     if kind == "aggregate":
         return _aggregate(rng, rows, kinds, by)
     groups = tuple(name for name in by if rng.random() < 0.4)
@@ -57,10 +58,6 @@ def spec(rng: Rng, kind: str, rows: pa.Table, kinds: Kinds, by: tuple[str, ...],
         return TopDelta(int(rng.choice([0, 1, 2, 5, 20])), preference, by)
     window = max(1, int(span * rng.choice([0.0, 0.03, 0.2, 0.5, 0.5, 3.0])) + int(rng.integers(0, 3)))
     return Continuous(preference, window, by)
-
-
-def _count(rng: Rng) -> int:
-    return int(rng.choice([1, 1, 2, 3, 5, 10, 100]))
 
 
 def _criterion(rng: Rng, rows: pa.Table, column: str, kind: str) -> Criterion:

@@ -33,7 +33,7 @@ def rows(rng: Rng, n: int, kind: str, *, blocks: bool, in_order: bool) -> Drawn:
     """
     how = times.coming(rng, n)
     how = how if in_order else times.unruly(rng, how)
-    by = _by(rng, n)
+    by = {f"g{number}": _keys(rng, n) for number in range(int(rng.choice([0, 0, 0, 1, 1, 2])))}
     columns, kinds = _columns(rng, how.times, by, kind, blocks=blocks)
     table = pa.table(columns).append_column(ID, pa.array(np.arange(n)))
     ordered = SOURCE in columns and in_order and rng.random() < 0.4
@@ -45,13 +45,8 @@ def rows(rng: Rng, n: int, kind: str, *, blocks: bool, in_order: bool) -> Drawn:
     return Drawn(table, how, kinds, tuple(by), ordered)
 
 
-def _by(rng: Rng, n: int) -> dict[str, pa.Array]:
-    """Return the columns that may form groups: none, few, many, skewed ones, with nulls."""
-    count = int(rng.choice([0, 0, 0, 1, 1, 2]))
-    return {f"g{number}": _keys(rng, n) for number in range(count)}
-
-
 def _keys(rng: Rng, n: int) -> pa.Array:
+    """Return a column that may form groups: few, many, skewed ones, with nulls."""
     style = rng.integers(6)
     few = rng.integers(0, int(rng.choice([1, 2, 3, 6])), n)
     if style == 0:

@@ -58,7 +58,8 @@ def runs(seed: int, kind: str | None = None) -> Iterator[Run]:
     while True:
         if kind is None or kind_of(seed) == kind:
             case = drawn(seed)
-            if case.rows.num_rows <= MOST_ROWS and not _unknown_to_spark(case.rows):
+            unknown = any(map(pa.types.is_unsigned_integer, case.rows.schema.types))
+            if case.rows.num_rows <= MOST_ROWS and not unknown:
                 yield run(case)
         seed += 1
 
@@ -103,10 +104,6 @@ def _compared_once(case: Case) -> bool:
 
 def _workers(rng: np.random.Generator, most: int) -> int | None:
     return None if rng.random() < 0.4 else int(rng.integers(1, most + 1))
-
-
-def _unknown_to_spark(rows: pa.Table) -> bool:
-    return any(pa.types.is_unsigned_integer(kind) for kind in rows.schema.types)
 
 
 def _in_few_batches(case: Case) -> Case:

@@ -10,15 +10,15 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.differential import objects
 from tests.differential.case import ID, TIME, Aggregate, Case, Continuous, Function, IntArray, TopK
-from tests.differential.compare import difference, updates_differ
+from tests.differential.compare import difference, updates_differ, values_differ
 from tests.differential.definition import aggregate, chosen
 from tests.differential.definition.aggregate import Near
 from tests.differential.definition.continuous import in_order
-from tests.differential.definition.values import key, plain
+from tests.differential.definition.values import key, lines
 from tests.differential.definition.windows import usable
 from tests.differential.expected import Updates, Values, expected
 from tests.differential.spark import files
@@ -119,20 +119,12 @@ def _answer_of_all(case: Case, rows: pa.Table) -> list[Any] | None:
 
 def _differs(case: Case, wanted: list[Any], answer: pa.Table) -> str | None:
     if isinstance(case.spec, Aggregate):
-        return _rows_differ(case.spec, wanted, answer)
+        every, found = [(0, row) for row in wanted], [(0, row) for row in lines(answer)]
+        return values_differ(case.spec.by, case.spec.functions, every, found)
     found = answer.column(ID).to_pylist()
     if not isinstance(case.spec, TopK):
         wanted, found = sorted(wanted), sorted(found)
     return None if wanted == found else f"ids {found}, wanted {wanted}"
-
-
-def _rows_differ(spec: Aggregate, wanted: list[dict[str, Any]], answer: pa.Table) -> str | None:
-    case_like: Any = type("Spec", (), {"spec": spec, "windows": type("W", (), {"length": 1})})
-    zeros = [pa.array(np.full(answer.num_rows, bound)) for bound in (0, 1)]
-    stamped = pa.Table.from_arrays(
-        [*zeros, *answer.columns], names=["window_start", "window_end", *answer.column_names]
-    )
-    return difference(case_like, Values([(0, row) for row in wanted]), stamped)
 
 
 def _window_differs(rows: DataFrame, case: Case, wanted: Values) -> str | None:
@@ -146,22 +138,13 @@ def _window_differs(rows: DataFrame, case: Case, wanted: Values) -> str | None:
     window = sf.window(
         TIME, *(f"{span} microseconds" for span in (windows.length, windows.slide, windows.offset % windows.slide))
     )
-    counted = rows.groupBy(window.alias("w"), *spec.by).agg(*(_column(one).alias(one.name) for one in functions))
+    counted = rows.groupBy(window.alias("w"), *spec.by).agg(
+        *(_SPARKS[one.word](*(one.columns or ("*",))).alias(one.name) for one in functions)
+    )
     start = sf.unix_micros(sf.col("w.start").cast("timestamp"))
     table = counted.select(start.alias("start"), *spec.by, *(one.name for one in functions)).toArrow()
-    columns = {name: plain(table.column(name)) for name in table.column_names}
-    found = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
-    by_key = {(row["start"], *(key(row[name]) for name in spec.by)): row for row in found}
-    if len(by_key) != len(wanted.rows):
-        return f"{len(by_key)} rows, wanted {len(wanted.rows)}"
-    for at, row in wanted.rows:
-        place = (at, *(key(row[name]) for name in spec.by))
-        if place not in by_key:
-            return f"nothing for {place}"
-        for one in functions:
-            if not _agree(row[one.name], by_key[place][one.name]):
-                return f"{one.word}{one.columns} of {place}: {by_key[place][one.name]!r}, wanted {row[one.name]!r}"
-    return None
+    found = [(row["start"], row) for row in lines(table)]
+    return values_differ(spec.by, functions, wanted.rows, found, _agree)
 
 
 def _is_sparks(function: Function, schema: pa.Schema) -> bool:
@@ -169,10 +152,6 @@ def _is_sparks(function: Function, schema: pa.Schema) -> bool:
         return False
     kinds = [schema.field(name).type for name in function.columns]
     return function.word != "sum" or all(pa.types.is_integer(kind) for kind in kinds)
-
-
-def _column(function: Function) -> Column:
-    return _SPARKS[function.word](*(function.columns or ("*",)))
 
 
 def _agree(wanted: Any, found: Any) -> bool:

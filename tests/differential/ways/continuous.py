@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from tests.differential import objects
-from tests.differential.case import ID, Case, Continuous, IntArray
+from tests.differential.case import ID, Case, IntArray
 from tests.differential.definition.continuous import in_order
 from tests.differential.definition.values import groups
 from tests.differential.definition.windows import times, usable
@@ -48,11 +48,6 @@ class OutOfOrderError(AssertionError):
     """Updates that were emitted out of order, or with other rows than those that came."""
 
 
-def _window(case: Case) -> int:
-    assert isinstance(case.spec, Continuous)
-    return case.spec.window
-
-
 class _Stream:
     """The usable rows of a case as points, in steps of time."""
 
@@ -62,7 +57,7 @@ class _Stream:
         self.query = query
         self.rows = case.rows.take(pa.array(usable(case.rows, case.spec)))
         self.times = times(self.rows)
-        self.window = _window(case)
+        self.window = query.window
         self.ids = self.rows.column(ID).to_numpy().astype(np.int64)
         self.points = query.preference.points(self.rows).values
         self.groups = groups(self.rows, query.groups)

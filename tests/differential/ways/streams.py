@@ -56,7 +56,7 @@ def by_restarts(case: Case) -> Run:
     rejections: list[Rejection] = []
     held: dict[int, list[pa.Table]] = {}
     for event in events(case):
-        batch = _nothing() if isinstance(event, local.Drain) else _lifted(rng, plan, state, event)
+        batch = _Batch([], Rejection(), (), {}) if isinstance(event, local.Drain) else _lifted(rng, plan, state, event)
         step = (
             drained(plan.progress, state, panes)
             if isinstance(event, local.Drain)
@@ -90,10 +90,6 @@ class _Batch(NamedTuple):
     @property
     def counts(self) -> list[PaneCount]:
         return [*(part.count for part in self.partials), *self.rejection.late]
-
-
-def _nothing() -> _Batch:
-    return _Batch([], Rejection(), (), {})
 
 
 def _lifted(rng: Rng, plan: Plan, state: Any, rows: pa.Table) -> _Batch:

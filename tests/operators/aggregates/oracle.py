@@ -1,33 +1,30 @@
-"""What the functions mean, row by row in Python."""
+"""Functions beside what they mean, row by row in Python."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
+
+from tests.differential.definition.aggregate import chosen, collected, different, mode, percentile, taken
+from tests.differential.definition.values import key, order
+
+import skypane as sp
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
+Where = Callable[[Row], Any]
+Meaning = Callable[[list[Row]], Any]
 
 
 def groups(rows: list[Row], by: list[str]) -> dict[Key, list[Row]]:
     """The rows of each key; NaN is one value, and -0.0 is 0.0."""
     found: dict[Key, list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(_plain(row[name]) for name in by), []).append(row)
+        found.setdefault(tuple(key(row[name]) for name in by), []).append(row)
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else value + 0.0
-    return value
-
-
-def _present(rows: list[Row], name: str) -> list[Any]:
-    return [row[name] for row in rows if row[name] is not None]
 
 
 def _total(values: list[Any]) -> Any:
@@ -54,117 +51,93 @@ def _variance(values: list[Any], less: int) -> float | None:
     return float(sum(((Fraction(value) - mean) ** 2 for value in values), Fraction(0)) / (len(values) - less))
 
 
-def _root(value: float | None) -> float | None:
-    return None if value is None else math.sqrt(value)
+def _root_of_variance(values: list[Any], less: int) -> float | None:
+    variance = _variance(values, less)
+    return None if variance is None else math.sqrt(variance)
 
 
-def order(value: Any) -> Any:
-    """NaN is larger than any other number; -0.0 comes before 0.0; null comes last."""
-    if value is None:
-        return (2,)
-    if isinstance(value, float):
-        return (1,) if math.isnan(value) else (0, value, math.copysign(1.0, value))
-    return (0, value)
+def _share(of: Callable[[list[Any], float], Any], share: float | Sequence[float]) -> Callable[[list[Any]], Any]:
+    """Return what a percentile means, or a list of several; null without a value."""
+    if isinstance(share, Sequence):
+        return lambda values: [of(values, one) for one in share] if values else None
+    return lambda values: of(values, share) if values else None
 
 
-def _chosen(rows: list[Row], value: str, by: str, *, last: bool = False, skip_nulls: bool = False) -> Any:
-    rows = [row for row in rows if row[by] is not None and not (skip_nulls and row[value] is None)]
-    if not rows:
-        return None
-    end = (max if last else min)(order(row[by])[:2] for row in rows)  # of an order, -0.0 is 0.0
-    return min((row[value] for row in rows if order(row[by])[:2] == end), key=order)
+def _of(column: str, meaning: Callable[[list[Any]], Any], where: Where = lambda _: True) -> Meaning:
+    """Return what a function of the values of a column means, in the rows that a condition keeps."""
+    return lambda rows: meaning([row[column] for row in rows if where(row) and row[column] is not None])
 
 
-def _in_order(rows: list[Row], value: str, by: str) -> list[Any]:
-    rows = [row for row in rows if row[value] is not None]
-    return [row[value] for row in sorted(rows, key=lambda row: (order(row[by])[:2], order(row[by]), order(row[value])))]
+def _over(row: Row) -> bool:
+    return row["f"] is not None and (row["f"] > 0 or math.isnan(row["f"])) and row["text"] not in {None, "x"}
 
 
-def _set(values: list[Any]) -> list[Any]:
-    return sorted({_plain(value): _one(value) for value in values}.values(), key=order)
+def _is_listed(row: Row) -> Any:
+    return row["text"] in {"x", "zz"} or row["flag"]
 
 
-def _one(value: Any) -> Any:
-    """-0.0 is 0.0."""
-    return value + 0.0 if isinstance(value, float) else value
+def _is_off(row: Row) -> bool:
+    return row["flag"] is False
 
 
-def _mode(values: list[Any]) -> Any:
-    counts = Counter(map(_plain, values))
-    return next((value for value in _set(values) if counts[_plain(value)] == max(counts.values())), None)
+def _is_on(row: Row) -> Any:
+    return row["flag"]
 
 
-def _percentile(values: list[Any], share: float) -> float | None:
-    if not values:
-        return None
-    ordered = sorted(map(float, values), key=order)
-    place = share * (len(values) - 1)
-    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low if low == high else low + (high - low) * (place - math.floor(place))
+def _is_positive(row: Row) -> bool:
+    return row["i"] is not None and row["i"] > 0
 
 
-def _taken(values: list[Any], share: float) -> Any:
-    """The first value in order up to which there are at least so many of all."""
-    ordered = sorted(map(_one, values), key=order)
-    return next((value for place, value in enumerate(ordered, 1) if place >= share * len(values)), None)
-
-
-def _each(of: Callable[[list[Any], float], Any], values: list[Any], shares: list[float]) -> list[Any] | None:
-    return [of(values, share) for share in shares] if values else None
-
-
-def _is(condition: Callable[[Row], Any]) -> Callable[[list[Row]], list[Row]]:
-    return lambda rows: [row for row in rows if condition(row)]
-
-
-_OVER = _is(
-    lambda row: row["f"] is not None and (row["f"] > 0 or math.isnan(row["f"])) and row["text"] not in {None, "x"}
-)
-_LISTED = _is(lambda row: row["text"] in {"x", "zz"} or row["flag"])
-_OFF = _is(lambda row: row["flag"] is False)
-_BELOW = _is(lambda row: row["f"] is not None and row["f"] < 1)
-_POSITIVE = _is(lambda row: row["i"] is not None and row["i"] > 0)
-
-ORACLE: dict[str, Callable[[list[Row]], Any]] = {
-    "rows": len,
-    "values": lambda rows: len(_present(rows, "f")),
-    "good": lambda rows: len(_OVER(rows)),
-    "listed": lambda rows: len(_present(_LISTED(rows), "i")),
-    "sum_i": lambda rows: _total(_present(rows, "i")),
-    "sum_f": lambda rows: _total(_present(rows, "f")),
-    "sum_small": lambda rows: _total(_present(_OFF(rows), "small")),
-    "avg_i": lambda rows: _mean(_present(rows, "i")),
-    "avg_f": lambda rows: _mean(_present(rows, "f")),
-    "min_i": lambda rows: min(_present(rows, "i"), default=None),
-    "max_f": lambda rows: max(_present(rows, "f"), key=order, default=None),
-    "min_small": lambda rows: min(_present(rows, "small"), default=None),
-    "min_text": lambda rows: min(_present(rows, "text"), default=None),
-    "max_at": lambda rows: max(_present(rows, "at"), default=None),
-    "max_flag": lambda rows: max(_present(rows, "flag"), default=None),
-    "var_f": lambda rows: _variance(_present(rows, "f"), 1),
-    "var_i": lambda rows: _variance(_present(rows, "i"), 0),
-    "stddev_i": lambda rows: _root(_variance(_present(rows, "i"), 1)),
-    "stddev_small": lambda rows: _root(_variance(_present(rows, "small"), 0)),
-    "first_f": lambda rows: _chosen(rows, "f", "at", skip_nulls=True),
-    "last_text": lambda rows: _chosen(rows, "text", "at", last=True, skip_nulls=True),
-    "i_of_max_f": lambda rows: _chosen(rows, "i", "f", last=True),
-    "text_of_min_i": lambda rows: _chosen(rows, "text", "i"),
-    "texts": lambda rows: _in_order(rows, "text", "at"),
-    "numbers": lambda rows: _in_order(_BELOW(rows), "i", "f"),
-    "starred": len,
-    "mean_small": lambda rows: _mean(_present([row for row in rows if row["flag"]], "small")),
-    "all_flags": lambda rows: all(flags) if (flags := _present(rows, "flag")) else None,
-    "any_flag": lambda rows: any(flags) if (flags := _present(_POSITIVE(rows), "flag")) else None,
-    "set": lambda rows: _set(_present(rows, "f")),
-    "set_of_texts": lambda rows: _set(_present(_POSITIVE(rows), "text")),
-    "mode_f": lambda rows: _mode(_present(rows, "f")),
-    "mode_text": lambda rows: _mode(_present(_OFF(rows), "text")),
-    "median_f": lambda rows: _percentile(_present(rows, "f"), 0.5),
-    "median_i": lambda rows: _percentile(_present(rows, "i"), 0.5),
-    "parts_of_f": lambda rows: _each(_percentile, _present(rows, "f"), [0.0, 0.3, 0.5, 1.0]),
-    "part_of_small": lambda rows: _percentile(_present([row for row in rows if row["flag"]], "small"), 0.9),
-    "taken_of_f": lambda rows: _each(_taken, _present(rows, "f"), [0.0, 0.25, 0.5, 1.0]),
-    "taken_of_at": lambda rows: _taken(_present(rows, "at"), 0.4),
-    "different": lambda rows: len({_plain(value) for value in _present(rows, "f")}),
-    "different_texts": lambda rows: len(set(_present(_POSITIVE(rows), "text"))),
+MEANINGS: dict[str, tuple[Any, Meaning]] = {
+    "rows": (sp.count(), len),
+    "values": (sp.count("f"), _of("f", len)),
+    "good": (sp.count_if("f > 0 and text != 'x'"), lambda rows: sum(map(_over, rows))),
+    "listed": (sp.count("i", where="text in ('x', 'zz') or flag"), _of("i", len, _is_listed)),
+    "sum_i": (sp.sum("i"), _of("i", _total)),
+    "sum_f": (sp.sum("f"), _of("f", _total)),
+    "sum_small": (sp.sum("small", where="not flag"), _of("small", _total, _is_off)),
+    "avg_i": (sp.avg("i"), _of("i", _mean)),
+    "avg_f": (sp.avg("f"), _of("f", _mean)),
+    "min_i": (sp.min("i"), _of("i", partial(min, default=None))),
+    "max_f": (sp.max("f"), _of("f", partial(max, key=order, default=None))),
+    "min_small": (sp.min("small"), _of("small", partial(min, default=None))),
+    "min_text": (sp.min("text"), _of("text", partial(min, default=None))),
+    "max_at": (sp.max("at"), _of("at", partial(max, default=None))),
+    "max_flag": (sp.max("flag"), _of("flag", partial(max, default=None))),
+    "var_f": (sp.variance("f"), _of("f", partial(_variance, less=1))),
+    "var_i": (sp.var_pop("i"), _of("i", partial(_variance, less=0))),
+    "stddev_i": (sp.stddev("i"), _of("i", partial(_root_of_variance, less=1))),
+    "stddev_small": (sp.stddev_pop("small"), _of("small", partial(_root_of_variance, less=0))),
+    "first_f": (sp.first("f"), lambda rows: chosen(rows, "f", "at", last=False, skip=True)),
+    "last_text": (sp.last("text"), lambda rows: chosen(rows, "text", "at", last=True, skip=True)),
+    "i_of_max_f": (sp.max_by("i", "f"), lambda rows: chosen(rows, "i", "f", last=True)),
+    "text_of_min_i": (sp.min_by("text", "i"), lambda rows: chosen(rows, "text", "i", last=False)),
+    "texts": (sp.collect_list("text"), lambda rows: collected(rows, "text", "at")),
+    "numbers": (
+        sp.collect_list("i", order="f", where="f < 1"),
+        lambda rows: collected([row for row in rows if row["f"] is not None and row["f"] < 1], "i", "f"),
+    ),
+    "starred": (sp.count("*"), len),
+    "mean_small": (sp.mean("small", where="flag"), _of("small", _mean, _is_on)),
+    "all_flags": (sp.bool_and("flag"), _of("flag", lambda flags: all(flags) if flags else None)),
+    "any_flag": (
+        sp.bool_or("flag", where="i > 0"),
+        _of("flag", lambda flags: any(flags) if flags else None, _is_positive),
+    ),
+    "different": (sp.count_distinct("f"), _of("f", lambda values: len(set(map(key, values))))),
+    "set": (sp.collect_set("f"), _of("f", different)),
+    "set_of_texts": (sp.collect_set("text", where="i > 0"), _of("text", different, _is_positive)),
+    "mode_f": (sp.mode("f"), _of("f", mode)),
+    "mode_text": (sp.mode("text", where="not flag"), _of("text", mode, _is_off)),
+    "median_f": (sp.median("f"), _of("f", _share(percentile, 0.5))),
+    "median_i": (sp.median("i"), _of("i", _share(percentile, 0.5))),
+    "parts_of_f": (sp.percentile("f", [0.0, 0.3, 0.5, 1.0]), _of("f", _share(percentile, (0.0, 0.3, 0.5, 1.0)))),
+    "part_of_small": (sp.percentile("small", 0.9, where="flag"), _of("small", _share(percentile, 0.9), _is_on)),
+    "taken_of_f": (sp.percentile_approx("f", (0.0, 0.25, 0.5, 1.0)), _of("f", _share(taken, (0.0, 0.25, 0.5, 1.0)))),
+    "taken_of_at": (sp.percentile_approx("at", 0.4), _of("at", _share(taken, 0.4))),
+    "different_texts": (
+        sp.count_distinct("text", where="i > 0"),
+        _of("text", lambda texts: len(set(texts)), _is_positive),
+    ),
 }
+FUNCTIONS: dict[str, Any] = {name: function for name, (function, _) in MEANINGS.items()}

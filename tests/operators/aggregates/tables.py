@@ -1,14 +1,14 @@
-"""Rows full of nulls, ties and unusual numbers, and the functions that can be had of them."""
+"""Rows full of nulls, ties and unusual numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
-
-import skypane as sp
 
 SCHEMA = pa.schema(
     {
@@ -34,52 +34,16 @@ VALUES: dict[str, list[Any]] = {
     "at": [datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(5)],
 }
 
-FUNCTIONS: dict[str, Any] = {
-    "rows": sp.count(),
-    "values": sp.count("f"),
-    "good": sp.count_if("f > 0 and text != 'x'"),
-    "listed": sp.count("i", where="text in ('x', 'zz') or flag"),
-    "sum_i": sp.sum("i"),
-    "sum_f": sp.sum("f"),
-    "sum_small": sp.sum("small", where="not flag"),
-    "avg_i": sp.avg("i"),
-    "avg_f": sp.avg("f"),
-    "min_i": sp.min("i"),
-    "max_f": sp.max("f"),
-    "min_small": sp.min("small"),
-    "min_text": sp.min("text"),
-    "max_at": sp.max("at"),
-    "max_flag": sp.max("flag"),
-    "var_f": sp.variance("f"),
-    "var_i": sp.var_pop("i"),
-    "stddev_i": sp.stddev("i"),
-    "stddev_small": sp.stddev_pop("small"),
-    "first_f": sp.first("f"),
-    "last_text": sp.last("text"),
-    "i_of_max_f": sp.max_by("i", "f"),
-    "text_of_min_i": sp.min_by("text", "i"),
-    "texts": sp.collect_list("text"),
-    "numbers": sp.collect_list("i", order="f", where="f < 1"),
-    "starred": sp.count("*"),
-    "mean_small": sp.mean("small", where="flag"),
-    "all_flags": sp.bool_and("flag"),
-    "any_flag": sp.bool_or("flag", where="i > 0"),
-    "different": sp.count_distinct("f"),
-    "set": sp.collect_set("f"),
-    "set_of_texts": sp.collect_set("text", where="i > 0"),
-    "mode_f": sp.mode("f"),
-    "mode_text": sp.mode("text", where="not flag"),
-    "median_f": sp.median("f"),
-    "median_i": sp.median("i"),
-    "parts_of_f": sp.percentile("f", [0.0, 0.3, 0.5, 1.0]),
-    "part_of_small": sp.percentile("small", 0.9, where="flag"),
-    "taken_of_f": sp.percentile_approx("f", (0.0, 0.25, 0.5, 1.0)),
-    "taken_of_at": sp.percentile_approx("at", 0.4),
-    "different_texts": sp.count_distinct("text", where="i > 0"),
-}
-
 
 def tables(most: int = 24) -> st.SearchStrategy[pa.Table]:
     """Tables of SCHEMA."""
     row = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in VALUES.items()})
     return st.lists(row, max_size=most).map(lambda rows: pa.Table.from_pylist(rows, schema=SCHEMA))
+
+
+def drawn(
+    rng: np.random.Generator, size: int, of: Mapping[str, list[Any]] = VALUES, schema: pa.Schema = SCHEMA
+) -> pa.Table:
+    """Return rows of some values of each column."""
+    rows = [{name: values[rng.integers(len(values))] for name, values in of.items()} for _ in range(size)]
+    return pa.Table.from_pylist(rows, schema=schema)

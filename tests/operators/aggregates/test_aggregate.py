@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.operators.aggregates.oracle import ORACLE, groups
-from tests.operators.aggregates.tables import FUNCTIONS, INF, NAN, SCHEMA, VALUES, tables
+from tests.operators.aggregates.oracle import FUNCTIONS, MEANINGS, groups
+from tests.operators.aggregates.tables import INF, NAN, SCHEMA, VALUES, drawn, tables
 from tests.oracles import cut_off
 from tests.parameters import examples
 
@@ -57,7 +57,7 @@ def test_every_function_returns_its_definition(rows: pa.Table):
     }
     assert len(found) == len(wanted)
     for key, members in wanted.items():
-        for name, meaning in ORACLE.items():
+        for name, (_, meaning) in MEANINGS.items():
             wants = meaning(members)
             assert same(found[key][name], wants, lost_bits(name, members)), (name, found[key][name], wants)
 
@@ -89,13 +89,7 @@ def test_aggregates_keep_the_laws(rows: pa.Table):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_by_itself_keeps_the_laws(name: str):
     rng = np.random.default_rng(3)
-    drawn = tables_of(rng, 40)
-    check_query(sp.Aggregate(time="at", **{name: FUNCTIONS[name]}), drawn, tries=2)
-
-
-def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
-    rows = [{name: values[rng.integers(len(values))] for name, values in VALUES.items()} for _ in range(size)]
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    check_query(sp.Aggregate(time="at", **{name: FUNCTIONS[name]}), drawn(rng, 40), tries=2)
 
 
 @pytest.mark.long
@@ -104,12 +98,17 @@ def tables_of(rng: np.random.Generator, size: int) -> pa.Table:
 def test_windows_share_merges_and_answer_as_if_they_did_not(length: int, slide: int, by: list[str]):
     """Some keys come and go, so that they are numbered again; to the bit."""
     rng = np.random.default_rng(length + slide)
-    rows, windows = tables_of(rng, 300), Windows(length, slide)
-    names = {name: function for name, function in FUNCTIONS.items() if not is_wide(name)}
+    rows, windows = drawn(rng, 300), Windows(length, slide)
+    names = {name: function for name, function in FUNCTIONS.items() if not function.in_time("at").accumulators(SCHEMA)}
     query = sp.Aggregate(by, time="at", **names)
     at = windows.panes_at(np.sort(rng.integers(0, 150, rows.num_rows)))
     panes = {pane: query.lift(rows.filter(pa.array(at == pane))) for pane in set(at.tolist())}
-    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(sorted(panes.items()))
+    assert_shared_as_direct(query, windows, sorted(panes.items()))
+
+
+def assert_shared_as_direct(query: sp.Aggregate, windows: Windows, panes: Iterable[tuple[int, pa.Table]]) -> None:
+    """A worker of all windows answers each as one merge of its panes does."""
+    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(panes)
     worker = WindowQuery(query, windows, None).worker()
     for task in held.all_windows():
         direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
@@ -132,12 +131,7 @@ def test_sums_of_any_size_come_and_go_and_leave_nothing_behind(sizes: list[float
         query.lift(pa.table({"key": [1, 2 + pane % 3], "x": [0.1 * size, size * (pane - 7) / 3]}))
         for pane, size in enumerate(sizes)
     ]
-    worker = WindowQuery(query, windows, None).worker()
-    held: OpenPanes[pa.Table] = OpenPanes.empty(windows).add(enumerate(panes))
-    for task in held.all_windows():
-        direct = query.lower(query.combine([partial for _, (partial,) in task.panes]))
-        shared = worker.answer(task, lambda partial: partial).rows.drop(["window_start", "window_end"])
-        assert sorted(map(repr, shared.to_pylist())) == sorted(map(repr, direct.to_pylist()))
+    assert_shared_as_direct(query, windows, enumerate(panes))
 
 
 def test_a_number_of_another_size_does_not_stack_sums_forever():
@@ -167,7 +161,7 @@ def test_sums_that_lie_in_stacks_may_all_be_gone_after_a_gap(x: float):
 
 
 def test_panes_lifted_together_or_in_groups_are_the_same(monkeypatch: pytest.MonkeyPatch):
-    rows = tables_of(np.random.default_rng(5), 200)
+    rows = drawn(np.random.default_rng(5), 200)
     starts = [0, 3, 3, 50, 51, 120, 199]
     whole = ALL.lift_panes(rows, starts)
     monkeypatch.setattr(aggregate, "TOGETHER", 40)
@@ -175,10 +169,6 @@ def test_panes_lifted_together_or_in_groups_are_the_same(monkeypatch: pytest.Mon
     assert len(parts) == len(whole) == len(starts)
     for one, other in zip(parts, whole, strict=True):
         assert repr(ALL.lower(one).to_pylist()) == repr(ALL.lower(other).to_pylist())
-
-
-def is_wide(name: str) -> bool:
-    return bool(FUNCTIONS[name].in_time("at").accumulators(SCHEMA))
 
 
 def test_functions_that_need_the_same_sum_share_it():

@@ -64,8 +64,7 @@ def test_a_condition_of_workers_is_recorded_as_before():
 )
 def test_a_condition_may_change_from_the_next_window_on(before: Plan, after: Plan):
     change = changed(before, after)
-    text = [None if one is None else one for one in (_text(before), _text(after))]
-    assert change.kept == (f"having was {text[0]!r}, is {text[1]!r}",)
+    assert change.kept == (f"having was {_text(before)!r}, is {_text(after)!r}",)
     assert not change.begins
     assert not change.refused
     assert not change.phases

@@ -180,16 +180,11 @@ def aggregates(draw: st.DrawFn) -> sp.Aggregate:
 WINDOWS = [Windows(10, 10), Windows(12, 4), Windows(9, 4), Windows(40, 10, 3)]
 
 
-def shown(rows: pa.Table, unknown: Iterable[str], choice: AnswerFilter) -> pa.Table:
-    """Return the rows of an answer without a filter as a phase shows them."""
-    for name in unknown:
+def nulled(rows: pa.Table, names: Iterable[str]) -> pa.Table:
+    for name in names:
         at = rows.schema.get_field_index(name)
         rows = rows.set_column(at, rows.schema.field(at), pa.nulls(rows.num_rows, rows.schema.field(at).type))
-    return choice.of(rows)
-
-
-def without_x(rows: pa.Table) -> pa.Table:
-    return rows.set_column(2, SCHEMA.field("x"), pa.nulls(rows.num_rows, pa.float64()))
+    return rows
 
 
 class Changing(RuleBasedStateMachine):
@@ -233,7 +228,7 @@ class Changing(RuleBasedStateMachine):
         for step, rows in batches:
             self.now += step
             read = batch(self.now, rows)
-            self.events.append(read if "x" in self.run.schema.names else without_x(read))
+            self.events.append(read if "x" in self.run.schema.names else nulled(read, ["x"]))
             self.run.take(read)
 
     @precondition(lambda self: self.run.panes.panes)
@@ -281,7 +276,7 @@ class Changing(RuleBasedStateMachine):
             bool(self.run.panes.panes) and not (gone and not isinstance(self.query, sp.TopK))
         )
         if gone:
-            self.events = [without_x(event) if isinstance(event, pa.Table) else event for event in self.events]
+            self.events = [nulled(event, ["x"]) if isinstance(event, pa.Table) else event for event in self.events]
             self.untied |= holding if isinstance(self.query, sp.TopK) else set()
 
     def _change(self, query: Query, schema: pa.Schema | None = None) -> QueryChange:
@@ -322,7 +317,7 @@ class Changing(RuleBasedStateMachine):
         choice = query.choice if phase is None else phase.choice
         assert unknown == (set() if phase is None else {*phase.unknown})
         assert choice == query.choice or query.choice.columns & unknown
-        return found, shown(bare, unknown, choice)
+        return found, choice.of(nulled(bare, unknown))
 
 
 def test_a_query_that_changes_answers_as_the_new_one_where_it_knows_and_null_where_it_does_not():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from skypane.operators.fronts.front_operator import ADD, DEL, check_window
+from skypane.operators.fronts.front_operator import ADD, DEL
 from skypane.types import Micros
 
 
@@ -50,12 +50,8 @@ class Eager:
 
     window: Micros
     db: dict[int, Point] = field(default_factory=dict)
-    events: list[tuple[Micros, int, int]] = field(
-        default_factory=list
-    )  # (time, kind, row); those of removed points too
-
-    def __post_init__(self) -> None:
-        check_window(self.window)
+    #: (time, kind, row); those of removed points too
+    events: list[tuple[Micros, int, int]] = field(default_factory=list)
 
     def arrive(self, values: tuple[float, ...], time: Micros, row: int) -> Iterator[Update]:
         """Yield the updates up to the arrival of a point at `time`, no earlier than the one before, and those it brings."""

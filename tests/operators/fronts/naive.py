@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.differential.definition.continuous import stays, updates_of
 from tests.operators.fronts.eager import Update
-from tests.oracles import dominators, skyline_indices
+from tests.oracles import skyline_indices
 
 from skypane.operators.fronts.front_operator import ADD, DEL
 
@@ -28,14 +29,7 @@ def updates(points, times, window):
 
 
 def all_pairs(points, times, window):
-    """SIT and prune time of each point by comparing all pairs, then the updates: for thousands of points."""
-    updates, columns = [], np.asfortranarray(points)
-    for row, (point, time) in enumerate(zip(points, times, strict=True)):
-        better = np.flatnonzero(dominators(columns, point))
-        earlier = times[better[better < row]]
-        later = times[better[better > row]]
-        start = max(time, earlier.max(initial=-(2**62)) + window)
-        end = min(later.min(initial=2**62), time + window)
-        if start < end:
-            updates += [Update(int(start), ADD, row), Update(int(end), DEL, row)]
-    return sorted(updates)
+    """The updates from the stay of each point, by comparing all pairs: for thousands of points."""
+    numbers = np.arange(len(times))
+    starts, ends = stays(points, np.zeros_like(numbers), times, window)
+    return [Update(*one) for one in updates_of(numbers, starts, ends, 2**62).tolist()]

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from tests.kernels.strategies import ODD_VALUES
 from tests.operators.fronts.eager import Update
 
-from skypane.operators.fronts import Front, NewPoints, Updates
+from skypane.operators.fronts import ADD, DEL, Front, NewPoints, Updates, stays
 
 
 class Stream(NamedTuple):
@@ -35,8 +35,19 @@ def plain(updates: Updates) -> list[Update]:
     return [Update(*row) for row in zip(*(column.tolist() for column in updates), strict=True)]
 
 
-def told(stream: Stream, cuts: list[int], keep=lambda front: front) -> list[Update]:
-    """All updates of a front that takes the stream cut at some times; `keep` stands between any two steps."""
+def history_of(stream: Stream) -> list[Update]:
+    """The stays of a table's rows, as updates."""
+    history = stays(*stream)
+    ends = [(history.starts, ADD), (history.ends, DEL)]
+    return sorted(
+        Update(time, action, row)
+        for times, action in ends
+        for time, row in zip(times.tolist(), history.rows.tolist(), strict=True)
+    )
+
+
+def told(stream: Stream, cuts: list[int]) -> list[Update]:
+    """All updates of a front that takes the stream cut at some times."""
     points, times, window = stream
     front = Front(points.shape[1], window)
     end = int(times.max(initial=0)) + window + 1
@@ -44,5 +55,4 @@ def told(stream: Stream, cuts: list[int], keep=lambda front: front) -> list[Upda
     for cut in [*sorted(cut for cut in cuts if cut < end), end]:
         rows = np.flatnonzero((front.clock <= times) & (times < cut))
         updates += plain(front.step(NewPoints(points[rows], times[rows], rows), cut))
-        front = keep(front)
     return updates

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from tests.operators.fronts import naive
 from tests.operators.fronts.eager import Eager, Kind, Update, net
 from tests.operators.fronts.streams import streams
 
 from skypane.operators.fronts.front_operator import ADD, DEL
-from skypane.types import ConfigError
 
 
 def run(stream):
@@ -76,12 +74,6 @@ def test_a_point_that_reaches_its_expiration_is_part_of_the_skyline_then(stream)
         assert waiting == eager.db.keys() - expiring
         entry = {r: at for at, kind, r in eager.events if kind == Kind.SKYTIME.value}
         assert all(entry[r] <= eager.db[r].expires for r in waiting)
-
-
-@pytest.mark.parametrize("window", [0, -1, 2**62])
-def test_a_window_of_no_length_or_beyond_a_century_is_refused(window):
-    with pytest.raises(ConfigError, match=f"longer than 0 and at most 100 years, got {window}"):
-        Eager(window)
 
 
 def test_a_stay_of_no_length_is_two_updates_that_net_takes_out():

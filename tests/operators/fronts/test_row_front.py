@@ -31,21 +31,27 @@ WINDOW = 10
 
 
 @st.composite
-def tables(draw, most=20):
-    """Rows at ascending times, with few distinct values, some of which float64 cannot hold."""
-    n = draw(st.integers(0, most))
-    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+def tables(draw):
+    """Rows at ascending times."""
+    n = draw(st.integers(0, 20))
     gaps = draw(st.lists(st.sampled_from([0, 0, 1, 2, 5, 11]), min_size=n, max_size=n))
-    return pa.table({
-        "id": pa.array(range(n), pa.int64()),
-        "ts": pa.array(np.cumsum(gaps, dtype=np.int64), pa.timestamp("us", "UTC")),
+    times = pa.array(np.cumsum(gaps, dtype=np.int64), pa.timestamp("us", "UTC"))
+    numbers = [0.0, 1.0, 2.0, 3.0]
+    return pa.table({"id": pa.array(range(n), pa.int64()), "ts": times, **draw(few_values(n, numbers, numbers))})
+
+
+@st.composite
+def few_values(draw, n, prices, ratings):
+    """Columns of n values of which four are distinct, some of these such that float64 cannot hold them."""
+    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    return {
         "city": pa.array([["a", "b", None, "a"][i] for i in draw(small)], pa.string()),
         "size": pa.array([[0.0, -0.0, float("nan"), None][i] for i in draw(small)], pa.float64()),
-        "price": pa.array(map(float, draw(small)), pa.float64()),
-        "rating": pa.array(map(float, draw(small)), pa.float64()),
+        "price": pa.array([prices[i] for i in draw(small)], pa.float64()),
+        "rating": pa.array([ratings[i] for i in draw(small)], pa.float64()),
         "cost": pa.array([Decimal(i) / 10 for i in draw(small)], pa.decimal128(20, 2)),
         "serial": pa.array([2**60 + i for i in draw(small)], pa.int64()),
-    })  # fmt: skip
+    }
 
 
 def eager_updates(query: ContinuousSkyline, rows: pa.Table):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.operators.fronts.naive import all_pairs
-from tests.operators.fronts.streams import Stream, plain
+from tests.operators.fronts.streams import Stream, history_of, plain
 from tests.oracles import dominators, skyline_mask
 from tests.parameters import slow_but
 
 from skypane.kernels.blocks import BLOCK
 from skypane.kernels.influence import TIME, absorb_apart
-from skypane.operators.fronts import Front, FrontContents, NewPoints, front, stays
-from skypane.operators.fronts.front_operator import ADD, DEL
+from skypane.operators.fronts import Front, FrontContents, NewPoints, front
+from skypane.operators.fronts.front_operator import DEL
 from skypane.operators.fronts.grouped_fronts import LARGE, GroupedFronts
 from skypane.operators.fronts.sharded_fronts import ShardedFront
 from skypane.operators.fronts.shards import ShardPlan
@@ -89,12 +89,7 @@ def test_shards_give_the_updates_of_the_definition(seed):
 @pytest.mark.parametrize("seed", range(len(KINDS)))
 def test_a_history_is_the_definition(seed):
     stream = drawn(seed)
-    history = stays(*stream)
-    found = [(update, row) for update, row in zip(history.starts.tolist(), history.rows.tolist(), strict=True)]
-    ends = [(update, row) for update, row in zip(history.ends.tolist(), history.rows.tolist(), strict=True)]
-    expected = all_pairs(*stream)
-    assert sorted(found) == [(u.time, u.row) for u in expected if u.action == ADD]
-    assert sorted(ends) == [(u.time, u.row) for u in expected if u.action == DEL]
+    assert history_of(stream) == all_pairs(*stream)
 
 
 def test_the_first_of_two_that_dominate_a_point_ends_its_stay():
