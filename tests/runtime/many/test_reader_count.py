@@ -25,12 +25,7 @@ COST = 1e-3
 
 
 def run(
-    folder: Path,
-    policy: Readers,
-    batches: list[int],
-    meta: MetaData = NOTHING,
-    epoch: float = 0.0,
-    **options: Any,
+    folder: Path, policy: Readers, batches: list[int], meta: MetaData = NOTHING, epoch: float = 0.0, **options: Any
 ) -> list[int]:
     """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files.
 
