@@ -74,3 +74,12 @@ def read_in_step(plan: Planner, most: int, times_of: Callable[[Offsets, Offsets]
         newest = max([newest, *times])
         found += times
     return found, latest
+
+
+def first_batches(plan: Planner, most: int, count: int, start: Offsets = NOTHING) -> Iterator[tuple[Offsets, Offsets]]:
+    """Yield where each of so many batches begins and ends."""
+    for _ in range(count):
+        end = kept(plan.latest(start, most))
+        assert end != start
+        yield start, end
+        start = end

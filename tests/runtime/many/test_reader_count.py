@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+from tests.runtime.many.read_batches import grow
 
 from skypane.control.admission import MetaData
 from skypane.control.admission.readers import Readers
@@ -34,9 +35,7 @@ def run(
     entries = [{"path": f"{folder}/*.csv", "meta": meta}]
     plan, place, now, tasks = Planner(lambda: listed(entries), policy, **options), Offsets({}), 0.0, []
     for lines in batches:
-        for at in range(8):
-            with (folder / f"s{at}.csv").open("a") as file:
-                file.write("0123456\n" * lines)
+        grow(folder, **{f"s{at}": lines for at in range(8)})
         end = plan.latest(place, 4_000)
         plan.seen(now, epoch + now)
         assigned = plan.assigned(place, end)
