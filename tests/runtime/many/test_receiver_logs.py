@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.many import read_batches
 from tests.runtime.many.read_batches import NOTHING, N, batches, parts_of, values_of
+from tests.runtime.receiving import logs
 from tests.runtime.receiving.test_retention import checkpoint
 
-from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.retention import passed
 from skypane.runtime.receiving.segments import segments_of
 from skypane.runtime.row_parser import Malformed
@@ -25,9 +25,7 @@ from skypane.types import CheckpointError
 
 
 def write(folder: Path, numbers: range, segment_bytes: int = 64) -> None:
-    with SegmentLog(folder, segment_bytes) as log:
-        for n in numbers:
-            log.append(f"{n}\n".encode())
+    logs.write(folder, *(f"{n}\n".encode() for n in numbers), segment_bytes=segment_bytes)
 
 
 def planner(folder: Path, on_loss: str = "fail", **more: object) -> Planner:
@@ -66,9 +64,7 @@ def test_a_pattern_finds_logs_and_nothing_else(tmp_path):
 
 
 def test_a_line_that_does_not_parse_is_reported_with_its_place_in_all_that_was_received(tmp_path):
-    with SegmentLog(tmp_path, 1) as log:
-        for line in (b"1\n", b"none\n", b"3\n"):
-            log.append(line)
+    logs.write(tmp_path, b"1\n", b"none\n", b"3\n", segment_bytes=1)
     plan = planner(tmp_path)
     ((part,),) = plan.assigned(NOTHING, plan.latest(NOTHING, None))
     assert (part.start, part.end) == (0, 9)
