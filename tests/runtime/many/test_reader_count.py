@@ -83,8 +83,6 @@ def test_readers_go_through_an_option(tmp_path):
     policy = Readers(max_readers=8, latency="1 minute", headroom=0.2)
     reader = ManySource(given | {"readers": readers_text(policy)}).streamReader(schema)
     assert reader.planner.sizing.policy == policy  # type: ignore[attr-defined]
-    with pytest.raises(
-        ConfigError,
-        match="option readers of skypane-many must be a number, or a JSON object with the fields of Readers",
-    ):
+    message = "option readers of skypane-many must be a number, or a JSON object with the fields of Readers"
+    with pytest.raises(ConfigError, match=message):
         ManySource(given | {"readers": '{"mst": 8}'}).streamReader(schema)

@@ -99,9 +99,8 @@ def test_what_was_removed_before_it_was_read_is_an_error_or_skipped_and_counted(
     first, second, *_ = segments_of(str(tmp_path))
     read = Offsets({str(tmp_path): 2})
     Path(first.path).unlink()
-    with pytest.raises(
-        CheckpointError, match=rf"were removed up to byte {second.begin}, but only 2 bytes were read.*read_by"
-    ):
+    message = rf"were removed up to byte {second.begin}, but only 2 bytes were read.*read_by"
+    with pytest.raises(CheckpointError, match=message):
         planner(tmp_path).latest(read, None)
     plan = planner(tmp_path, on_loss="skip")
     after = plan.latest(read, None)

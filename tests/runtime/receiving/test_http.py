@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -367,8 +366,3 @@ def test_a_value_is_a_line_and_invalid_json_is_left_for_the_reader(body: str, ex
                                                ("Thu, 01 Jan 1970 00:00:00 GMT", 0)])  # fmt: skip
 def test_retry_after_is_read_as_seconds_or_a_date(text: str | None, seconds: float | None):
     assert http._retry_after(text) == seconds
-
-
-def test_values_keep_their_order():
-    found = values_of(json.dumps(list(range(100))).encode())
-    assert list(map(json.loads, found.splitlines())) == list(range(100))
