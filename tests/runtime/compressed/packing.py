@@ -5,13 +5,13 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from tempfile import TemporaryFile
 from typing import Final
 
 import zstandard
 
-from skypane.runtime.compressed.formats import FORMATS, Compression
+from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.compressed.unpacking import START, Mark, Unpacking
 
 PACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
@@ -23,10 +23,18 @@ PACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 """A whole member of each format."""
 
 
-def unpacked(path: Path, form: Compression | str, mark: Mark = START) -> tuple[bytes, dict[int, str]]:
+def unpacked(content: bytes, form: str, mark: Mark = START) -> tuple[bytes, dict[int, str]]:
     """Return all text of a file, and its damages."""
-    unpacking = Unpacking(FORMATS[form] if isinstance(form, str) else form, mark)
-    with path.open("rb") as file:
-        text = b"".join(iter(lambda: unpacking.piece(file), b""))
+    unpacking = Unpacking(FORMATS[form], mark)
+    text = b"".join(pieces(unpacking, content))
     assert unpacking.text == mark.text + len(text)
     return text, unpacking.damages
+
+
+def pieces(unpacking: Unpacking, content: bytes) -> Iterator[bytes]:
+    """Yield the text that a file has more than before, piece by piece."""
+    with TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        while piece := unpacking.piece(file):
+            yield piece

@@ -35,14 +35,20 @@ def written(folder: Path, text: bytes, form: str, chance: random.Random) -> tupl
     folder.mkdir(exist_ok=True)
     (folder / "plain").write_bytes(text)
     cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(4)))
-    parts = [text[begin:end] for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    (folder / "packed").write_bytes(b"".join(map(PACK[form], parts)))
-    return CompressedFile(str(folder / "packed"), FORMATS[form]), GrowingFile(str(folder / "plain"))
+    parts = [text[begin:end] for begin, end in pairwise([0, *cuts, len(text)])]
+    return packed_in(folder / "packed", form, *parts), GrowingFile(str(folder / "plain"))
 
 
-def lines_of(blocks: list[LineBlock]) -> bytes:
+def lines_of(file: CompressedFile, start: int, end: int) -> bytes:
+    blocks = list(file.blocks(start, end))
     assert all(one.end == after.start for one, after in pairwise(blocks))
     return b"".join(one.text for one in blocks)
+
+
+def packed_in(path: Path, form: str, *members: bytes) -> CompressedFile:
+    """Write texts into a file, each as a member."""
+    path.write_bytes(b"".join(map(PACK[form], members)))
+    return CompressedFile(str(path), FORMATS[form])
 
 
 @EACH
@@ -63,7 +69,7 @@ def test_lines_lie_where_they_do_in_the_plain_file(tmp_path_factory, form: str, 
         begin, stop = packed.sample(near, 16, 0)
         assert (begin, stop) in ((near, near), plain.sample(near, 16, size))
         stop = plain.after(start, lines)[0]
-        assert lines_of(list(packed.blocks(start, stop))) == text[start:stop]
+        assert lines_of(packed, start, stop) == text[start:stop]
         assert packed.first_line().text == plain.first_line().text
         length, exact = packed.length(start) or (0, True)
         assert length == size or not exact
@@ -81,7 +87,7 @@ def test_samples_are_found_ahead_of_the_rows_of_a_batch(tmp_path: Path):
 def test_lines_that_follow_each_other_are_unpacked_once(tmp_path: Path, monkeypatch):
     """In batches, in the planner and in a task, with samples ahead."""
     text = noise(4_000_000)
-    (tmp_path / "a").write_bytes(PACK["gzip"](text))
+    packed, start = packed_in(tmp_path / "a", "gzip", text), 0
     unpacked = dict.fromkeys(("plan", "scout", "rows"), 0)
     count = Unpacking.piece
 
@@ -92,13 +98,12 @@ def test_lines_that_follow_each_other_are_unpacked_once(tmp_path: Path, monkeypa
         return found
 
     monkeypatch.setattr(Unpacking, "piece", counted)
-    packed, start = CompressedFile(str(tmp_path / "a"), FORMATS["gzip"]), 0
     for _ in range(100):
         packed.length(start)
         packed.line_length(start)
         packed.sample(start + 200_000, 16, start)
         end, lines = packed.after(start, 1000)
-        assert lines_of(list(packed.blocks(start, end))) == text[start:end]
+        assert lines_of(packed, start, end) == text[start:end]
         start = end
         if not lines:
             break
@@ -109,8 +114,7 @@ def test_lines_that_follow_each_other_are_unpacked_once(tmp_path: Path, monkeypa
 def test_a_restart_begins_at_the_mark_and_a_file_that_was_read_is_not_opened_again(tmp_path: Path, monkeypatch):
     texts = [noise(400_000, seed) for seed in range(5)]
     path = tmp_path / "a"
-    path.write_bytes(b"".join(map(PACK["gzip"], texts)))
-    packed, whole = CompressedFile(str(path), FORMATS["gzip"]), b"".join(texts)
+    packed, whole = packed_in(path, "gzip", *texts), b"".join(texts)
     place = packed.complete(0, 1_500_000)
     marked = packed.mark_at(place)
     assert marked.text == 1_200_000
@@ -119,13 +123,10 @@ def test_a_restart_begins_at_the_mark_and_a_file_that_was_read_is_not_opened_aga
     assert last == Mark(path.stat().st_size, len(whole))
     text_window._windows.clear()
     after = CompressedFile(str(path), FORMATS["gzip"], marked)
-    assert lines_of(list(after.blocks(place, end))) == whole[place:end]
+    assert lines_of(after, place, end) == whole[place:end]
     assert text_window._windows[str(path), "rows"].marks[0] == marked
 
-    def refused(*_):
-        raise AssertionError("unpacked again")
-
-    monkeypatch.setattr(Unpacking, "piece", refused)
+    monkeypatch.setattr(Unpacking, "piece", lambda *_: pytest.fail("unpacked again"))
     done = CompressedFile(str(path), FORMATS["gzip"], last)
     assert done.length(len(whole)) == (len(whole), True)
 
@@ -133,17 +134,16 @@ def test_a_restart_begins_at_the_mark_and_a_file_that_was_read_is_not_opened_aga
 def test_another_file_under_the_name_is_read_by_itself(tmp_path: Path):
     """A file that is written again with more lines, as a rotation that compresses does: a mark of the old one is not used."""
     path, first, more = tmp_path / "a", noise(200_000, 1), noise(300_000, 2)
-    path.write_bytes(PACK["gzip"](first) + PACK["gzip"](b"x\n"))
-    packed = CompressedFile(str(path), FORMATS["gzip"])
+    packed = packed_in(path, "gzip", first, b"x\n")
     place = packed.complete(0, None)
     marked = packed.mark_at(place)
-    (tmp_path / "b").write_bytes(PACK["gzip"](first + b"x\n" + more))
+    packed_in(tmp_path / "b", "gzip", first + b"x\n" + more)
     (tmp_path / "b").rename(path)
     for one in (packed, CompressedFile(str(path), FORMATS["gzip"], marked)):
         length, _ = one.length(place) or (0, False)
         assert length >= place
         end = one.complete(place, None)
-        assert lines_of(list(one.blocks(place, end))) == (first + b"x\n" + more)[place:end]
+        assert lines_of(one, place, end) == (first + b"x\n" + more)[place:end]
     path.write_bytes(PACK["gzip"](first[:1000]))
     assert packed.length(place) == (1000, True)
 
@@ -155,46 +155,44 @@ def test_a_file_that_is_written_again_in_its_place_with_more_text_is_continued_a
 ):
     """By `gzip -c log > log.gz`, which keeps the inode; the process that has read it goes on as another one does."""
     path, text = tmp_path / "a", noise(800_000)
-    path.write_bytes(PACK[form](text[:300_000]))
-    packed = CompressedFile(str(path), FORMATS[form])
+    packed = packed_in(path, form, text[:300_000])
     place = packed.complete(0, read)
-    assert lines_of(list(packed.blocks(0, place))) == text[:place]
+    assert lines_of(packed, 0, place) == text[:place]
     path.write_bytes(PACK[form](text))
     end = packed.complete(place, None)
     assert end == text.rfind(b"\n") + 1
-    assert lines_of(list(packed.blocks(place, end))) == text[place:end]
+    assert lines_of(packed, place, end) == text[place:end]
 
 
 def test_a_file_whose_format_is_corrected_is_read_in_that_one(tmp_path: Path):
-    path = tmp_path / "a"
-    path.write_bytes(PACK["gzip"](b"one\n"))
-    assert CompressedFile(str(path), FORMATS["xz"]).after(0, 1) == (1, 1)
-    assert CompressedFile(str(path), FORMATS["gzip"]).after(0, 1) == (4, 1)
+    packed_in(tmp_path / "a", "gzip", b"one\n")
+    assert CompressedFile(str(tmp_path / "a"), FORMATS["xz"]).after(0, 1) == (1, 1)
+    assert CompressedFile(str(tmp_path / "a"), FORMATS["gzip"]).after(0, 1) == (4, 1)
+
+
+def blocks_as_in_plain(folder: Path, *members: bytes) -> list[LineBlock]:
+    """Return the blocks of a compressed file, whose lines and errors are those of the plain one."""
+    text = b"".join(members)
+    (folder / "plain").write_bytes(text)
+    plain = list(GrowingFile(str(folder / "plain")).blocks(0, len(text)))
+    blocks = list(packed_in(folder / "a", "zstd", *members).blocks(0, len(text)))
+    assert [one for one in blocks if one.error] == [one for one in plain if one.error]
+    assert b"".join(one.text for one in blocks if not one.error) == b"".join(one.text for one in plain if not one.error)
+    return blocks
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_the_longest_line_is_the_same_as_in_a_plain_file(tmp_path: Path, beyond: int):
     text = b"a" * (LONGEST - 1 + beyond) + b"\nb\n"
-    (tmp_path / "a").write_bytes(PACK["zstd"](text[: LONGEST // 2]) + PACK["zstd"](text[LONGEST // 2 :]))
-    (tmp_path / "plain").write_bytes(text)
-    blocks = list(CompressedFile(str(tmp_path / "a"), FORMATS["zstd"]).blocks(0, len(text)))
-    plain = GrowingFile(str(tmp_path / "plain")).blocks(0, len(text))
-    assert [one for one in blocks if one.error] == [one for one in plain if one.error]
+    blocks = blocks_as_in_plain(tmp_path, text[: LONGEST // 2], text[LONGEST // 2 :])
     assert bool(blocks[0].error) == (beyond > 0)
 
 
 @pytest.mark.parametrize("long", [5_000_000, LONGEST + 5_000_000])
 def test_a_line_that_is_too_long_is_reported_by_its_beginning(tmp_path: Path, long: int):
-    text = b"first\n" + noise(long).replace(b"\n", b"-") + b"\nlast\n"
-    (tmp_path / "a").write_bytes(PACK["zstd"](text))
-    blocks = list(CompressedFile(str(tmp_path / "a"), FORMATS["zstd"]).blocks(0, len(text)))
-    (tmp_path / "plain").write_bytes(text)
-    plain = list(GrowingFile(str(tmp_path / "plain")).blocks(0, len(text)))
-    wrong = [one for one in blocks if one.error]
-    assert wrong == [one for one in plain if one.error]
-    assert bool(wrong) == (long > LONGEST)
-    assert b"".join(one.text for one in blocks if not one.error) == b"".join(one.text for one in plain if not one.error)
+    blocks = blocks_as_in_plain(tmp_path, b"first\n" + noise(long).replace(b"\n", b"-") + b"\nlast\n")
+    assert any(one.error for one in blocks) == (long > LONGEST)
 
 
 def test_damage_is_a_separate_line_with_what_it_has_cut_off(tmp_path: Path):
@@ -220,9 +218,8 @@ def test_the_first_line_after_damage_is_reported_by_its_beginning_if_it_is_too_l
 
 def _long(text: bytes) -> bytes:
     """Return a frame with a window of 64 MiB, as of `zstd --long=26`."""
-    packer = zstandard.ZstdCompressor(
-        compression_params=zstandard.ZstdCompressionParameters(window_log=26)
-    ).compressobj()
+    parameters = zstandard.ZstdCompressionParameters(window_log=26)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return packer.compress(text) + packer.flush()
 
 
@@ -241,6 +238,5 @@ def test_windows_are_counted_with_the_memory_of_their_decoders(
 def test_windows_that_were_not_used_for_longest_are_closed(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(text_window, "_MEMORY", 3 << 20)
     for name in "abcd":
-        (tmp_path / name).write_bytes(PACK["gzip"](b"a\nb\n"))
-        assert CompressedFile(str(tmp_path / name), FORMATS["gzip"]).after(0, 1) == (2, 1)
+        assert packed_in(tmp_path / name, "gzip", b"a\nb\n").after(0, 1) == (2, 1)
     assert [Path(path).name for path, _ in text_window._windows] == ["c", "d"]

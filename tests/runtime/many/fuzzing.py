@@ -43,6 +43,7 @@ PATIENCE = 180.0
 _PLAIN = [("n", pa.int64()), ("p", pa.float64()), ("t", pa.timestamp("us", "UTC")), ("s", pa.string())]
 _MORE = [("o", pa.struct([("a", pa.int64())])), ("l", pa.list_(pa.int64())), ("b", pa.bool_()), ("d", pa.date32()),
          ("i", pa.int8()), ("f", pa.float32()), ("y", pa.binary()), ("u", pa.timestamp("us"))]  # fmt: skip
+_TEXTS = pa.schema([("n", pa.int64()), ("s", pa.string())])
 _SCHEMAS = {
     "json": (pa.schema(_PLAIN), pa.schema(_PLAIN + _MORE), pa.schema([pa.field("n", pa.int64(), nullable=False)])),
     "csv": (pa.schema(_PLAIN), pa.schema([("n", pa.string())]), pa.schema([*_PLAIN, ("d", pa.date32())])),
@@ -78,17 +79,16 @@ def lines_alone(chance: random.Random) -> None:
     for line in lines:
         found = _contents(parse(layout, line + b"\n", at))
         rows, bad, at = rows + found[0], bad + found[1], at + len(line) + 1
-        empty = not line.strip(b" \t\r") if layout.format == "json" else not _unmarked(line.removesuffix(b"\r"))
-        assert len(found[0]) + len(found[1]) == (not empty), f"{line!r} is {found}"
+        assert len(found[0]) + len(found[1]) == (not _is_empty(layout, line)), f"{line!r} is {found}"
         if found[0] and layout.format == "json":
             _check_object(line, layout)
     assert _contents(parse(layout, block, 5)) == (rows, bad)
 
 
-def _unmarked(line: bytes) -> bytes:
-    while line.startswith(b"\xef\xbb\xbf"):
-        line = line[3:]
-    return line
+def _is_empty(layout: RowFormat, line: bytes) -> bool:
+    if layout.format == "json":
+        return not line.strip(b" \t\r")
+    return not line.removesuffix(b"\r").replace(b"\xef\xbb\xbf", b"")
 
 
 def _check_object(line: bytes, layout: RowFormat) -> None:
@@ -134,9 +134,7 @@ def grown_file(chance: random.Random) -> None:
         end = one.complete(0, found.last)
         rows, bad = _contents(one for _, one in growing_inputs.read([OffsetRange(one, 0, end)], layout.columns))
     lines = content.split(b"\n")[one.header :]
-    empty = sum(not (line.strip(b" \t\r") if layout.format == "json" else _unmarked(line.removesuffix(b"\r")))
-                for line in lines)  # fmt: skip
-    assert len(rows) + len(bad) == len(lines) - empty, content
+    assert len(rows) + len(bad) == sum(not _is_empty(layout, line) for line in lines), content
 
 
 def damaged_members(chance: random.Random) -> None:
@@ -158,21 +156,19 @@ def damaged_members(chance: random.Random) -> None:
 
 def damaged_log(chance: random.Random) -> None:
     """A damaged log is read as it was, or refused."""
-    columns = pa.schema([("n", pa.int64()), ("s", pa.string())])
     with tempfile.TemporaryDirectory() as folder:
         with SegmentLog(Path(folder), chance.choice((300, 1 << 20))) as log:
             for n in range(chance.randrange(1, 9)):
-                log.append(
-                    b"".join(b'{"n":%d,"s":"%s"}\n' % (n, b"x" * (n + k)) for k in range(chance.randrange(1, 5)))
-                )
+                block = [b'{"n":%d,"s":"%s"}\n' % (n, b"x" * (n + k)) for k in range(chance.randrange(1, 5))]
+                log.append(b"".join(block))
         one = SegmentsInput(segments=folder, name="x")
         (found,) = receiver_logs.look([one], {})
         whole = OffsetRange(one, found.first, found.last)
-        good = _contents(rows for _, rows in receiver_logs.read([whole], columns))
+        good = _contents(rows for _, rows in receiver_logs.read([whole], _TEXTS))
         path = chance.choice(sorted(path for path in Path(folder).iterdir() if path.suffix in {".segment", ".sums"}))
         path.write_bytes(flipped(path.read_bytes(), chance))
         try:
-            now = _contents(rows for _, rows in receiver_logs.read([whole], columns))
+            now = _contents(rows for _, rows in receiver_logs.read([whole], _TEXTS))
         except SkypaneError:
             return
         assert now == good
@@ -184,16 +180,12 @@ def damaged_parquet(chance: random.Random) -> None:
         path = Path(folder, "a.parquet")
         rows = chance.randrange(1, 40)
         table = pa.table({"n": range(rows), "s": [chance.choice(("a", "bcd", None)) for _ in range(rows)]})
-        pq.write_table(
-            table, path, row_group_size=chance.choice((3, 100)), compression=chance.choice(("snappy", "none"))
-        )
+        group, compression = chance.choice((3, 100)), chance.choice(("snappy", "none"))
+        pq.write_table(table, path, row_group_size=group, compression=compression)
         path.write_bytes(flipped(path.read_bytes(), chance))
         try:
             for found in parquet.look([ParquetInput(parquet=str(path))], {}):
-                read = parquet.read(
-                    [OffsetRange(found.input, 0, found.last)], pa.schema([("n", pa.int64()), ("s", pa.string())])
-                )
-                for _, part in read:
+                for _, part in parquet.read([OffsetRange(found.input, 0, found.last)], _TEXTS):
                     assert isinstance(part, Malformed) or len(part) <= found.last
         except SkypaneError:
             return

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.checkout import ROOT
 from tests.runtime.many.catch_up_driver import POLICY, QUERY, SLIDE, WINDOW, catch_up
+from tests.runtime.many.killed_drivers import killed_at
 from tests.runtime.streams import answers, finish, parquet_rows, windows_of
 
 import skypane as sp
@@ -56,15 +52,8 @@ def test_a_stream_that_is_killed_while_it_catches_up_loses_no_row(spark, tmp_pat
     """The answers are those of all rows at once: none is late, though batches hold two of 20 minutes and rows may wait three."""
     rows = backlog(6_000)
     write_files(tmp_path, rows)
-    command = [sys.executable, "-m", "tests.runtime.many.catch_up_driver", str(tmp_path)]
     for last in (2, 5):
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
-            assert driver.stdout is not None
-            watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
-            watchdog.start()
-            assert any(line == f"batch {last}\n" for line in driver.stdout)
-            os.killpg(driver.pid, signal.SIGKILL)  # the batch is in the ledger, and Spark has not recorded it
-            watchdog.cancel()
+        killed_at(f"batch {last}\n", "tests.runtime.many.catch_up_driver", tmp_path)
     job = catch_up(spark, tmp_path)
     seen = finish(job)
     job.start(trigger="available now").drain()

@@ -5,28 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.compressed.packing import PACK
-from tests.runtime.many.read_batches import NOTHING, kept, parts_of, values_of
+from tests.runtime.many import read_batches
+from tests.runtime.many.read_batches import NOTHING, N, batches, kept, numbers, parts_of, read_in_step, values_of
+from tests.runtime.receiving.test_retention import checkpoint
 
 from skypane.runtime.compressed import text_window
 from skypane.runtime.compressed.formats import FORMATS
 from skypane.runtime.compressed.unpacking import Unpacking
-from skypane.runtime.spark.sources.many.discovery import discovered, from_text, listed, to_text
+from skypane.runtime.spark.sources.many.discovery import listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError, ConfigError
-
-N = pa.schema([("n", pa.int64())])
-
-
-def numbers(*values: int) -> bytes:
-    return b"".join(b'{"n": %d}\n' % n for n in values)
 
 
 def append(path: Path, *texts: bytes, form: str = "gzip") -> None:
@@ -37,8 +32,7 @@ def append(path: Path, *texts: bytes, form: str = "gzip") -> None:
 def planner(*given: object, on_loss: str = "fail", times: EventTimes | None = None) -> Planner:
     """Return the planner of a driver that has just started."""
     text_window._windows.clear()
-    listing = listed(given)
-    return Planner(lambda: listing, 2, on_loss, times)
+    return read_batches.planner(*given, on_loss=on_loss, times=times)
 
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int | str]]:
@@ -71,18 +65,6 @@ def test_a_file_whose_ending_is_another_formats_may_be_plain(tmp_path: Path):
     assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [("a.gz", 1)]
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ({"path": "a.csv.gz", "compression": "gz"}, "compression must be one of gzip, zstd, bz2, xz, none, got 'gz'"),
-        ({"path": "a.gz"}, "format of .*a.gz is unknown; set format to csv or json"),
-    ],
-)
-def test_an_unknown_compression_is_refused(entry: dict[str, object], message: str):
-    with pytest.raises(ConfigError, match=message):
-        listed([entry])
-
-
 def test_zstd_without_its_package_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr("skypane.runtime.compressed.formats.find_spec", lambda _name: None)
     with pytest.raises(ConfigError, match=r"a.csv.zst: compression zstd needs the package zstandard.*skypane\[zstd\]"):
@@ -109,8 +91,7 @@ def test_rows_are_read_once_in_order_over_growth_batches_and_restarts(tmp_path_f
         for _ in range(data.draw(st.integers(0, 3))):
             if data.draw(st.booleans()):
                 plan = planner(str(path))
-            end = plan.latest(place, data.draw(st.sampled_from([None, 1, 50, 1000])))
-            end = kept(end)
+            end = kept(plan.latest(place, data.draw(st.sampled_from([None, 1, 50, 1000]))))
             found = [n for _, n in rows(plan, place, end)]
             assert [n for _, n in rows(planner(str(path)), place, end)] == found
             seen, place = seen + found, end
@@ -124,11 +105,9 @@ def test_rows_are_read_once_in_order_over_growth_batches_and_restarts(tmp_path_f
 def test_a_query_that_stops_when_all_is_read_reads_all_that_is_there(tmp_path: Path):
     append(tmp_path / "a.json.gz", numbers(*range(200_000)))
     for rows_of_batch in (None, 90_000):
-        plan, place, count = planner(f"{tmp_path}/a.json.gz"), NOTHING, 0
-        plan.stop_here(place)
-        while (end := plan.latest(place, rows_of_batch)) != place:
-            count, place = count + len(rows(plan, place, end)), end
-        assert count == 200_000
+        plan = planner(f"{tmp_path}/a.json.gz")
+        plan.stop_here(NOTHING)
+        assert sum(len(rows(plan, start, end)) for start, end in batches(plan, rows_of_batch)) == 200_000
 
 
 def test_budgets_are_kept_and_shared(tmp_path: Path):
@@ -155,9 +134,7 @@ def test_the_status_from_outside_begins_at_the_marks(tmp_path: Path, monkeypatch
     append(tmp_path / "b.json.gz", numbers(*range(100)))
     end = planner(f"{tmp_path}/*.json.gz").latest(NOTHING, None)
     append(tmp_path / "b.json.gz", numbers(*range(100, 130)))
-    for folder, text in (("commits", "v1"), ("offsets", f"v1\n{{}}\n{json.dumps(end.to_json())}")):
-        (tmp_path / "state" / folder).mkdir(parents=True)
-        (tmp_path / "state" / folder / "0").write_text(text)
+    state = checkpoint(tmp_path / "state", 0, end.to_json())
     text_window._windows.clear()
     begun: list[int] = []
     begin = Unpacking.__post_init__
@@ -167,30 +144,22 @@ def test_the_status_from_outside_begins_at_the_marks(tmp_path: Path, monkeypatch
         begun.append(self.packed)
 
     monkeypatch.setattr(Unpacking, "__post_init__", recorded)
-    lags = {
-        Path(one.input).name: one.lag
-        for one in lag_of_inputs(to_text(listed([f"{tmp_path}/*.json.gz"])), tmp_path / "state")
-    }
-    assert lags == {"a.json.gz": 0, "b.json.gz": 30}
+    lags = lag_of_inputs(to_text(listed([f"{tmp_path}/*.json.gz"])), state)
+    assert {Path(one.input).name: one.lag for one in lags} == {"a.json.gz": 0, "b.json.gz": 30}
     assert set(begun) == {len(PACK["gzip"](numbers(*range(100))))}
 
 
 def test_a_damaged_member_is_one_malformed_row_with_its_reason_and_the_others_are_read(tmp_path: Path):
-    path = tmp_path / "a.csv.gz"
-    append(path, b"n\n1\n2\n")
-    with path.open("ab") as file:
-        file.write(PACK["gzip"](numbers(*range(5000)))[:-9] + b"\xff" * 9)
+    path, first = tmp_path / "a.csv.gz", PACK["gzip"](b"n\n1\n2\n")
+    path.write_bytes(first + PACK["gzip"](numbers(*range(5000)))[:-9] + b"\xff" * 9)
     append(path, b"7\n8\n")
     plan = planner({"path": str(path), "header": True})
     end = plan.latest(NOTHING, None)
     found = [n for _, n in rows(plan, NOTHING, end)]
     assert found[:2] == [1, 2]
     assert found[-2:] == [7, 8]
-    wrong = [n for n in found if isinstance(n, str) and "member at byte" in n]
-    assert len(wrong) == 1
-    assert wrong[0].startswith(
-        f"gzip member at byte {len(PACK['gzip'](b'n' + chr(10).encode() + b'1' + chr(10).encode() + b'2' + chr(10).encode()))} of"
-    )
+    (wrong,) = [n for n in found if isinstance(n, str) and "member at byte" in n]
+    assert wrong.startswith(f"gzip member at byte {len(first)} of")
     assert plan.latest(end, None) == end
 
 
@@ -241,13 +210,9 @@ def test_files_of_unequal_size_stay_together_in_event_time(tmp_path: Path):
     """1:10 rows over the same time: rows of the large one would be late by most of it with equal shares."""
     append(tmp_path / "few.json.gz", numbers(*range(0, 100_000, 50)))
     append(tmp_path / "many.json.gz", numbers(*range(0, 100_000, 5)))
-    plan, place = planner(f"{tmp_path}/*.json.gz", times=EventTimes(N, "n")), NOTHING
-    newest = latest = seen = 0
-    while (end := plan.latest(place, 1000)) != place:
-        found = [n for _, n in rows(plan, place, end) if isinstance(n, int)]
-        latest = max([latest, *(newest - n for n in found)])
-        newest, seen, place = max([newest, *found]), seen + len(found), end
-    assert seen == 22_000
+    plan = planner(f"{tmp_path}/*.json.gz", times=EventTimes(N, "n"))
+    found, latest = read_in_step(plan, 1000, lambda start, end: [int(n) for _, n in rows(plan, start, end)])
+    assert len(found) == 22_000
     assert latest < 5_000
 
 
@@ -255,9 +220,3 @@ def test_the_text_of_an_entry_without_compression_is_that_of_earlier_versions():
     """It is a part of a job's summary, which must not change when the job is resumed by a newer version."""
     (entry,) = json.loads(to_text(listed(["/in/a.csv"])))
     assert list(entry) == ["path", "name", "format", "header", "meta", "exact"]
-
-
-def test_the_list_keeps_the_compression(tmp_path: Path):
-    (one,) = from_text(to_text(listed([{"path": f"{tmp_path}/a", "format": "csv", "compression": "xz"}])))
-    assert one.plain()["compression"] == "xz"
-    assert discovered([one]) == {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.many.read_batches import parts_of
+from tests.runtime.many.read_batches import NOTHING, batches, first_batches, parts_of, read_in_step
 
 from skypane.control.admission.alignment import BATCHES
 from skypane.progress.kslack import KSlack
@@ -38,19 +39,10 @@ def lines(times: Sequence[int], form: str) -> bytes:
     return "".join(row.format(at, text) for at, text in enumerate(texts)).encode()
 
 
-def csv(folder: Path, name: str, times: Sequence[int]) -> dict[str, object]:
-    (folder / f"{name}.csv").write_bytes(lines(times, "csv"))
-    return {"path": str(folder / f"{name}.csv"), "name": name}
-
-
-def headed(folder: Path, name: str, times: Sequence[int]) -> dict[str, object]:
-    (folder / f"{name}.csv").write_bytes(b"x,ts\n" + lines(times, "csv"))
-    return {"path": str(folder / f"{name}.csv"), "name": name, "header": True}
-
-
-def json(folder: Path, name: str, times: Sequence[int]) -> dict[str, object]:
-    (folder / f"{name}.json").write_bytes(lines(times, "json"))
-    return {"path": str(folder / f"{name}.json"), "name": name}
+def csv(folder: Path, name: str, times: Sequence[int], form: str = "csv", header: bytes = b"") -> dict[str, object]:
+    path = folder / f"{name}.{form}"
+    path.write_bytes(header + lines(times, form))
+    return {"path": str(path), "name": name} | ({"header": True} if header else {})
 
 
 def parquet(folder: Path, name: str, times: Sequence[int]) -> dict[str, object]:
@@ -80,20 +72,12 @@ def rows(plan: Planner, start: Offsets, end: Offsets) -> dict[str, list[int]]:
     return found
 
 
-def batches(plan: Planner, budget: int) -> Iterator[dict[str, list[int]]]:
-    place = Offsets({})
-    while (end := plan.latest(place, budget)) != place:
-        yield rows(plan, place, end)
-        place = end
+def times_of(plan: Planner, start: Offsets, end: Offsets) -> list[int]:
+    return [time for of in rows(plan, start, end).values() for time in of]
 
 
 def lateness(plan: Planner, budget: int) -> int:
-    """How far a row lies behind the newest one of the batches before it, at most."""
-    newest, latest = None, 0
-    for batch in batches(plan, budget):
-        times = [time for of in batch.values() for time in of]
-        latest = latest if newest is None else max(latest, newest - min(times))
-        newest = max(times) if newest is None else max(newest, *times)
+    _, latest = read_in_step(plan, budget, partial(times_of, plan))
     return latest
 
 
@@ -101,12 +85,15 @@ def dropped(plan: Planner, budget: int) -> float:
     """Return the share of rows that K-slack drops."""
     windows, policy = Windows.of("1 minute", "10 seconds"), KSlack()
     state = policy.init()
-    for batch in batches(plan, budget):
-        state, _ = policy.decide(state, PaneArrivals.of_times([time for of in batch.values() for time in of], windows))
+    for start, end in batches(plan, budget):
+        state, _ = policy.decide(state, PaneArrivals.of_times(times_of(plan, start, end), windows))
     return state.dropped / state.seen
 
 
-@pytest.mark.parametrize("written", [csv, headed, json, parquet, segments])
+@pytest.mark.parametrize(
+    "written", [csv, partial(csv, header=b"x,ts\n"), partial(csv, form="json"), parquet, segments],
+    ids=["csv", "headed", "json", "parquet", "segments"],
+)  # fmt: skip
 def test_inputs_of_unequal_size_stay_together_in_event_time(tmp_path, written: Callable[..., dict[str, object]]):
     """1:2:10 rows over the same 50 minutes, 300 rows a batch, about 70 seconds; max-min shares drift apart by half an hour."""
     entries = [written(tmp_path, name, np.linspace(0, 3000 * SECOND, count, dtype=np.int64).tolist())
@@ -120,33 +107,27 @@ def test_rows_of_a_stream_with_bursts_are_not_made_late(tmp_path):
     """Bursts of a minute in one of two inputs, none for four minutes; K-slack drops a third of the rows by max-min shares."""
     rng = np.random.default_rng(3)
     bursts = np.sort(np.concatenate([rng.integers(at, at + 60, 900) for at in range(0, 3000, 300)])) * SECOND
-    listing = listed(
-        [csv(tmp_path, "bursts", bursts.tolist()), csv(tmp_path, "even", list(range(0, 3000 * SECOND, SECOND)))]
-    )
+    even = range(0, 3000 * SECOND, SECOND)
+    listing = listed([csv(tmp_path, "bursts", bursts.tolist()), csv(tmp_path, "even", even)])
     assert dropped(planner(listing), 500) < 0.005
     assert dropped(planner(listing, align=False), 500) > 0.1
 
 
 def test_another_driver_plans_the_same_batch(tmp_path):
     listing = listed([parquet(tmp_path, "a", range(0, 900, 3)), parquet(tmp_path, "b", range(900))])
-    place, plan = Offsets({}), planner(listing)
-    for _ in range(5):
-        end = plan.latest(place, 100)
+    for place, end in first_batches(planner(listing), 100, 5):
         assert planner(listing).latest(place, 100) == end
-        place = end
 
 
 def test_an_input_that_joins_with_older_rows_is_read_until_it_is_level(tmp_path):
-    now = csv(tmp_path, "now", list(range(1000 * SECOND, 5000 * SECOND, SECOND)))
-    listing = [*listed([now])]
-    plan = Planner(lambda: listing, 2, times=EventTimes(COLUMNS, "ts"))
-    place = plan.latest(Offsets({}), 1000)
-    listing += listed([csv(tmp_path, "old", list(range(0, 4000 * SECOND, SECOND)))])
-    seen = []
-    for _ in range(4):
-        end = plan.latest(place, 1000)
-        seen.append({name: len(times) for name, times in rows(plan, place, end).items()})
-        place = end
+    listing = [*listed([csv(tmp_path, "now", range(1000 * SECOND, 5000 * SECOND, SECOND))])]
+    plan = planner(listing)
+    place = plan.latest(NOTHING, 1000)
+    listing += listed([csv(tmp_path, "old", range(0, 4000 * SECOND, SECOND))])
+    seen = [
+        {name: len(times) for name, times in rows(plan, start, end).items()}
+        for start, end in first_batches(plan, 1000, 4, place)
+    ]
     assert seen[:2] == [{"old": 1000}, {"old": 1000}]
     assert all(seen[-1][name] == pytest.approx(500, abs=20) for name in ("now", "old"))
 
@@ -154,7 +135,7 @@ def test_an_input_that_joins_with_older_rows_is_read_until_it_is_level(tmp_path)
 def test_the_offset_records_since_when_rows_wait_and_metrics_show_for_how_long(tmp_path):
     plan = planner(listed([csv(tmp_path, "a", range(0, 1000 * SECOND, SECOND)),
                            csv(tmp_path, "b", range(100 * SECOND, 1000 * SECOND, SECOND))]))  # fmt: skip
-    first = plan.latest(Offsets({}), 100)
+    first = plan.latest(NOTHING, 100)
     assert first.waiting == {"ts": pytest.approx(0, abs=2 * SECOND)}
     shown = {one.input: one.waiting for one in plan.seen(0.0)}
     assert shown == {"a": pytest.approx(899, abs=2), "b": pytest.approx(899, abs=2)}
@@ -178,8 +159,8 @@ def test_every_row_is_read_once_whatever_a_clock_shows(tmp_path, by: int):
     start = 10_000 * SECOND
     own = {"off": range(start + by, start + by + 300 * SECOND, SECOND), "a": range(start, start + 600 * SECOND, SECOND),
            "b": range(start, start + 1200 * SECOND, SECOND)}  # fmt: skip
-    listing = listed([csv(tmp_path, name, list(times)) for name, times in own.items()])
-    seen = list(batches(planner(listing), 100))
+    plan = planner(listed([csv(tmp_path, name, times) for name, times in own.items()]))
+    seen = [rows(plan, place, end) for place, end in batches(plan, 100)]
     for name, times in own.items():
         assert [time for batch in seen for time in batch.get(name, ())] == list(times)
     assert all(len(batch.get("off", ())) == 5 for batch in seen[:15]) == (by > 3600 * SECOND)
@@ -187,40 +168,30 @@ def test_every_row_is_read_once_whatever_a_clock_shows(tmp_path, by: int):
 
 def test_inputs_without_event_times_get_their_fair_share(tmp_path):
     (tmp_path / "no.csv").write_text("1,no time\n" * 400)
-    entries = [
-        {"path": f"{tmp_path}/no.csv", "name": "no"},
-        csv(tmp_path, "a", range(300)),
-        csv(tmp_path, "b", range(600)),
-    ]
-    plan = planner(listed(entries))
-    place = Offsets({})
-    for _ in range(3):
-        end = plan.latest(place, 90)
+    others = csv(tmp_path, "a", range(300)), csv(tmp_path, "b", range(600))
+    plan = planner(listed([{"path": f"{tmp_path}/no.csv", "name": "no"}, *others]))
+    for place, end in first_batches(plan, 90, 3):
         assert end.at["no"] - place.at.get("no", 0) == 30 * len("1,no time\n")
-        place = end
 
 
 def test_a_batch_that_takes_all_rows_reads_no_samples(tmp_path):
     plan = planner(listed([csv(tmp_path, "a", range(50)), csv(tmp_path, "b", range(20))]))
     assert plan.times is not None
-    place = plan.latest(Offsets({}), 100)
+    place = plan.latest(NOTHING, 100)
     assert not plan.times.known
-    assert sum(map(len, rows(plan, Offsets({}), place).values())) == 70
+    assert len(times_of(plan, NOTHING, place)) == 70
 
 
 def test_samples_are_kept_only_while_their_places_matter(tmp_path):
     plan = planner(listed([csv(tmp_path, name, range(4000)) for name in "abc"]))
     assert plan.times is not None
-    place = Offsets({})
-    for _ in range(10):
-        place = plan.latest(place, 300)
+    for _ in first_batches(plan, 300, 10):
         assert 0 < len(plan.times.known) <= 15
 
 
 def test_a_file_that_vanishes_while_it_is_sampled_stops_no_other(tmp_path):
-    entries = listed([csv(tmp_path, name, range(1000)) for name in "abc"])
-    plan = planner(entries)
-    place = plan.latest(Offsets({}), 30)
+    plan = planner(listed([csv(tmp_path, name, range(1000)) for name in "abc"]))
+    place = plan.latest(NOTHING, 30)
     assert plan.times is not None
     plan.times.known = {}
     (tmp_path / "b.csv").unlink()

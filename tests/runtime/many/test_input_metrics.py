@@ -7,19 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.runtime.many.read_batches import NOTHING, grow, planner
 
 from skypane.control.forecast import RateAhead
 from skypane.metrics import InputMetrics, InputReport
 from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.input_metrics import from_json, to_json
-from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
-
-
-def grow(folder: Path, **lines: int) -> None:
-    for name, count in lines.items():
-        with (folder / f"{name}.csv").open("a") as file:
-            file.write("0123456\n" * count)
 
 
 def seen(plan: Planner, now: float) -> dict[str, InputMetrics]:
@@ -28,13 +22,13 @@ def seen(plan: Planner, now: float) -> dict[str, InputMetrics]:
 
 def test_a_table_shows_reader_growth_and_lag_of_each_input(tmp_path):
     grow(tmp_path, hot=1_000, a=5, still=2)
-    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
-    place = plan.latest(Offsets({}), 107)
+    plan = planner(f"{tmp_path}/*.csv")
+    place = plan.latest(NOTHING, 107)
     first = seen(plan, 100.0)
     assert {name: (one.lag, one.state) for name, one in first.items()} == {
         "hot": (900, "behind"), "a": (0, "read"), "still": (0, "read")}  # fmt: skip
     assert all(one.reader is None and one.rate is None and one.forecast is None for one in first.values())
-    plan.assigned(Offsets({}), place)
+    plan.assigned(NOTHING, place)
     for at in range(1, 9):
         grow(tmp_path, hot=20, a=at)
         place = plan.latest(place, None)
@@ -58,7 +52,7 @@ def test_meta_data_let_a_rate_be_expected_before_it_comes(tmp_path):
     grow(tmp_path, hot=10, calm=10)
     entries = [{"path": f"{tmp_path}/hot.csv", "meta": meta}, f"{tmp_path}/calm.csv"]
     plan = Planner(lambda: listed(entries), 2, lead="30 seconds")
-    place = Offsets({})
+    place = NOTHING
     for at in range(1, 9):
         grow(tmp_path, hot=20, calm=20)
         place = plan.latest(place, 1_000)
@@ -77,8 +71,8 @@ def test_meta_data_let_a_rate_be_expected_before_it_comes(tmp_path):
 
 def test_an_input_that_is_gone_keeps_its_place_in_the_table_and_one_that_joins_has_no_rate_yet(tmp_path):
     grow(tmp_path, a=5, b=5)
-    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
-    place = plan.latest(Offsets({}), None)
+    plan = planner(f"{tmp_path}/*.csv")
+    place = plan.latest(NOTHING, None)
     plan.seen(0.0)
     (tmp_path / "a.csv").unlink()
     grow(tmp_path, new=1)
@@ -90,8 +84,8 @@ def test_an_input_that_is_gone_keeps_its_place_in_the_table_and_one_that_joins_h
 
 def test_looks_that_follow_each_other_at_once_are_one_period(tmp_path):
     grow(tmp_path, a=10)
-    plan = Planner(lambda: listed([f"{tmp_path}/*.csv"]), 2)
-    place = plan.latest(Offsets({}), 10)
+    plan = planner(f"{tmp_path}/*.csv")
+    place = plan.latest(NOTHING, 10)
     plan.seen(0.0)
     for at in range(1, 11):
         grow(tmp_path, a=1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from tests.runtime.many.read_batches import NOTHING, parts_of, values_of
+from tests.runtime.many.read_batches import NOTHING, N, kept, parts_of, planner, read_in_step, values_of
 from tests.runtime.many.schema_messages import avro, record
 from tests.runtime.receiving import logs
 from tests.runtime.receiving.authority import authority, signed
@@ -28,16 +28,29 @@ from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError, ConfigError
 
-N = pa.schema([("n", pa.int64())])
-
 
 def numbers(*values: int) -> list[bytes | None]:
     return [b'{"n": %d}' % n for n in values]
 
 
-def planner(*given: object, on_loss: str = "fail") -> Planner:
-    listing = listed(given)
-    return Planner(lambda: listing, 2, on_loss)
+def create(kafka: Broker, name: str, *values: int) -> None:
+    """Create a topic of one partition with these numbers."""
+    kafka.create(name)
+    kafka.send(name, numbers(*values))
+
+
+def transactional(kafka: Broker, name: str) -> Producer:
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
+    producer.init_transactions()
+    return producer
+
+
+def begin(producer: Producer, name: str, values: Iterable[int]) -> None:
+    """Send numbers to partition 0 in a transaction, which has not ended then."""
+    producer.begin_transaction()
+    for n in values:
+        producer.produce(name, b'{"n": %d}' % n, partition=0)
+    producer.flush()
 
 
 def topic(broker: Broker, name: str, /, **more: object) -> dict[str, object]:
@@ -48,6 +61,10 @@ def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
     """Return (input, n) of all rows of a batch, as its tasks read them; n is minus the place of what is malformed."""
     parts = parts_of(plan, start, end, N)
     return [(part.input.name, n) for part, found in parts for n in values_of(found, lambda one: -one.offset)]
+
+
+def numbers_of(plan: Planner, start: Offsets, end: Offsets) -> list[int]:
+    return [n for _, n in rows(plan, start, end)]
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -66,8 +83,7 @@ def test_topics_and_partitions_are_found_as_they_come_and_every_message_is_read_
     plan = planner(topic(kafka, f"{name}-*"))
     first = plan.latest(NOTHING, None)
     assert first.at == {f"{name}-a[{partition}]": 5 for partition in range(3)}
-    kafka.create(f"{name}-b")
-    kafka.send(f"{name}-b", numbers(7))
+    create(kafka, f"{name}-b", 7)
     second = plan.latest(first, None)
     found = rows(plan, NOTHING, first) + rows(plan, first, second)
     assert sorted(found) == [(f"{name}-a[{p}]", p * 100 + n) for p in range(3) for n in range(5)] + [
@@ -78,17 +94,15 @@ def test_topics_and_partitions_are_found_as_they_come_and_every_message_is_read_
 
 @pytest.mark.slow
 def test_a_hot_topic_starves_no_one_and_a_batch_is_the_same_for_another_driver(kafka: Broker, name: str):
-    kafka.create(f"{name}-hot")
-    kafka.create(f"{name}-cold")
-    kafka.send(f"{name}-hot", numbers(*range(3000)))
-    kafka.send(f"{name}-cold", numbers(1, 2))
+    create(kafka, f"{name}-hot", *range(3000))
+    create(kafka, f"{name}-cold", 1, 2)
     entries = topic(kafka, f"{name}-hot", name="hot"), topic(kafka, f"{name}-cold")
     plan = planner(*entries)
     first = plan.latest(NOTHING, 100)
     assert first.at == {"hot[0]": 98, f"{name}-cold[0]": 2}
     kafka.send(f"{name}-cold", numbers(3))
     second = plan.latest(first, 100)
-    again = rows(planner(*entries), first, Offsets.of(second.to_json()))
+    again = rows(planner(*entries), first, kept(second))
     assert sorted(again) == sorted(rows(plan, first, second))
     assert [n for of, n in again if of == "hot[0]"] == list(range(98, 98 + 99))
 
@@ -98,8 +112,7 @@ def test_partitions_of_unequal_size_stay_together_in_event_time(kafka: Broker, n
     """1:2:10 messages over the same 3,000 s, 300 a batch; the smallest has gaps: transactions that were aborted."""
     kafka.create(name, 3)
     counts = {0: 300, 1: 600, 2: 3000}
-    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
-    producer.init_transactions()
+    producer = transactional(kafka, name)
     for partition, count in counts.items():
         times = range(0, 3000, 3000 // count)
         if partition:
@@ -107,19 +120,11 @@ def test_partitions_of_unequal_size_stay_together_in_event_time(kafka: Broker, n
             continue
         for first in range(0, count, 20):
             for end in (producer.abort_transaction, producer.commit_transaction):
-                producer.begin_transaction()
-                for n in times[first : first + 20]:
-                    producer.produce(name, b'{"n": %d}' % n, partition=0)
-                producer.flush()
+                begin(producer, name, times[first : first + 20])
                 end()
-    listing = listed([topic(kafka, name)])
-    plan = Planner(lambda: listing, 2, times=EventTimes(N, "n"))
-    place, newest, seen, latest = NOTHING, 0, 0, 0
-    while (end := plan.latest(place, 300)) != place:
-        found = [n for _, n in rows(plan, place, end)]
-        latest = max([latest, *(newest - n for n in found)])
-        newest, seen, place = max([newest, *found]), seen + len(found), end
-    assert seen == sum(counts.values())
+    plan = planner(topic(kafka, name), times=EventTimes(N, "n"))
+    found, latest = read_in_step(plan, 300, partial(numbers_of, plan))
+    assert len(found) == sum(counts.values())
     assert latest < 200
 
 
@@ -132,13 +137,8 @@ def test_messages_of_avro_have_the_offsets_of_the_topic_and_are_read_in_step_by_
         many = avro(registry.url, schema, *({"n": n, "more": "y"} for n in range(3000)))
         kafka.send(name, [value for one in few for value in (one, None)], 0)
         kafka.send(name, [*many[:100], b"no avro", *many[100:]], 1)
-        listing = listed([topic(kafka, name, format="avro", registry=registry.url)])
-        plan = Planner(lambda: listing, 2, times=EventTimes(N, "n"))
-        place, found, newest, latest = NOTHING, list[int](), 0, 0
-        while (end := plan.latest(place, 300)) != place:
-            batch = [n for _, n in rows(plan, place, end)]
-            latest = max([latest, *(newest - n for n in batch if n >= 0)])
-            newest, found, place = max([newest, *batch]), found + batch, end
+        plan = planner(topic(kafka, name, format="avro", registry=registry.url), times=EventTimes(N, "n"))
+        found, latest = read_in_step(plan, 300, partial(numbers_of, plan))
         assert sorted(found) == sorted([-100, *range(0, 3000, 10), *range(3000)])
         assert latest < 500
         registry.broken = 503
@@ -148,13 +148,9 @@ def test_messages_of_avro_have_the_offsets_of_the_topic_and_are_read_in_step_by_
 def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: str):
     """Also where a range begins or ends in a gap: every range of the offsets is read by itself."""
     kafka.create(name)
-    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
-    producer.init_transactions()
+    producer = transactional(kafka, name)
     for at in range(3):
-        producer.begin_transaction()
-        for n in range(3):
-            producer.produce(name, b'{"n": %d}' % (at * 10 + n))
-        producer.flush()
+        begin(producer, name, range(at * 10, at * 10 + 3))
         (producer.abort_transaction if at == 1 else producer.commit_transaction)()
     kafka.send(name, [None, *numbers(30)])
     plan = planner(topic(kafka, name))
@@ -163,18 +159,14 @@ def test_aborted_messages_markers_and_tombstones_are_gaps(kafka: Broker, name: s
     for start in (0, 2, 3, 4, 9, 11, 12):
         for end in (3, 4, 5, 8, 9, 11, 12, 13, 14):
             if start < end:
-                found = rows(plan, Offsets({f"{name}[0]": start}), Offsets({f"{name}[0]": end}))
-                assert [n for _, n in found] == [n for offset, n in held.items() if start <= offset < end], (start, end)
+                found = numbers_of(plan, Offsets({f"{name}[0]": start}), Offsets({f"{name}[0]": end}))
+                assert found == [n for offset, n in held.items() if start <= offset < end], (start, end)
 
 
 def test_what_an_open_transaction_holds_is_not_there_yet(kafka: Broker, name: str):
-    kafka.create(name)
-    kafka.send(name, numbers(1))
-    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": name, "log_level": 2})
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.produce(name, b'{"n": 2}')
-    producer.flush()
+    create(kafka, name, 1)
+    producer = transactional(kafka, name)
+    begin(producer, name, [2])
     plan = planner(topic(kafka, name))
     first = plan.latest(NOTHING, None)
     assert rows(plan, NOTHING, first) == [(f"{name}[0]", 1)]
@@ -206,15 +198,13 @@ def test_a_compacted_topic_is_read_past_what_is_gone(kafka: Broker, name: str):
 def test_a_message_that_is_not_a_row_is_reported_with_its_offset(kafka: Broker, name: str):
     kafka.create(name)
     kafka.send(name, [*numbers(1), b"no json", *numbers(3), b'{"n": 1}{"n": 2}', *numbers(5)])
-    plan = planner(topic(kafka, name))
-    assert sorted(n for _, n in rows(plan, NOTHING, plan.latest(NOTHING, None))) == [-3, -1, 1, 3, 5]
-    plan = planner(topic(kafka, name, format="csv"))
-    assert sorted(n for _, n in rows(plan, NOTHING, plan.latest(NOTHING, None))) == [-4, -3, -2, -1, 0]
+    for form, expected in (("json", [-3, -1, 1, 3, 5]), ("csv", [-4, -3, -2, -1, 0])):
+        plan = planner(topic(kafka, name, format=form))
+        assert sorted(numbers_of(plan, NOTHING, plan.latest(NOTHING, None))) == expected
 
 
 def test_retention_that_has_passed_the_offset_is_an_error_or_is_skipped_and_counted(kafka: Broker, name: str):
-    kafka.create(name)
-    kafka.send(name, numbers(*range(10)))
+    create(kafka, name, *range(10))
     entry = topic(kafka, name)
     place = Offsets({f"{name}[0]": 2})
     begun = planner(entry).latest(place, 6)
@@ -224,25 +214,23 @@ def test_retention_that_has_passed_the_offset_is_an_error_or_is_skipped_and_coun
     with pytest.raises(CheckpointError, match=r"a started batch needs offsets 2 to 8.*on_loss=\"skip\""):
         rows(planner(entry), place, begun)
     plan = planner(entry, on_loss="skip")
-    assert [n for _, n in rows(plan, place, begun)] == [5, 6, 7]
+    assert numbers_of(plan, place, begun) == [5, 6, 7]
     after = plan.latest(place, 3)
     assert (after.at, after.lost) == ({f"{name}[0]": 8}, 1)
-    assert [n for _, n in rows(planner(entry), place, Offsets.of(after.to_json()))] == [5, 6, 7]
+    assert numbers_of(planner(entry), place, kept(after)) == [5, 6, 7]
 
 
 def test_an_input_whose_beginning_was_removed_starts_with_the_rest(kafka: Broker, name: str):
-    kafka.create(name)
-    kafka.send(name, numbers(*range(10)))
+    create(kafka, name, *range(10))
     kafka.cut(name, 4)
     plan = planner(topic(kafka, name))
     end = plan.latest(NOTHING, 3)
-    assert [n for _, n in rows(planner(topic(kafka, name)), NOTHING, Offsets.of(end.to_json()))] == [4, 5, 6]
-    assert [n for _, n in rows(plan, end, plan.latest(end, 3))] == [7, 8, 9]
+    assert numbers_of(planner(topic(kafka, name)), NOTHING, kept(end)) == [4, 5, 6]
+    assert numbers_of(plan, end, plan.latest(end, 3)) == [7, 8, 9]
 
 
 def test_a_deleted_topic_is_an_error_or_is_skipped_and_counted_and_a_new_one_is_begun(kafka: Broker, name: str):
-    kafka.create(name)
-    kafka.send(name, numbers(*range(5)))
+    create(kafka, name, *range(5))
     pattern = topic(kafka, f"{name}*")
     place = planner(pattern).latest(NOTHING, None)
     kafka.delete(name)
@@ -257,14 +245,12 @@ def test_a_deleted_topic_is_an_error_or_is_skipped_and_counted_and_a_new_one_is_
     assert (after.at, after.lost) == ({f"{name}[0]": 0}, 1)
     assert plan.assigned(place, after) == []
     assert plan.latest(after, None) == after
-    kafka.create(name)
-    kafka.send(name, numbers(7))
-    assert [n for _, n in rows(plan, after, plan.latest(after, None))] == [7]
+    create(kafka, name, 7)
+    assert numbers_of(plan, after, plan.latest(after, None)) == [7]
 
 
 def test_a_topic_that_is_made_again_is_not_taken_for_the_old_one(kafka: Broker, name: str):
-    kafka.create(name)
-    kafka.send(name, numbers(1))
+    create(kafka, name, 1)
     plan = planner(topic(kafka, name))
     with pytest.raises(CheckpointError, match="ends at offset 1, but was read up to 9: its topic was deleted"):
         plan.latest(Offsets({f"{name}[0]": 9}), None)
@@ -273,23 +259,20 @@ def test_a_topic_that_is_made_again_is_not_taken_for_the_old_one(kafka: Broker, 
 def test_a_listed_topic_may_come_later(kafka: Broker, name: str):
     plan = planner(topic(kafka, name))
     assert plan.latest(NOTHING, None) == NOTHING
-    kafka.create(name)
-    kafka.send(name, numbers(1))
+    create(kafka, name, 1)
     assert rows(plan, NOTHING, plan.latest(NOTHING, None)) == [(f"{name}[0]", 1)]
 
 
 def test_a_broker_that_never_answered_is_reported_in_an_error():
-    with pytest.raises(
-        ConfigError, match=r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*check the address"
-    ):
+    message = r"kafka 127.0.0.1:1 did not answer within 0.3 s \(.*Connection refused.*check the address"
+    with pytest.raises(ConfigError, match=message):
         planner({"kafka": "127.0.0.1:1", "topic": "t", "timeout": "300 ms"}).latest(NOTHING, None)
 
 
 @pytest.mark.slow
 def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, name: str, tmp_path: Path):
     """And go on when it is back; a batch that has begun says what it waits for."""
-    kafka.create(name)
-    kafka.send(name, numbers(1, 2))
+    create(kafka, name, 1, 2)
     file = tmp_path / "a.csv"
     file.write_text("1\n")
     plan = planner(topic(kafka, name, timeout="500 ms"), {"path": str(file), "name": "a"})
@@ -298,9 +281,8 @@ def test_inputs_of_a_silent_broker_wait_while_others_continue(kafka: Broker, nam
     kafka.send(name, numbers(3))
     begun = plan.latest(first, 3)
     with kafka.silent():
-        with pytest.raises(
-            TimeoutError, match=rf"sent nothing for 0\.5 s, but a started batch needs {name}\[0\] up to offset 3"
-        ):
+        message = rf"sent nothing for 0\.5 s, but a started batch needs {name}\[0\] up to offset 3"
+        with pytest.raises(TimeoutError, match=message):
             rows(plan, first, begun)
         for lines in range(2, 5):
             file.write_text("1\n" * lines)
@@ -371,8 +353,7 @@ def test_a_cluster_without_a_leader_for_any_partition_is_not_called_unreachable(
 
 def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatch):
     """The topics come, the offsets do not: each request has its own patience."""
-    kafka.create(name)
-    kafka.send(name, numbers(1))
+    create(kafka, name, 1)
     plan = planner(topic(kafka, name, timeout="4 seconds"))
     first = plan.latest(NOTHING, None)
     kafka.send(name, numbers(2))
@@ -390,8 +371,7 @@ def test_an_abandoned_request_is_sent_again(kafka: Broker, name: str, monkeypatc
 
 
 def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, name: str, monkeypatch, tmp_path: Path):
-    kafka.create(name)
-    kafka.send(name, numbers(1))
+    create(kafka, name, 1)
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "reader"}
     entry = {**topic(kafka, name), "kafka": kafka.guarded, "options": {**login, "sasl.password": "$KAFKA_PASSWORD"}}
@@ -402,9 +382,8 @@ def test_a_login_is_from_the_environment_and_is_shown_nowhere(kafka: Broker, nam
     assert PASSWORD not in shown + to_text(plan.listing())
     assert from_text(to_text(plan.listing())) == plan.listing()
     plain = {**entry, "options": {**login, "sasl.password": PASSWORD}}
-    with pytest.raises(
-        ConfigError, match=r"option sasl\.password would be shown in Spark's plan; give the name of an env"
-    ) as raised:
+    message = r"option sasl\.password would be shown in Spark's plan; give the name of an env"
+    with pytest.raises(ConfigError, match=message) as raised:
         to_text(listed([plain]))
     assert PASSWORD not in str(raised.value)
     with pytest.raises(ConfigError, match=r"option sasl\.password would be shown in Spark's plan"):
@@ -442,22 +421,6 @@ def test_a_cluster_is_read_over_tls_if_its_authority_is_trusted(kafka: Broker, n
             planner(other).latest(NOTHING, None)
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ({"kafka": "host"}, "kafka must be host:port of a broker, got 'host'"),
-    ({"kafka": "h:1"}, "kafka h:1 needs topic"),
-    ({"kafka": "h:1", "topic": "a b"}, "the name or pattern of what to read, got 'a b'"),
-    ({"kafka": "h:1", "topic": "a*", "name": "a"}, "a pattern finds many inputs, each named by its topic"),
-    ({"kafka": "h:1", "topic": "a", "format": "xml"}, "topic a: format must be csv, json, avro or protobuf, got 'xml'"),
-    ({"kafka": "h:1", "topic": "a", "options": {"isolation.level": "x"}}, "option isolation.level is set by skypane"),
-    ({"kafka": "h:1", "topic": "a", "timeout": "0 s"}, "timeout"),
-    ({"kafka": "h:1", "topics": "a"}, "an input has no 'topics'; did you mean 'topic'"),
-    ({"kafka": "h:1", "topic": "a", "path": "b"}, r"inputs\[0\] has path and kafka"),
-])  # fmt: skip
-def test_invalid_topics_are_refused(given, message: str):
-    with pytest.raises(ConfigError, match=message):
-        listed([given])
-
-
 def test_an_option_unknown_to_the_client_is_refused():
     with pytest.raises(ConfigError, match=r'options of kafka h:1: .*"secure\.protocol"'):
         planner({"kafka": "h:1", "topic": "a", "options": {"secure.protocol": "ssl"}}).latest(NOTHING, None)
@@ -479,8 +442,8 @@ def test_topics_listed_twice_or_called_the_same_are_refused(kafka: Broker, name:
 def test_a_pattern_leaves_to_a_listed_topic_what_is_its_own(kafka: Broker, name: str):
     kafka.create(f"{name}-a")
     kafka.create(f"{name}-b")
-    entries = listed([topic(kafka, f"{name}-*"), topic(kafka, f"{name}-b", name="b")])
-    assert {one.input.name for one in kind.look([one for one in entries if isinstance(one, TopicSpec)], {})} >= {"b[0]"}
-    plan = Planner(lambda: entries, 2)
+    plan = planner(topic(kafka, f"{name}-*"), topic(kafka, f"{name}-b", name="b"))
+    entries = [one for one in plan.listing() if isinstance(one, TopicSpec)]
+    assert {one.input.name for one in kind.look(entries, {})} >= {"b[0]"}
     plan.latest(NOTHING, None)
     assert set(plan.found) == {f"{name}-a[0]", "b[0]"}

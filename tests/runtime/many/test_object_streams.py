@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.compressed.packing import PACK
+from tests.runtime.many.killed_drivers import killed_at, rows_in_the_end
 from tests.runtime.streams import parquet_rows
 from tests.servers import s3
 
@@ -52,7 +49,6 @@ def test_each_row_of_each_object_comes_once_over_kills(tmp_path: Path):
     """Drivers are killed by SIGKILL while objects arrive, compressed or not, with names in any order."""
     (tmp_path / "out").mkdir()
     (tmp_path / "inputs.json").write_text(json.dumps([{"objects": "s3://bucket/in/", "format": "json"}]))
-    command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
     kills, written = 3, 0
     with s3.running() as port, s3.connected(port):
         for kill in range(kills):
@@ -60,19 +56,10 @@ def test_each_row_of_each_object_comes_once_over_kills(tmp_path: Path):
                 # Descending names: each object comes before those that were read.
                 put(f"{9 - kill}/{9 - at}.json{'.gz' if at % 2 else ''}", lines(written, 125))
                 written += 125
-            with subprocess.Popen(
-                command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-            ) as driver:
-                assert driver.stdout is not None
-                watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
-                watchdog.start()
-                next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
-                os.killpg(driver.pid, signal.SIGKILL)  # after its rows were written, before Spark knows
-                watchdog.cancel()
+            killed_at(f"batch {kill * 4 + 2} ", "tests.runtime.many.driver", tmp_path)
         put("9/9.json", lines(-5, 5))
         put("last.json", lines(written, 5))
-        subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
-    rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
+        rows = rows_in_the_end("tests.runtime.many.driver", tmp_path)
     assert sorted(row["n"] for row in rows if row["bad"] is None) == list(range(written + 5))
     (bad,) = [row["bad"] for row in rows if row["bad"] is not None]
     assert "s3://bucket/in/9/9.json was written again after it was read" in bad

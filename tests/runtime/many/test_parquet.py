@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.many.read_batches import parts_of
+from tests.runtime.many import read_batches
+from tests.runtime.many.read_batches import NOTHING, batches, parts_of
 
 from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import parquet
-from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError
@@ -26,7 +26,7 @@ def write(path: Path, count: int, group: int = 7) -> None:
 
 
 def planner(folder: Path) -> Planner:
-    return Planner(lambda: listed([f"{folder}/*.parquet"]), 2)
+    return read_batches.planner(f"{folder}/*.parquet")
 
 
 def rows(plan: Planner, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
@@ -44,12 +44,11 @@ def test_each_row_of_each_file_comes_once(tmp_path_factory, counts, group: int, 
     folder = tmp_path_factory.mktemp("files")
     for at, count in enumerate(counts):
         write(folder / f"f{at}.parquet", count, group)
-    plan, place = planner(folder), Offsets({})
-    found: list[tuple[str, int]] = []
-    while (after := plan.latest(place, budget)) != place:
-        part = rows(plan, place, after)
+    plan, found = planner(folder), list[tuple[str, int]]()
+    for start, end in batches(plan, budget):
+        part = rows(plan, start, end)
         assert 0 < len(part) <= budget
-        found, place = found + part, after
+        found += part
     assert sorted(found) == [(f"f{at}", n) for at, count in enumerate(counts) for n in range(count)]
 
 
@@ -59,15 +58,15 @@ def test_a_file_that_is_being_written_is_not_there_until_it_is_finished(tmp_path
     plan = planner(tmp_path)
     for written in (0, 3, len(content) - 1):
         (tmp_path / "a.parquet").write_bytes(content[:written])
-        assert plan.latest(Offsets({}), 10) == Offsets({})
+        assert plan.latest(NOTHING, 10) == NOTHING
     (tmp_path / "a.parquet").write_bytes(content)
-    assert plan.latest(Offsets({}), 10).at == {f"{tmp_path}/a.parquet": 5}
+    assert plan.latest(NOTHING, 10).at == {f"{tmp_path}/a.parquet": 5}
 
 
 def test_a_row_that_does_not_fit_the_schema_is_reported_and_the_others_are_rows(tmp_path):
     pq.write_table(pa.table({"n": ["1", "two", "3"], "p": [1, 2, 3]}), tmp_path / "a.parquet")
     plan = planner(tmp_path)
-    (task,) = plan.assigned(Offsets({}), plan.latest(Offsets({}), None))
+    (task,) = plan.assigned(NOTHING, plan.latest(NOTHING, None))
     found = [one for _, one in parquet.read(task, COLUMNS)]
     bad = [one for one in found if isinstance(one, Malformed)]
     assert [(one.offset, one.line) for one in bad] == [(1, "{'n': 'two', 'p': 2}")]
@@ -78,8 +77,8 @@ def test_a_row_that_does_not_fit_the_schema_is_reported_and_the_others_are_rows(
 def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
     write(tmp_path / "a.parquet", 5)
     plan = planner(tmp_path)
-    end = plan.latest(Offsets({}), None)
-    (task,) = plan.assigned(Offsets({}), end)
+    end = plan.latest(NOTHING, None)
+    (task,) = plan.assigned(NOTHING, end)
     write(tmp_path / "a.parquet", 3)
     with pytest.raises(CheckpointError, match=r"a\.parquet has 3 rows, but 5 were read: it was cut or replaced"):
         planner(tmp_path).latest(end, None)
@@ -90,17 +89,9 @@ def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):
         list(parquet.read(task, COLUMNS))
 
 
-def test_a_path_that_ends_in_parquet_is_parquet_and_round_trips(tmp_path):
-    given = [tmp_path / "a.parquet", {"path": tmp_path / "b.parquet", "name": "b", "meta": {"max": 5}},
-             {"parquet": f"{tmp_path}/c/*"}]  # fmt: skip
-    assert {one.kind for one in listed(given)} == {"parquet"}
-    assert from_text(to_text(listed(given))) == listed(given)
-
-
 def test_a_file_whose_column_has_no_readable_name_is_not_there_and_others_are_read(tmp_path):
     for name in ("good", "bad"):
         pq.write_table(pa.table({"abcd": [1]}), tmp_path / f"{name}.parquet", store_schema=False)
     bad = tmp_path / "bad.parquet"
     bad.write_bytes(bad.read_bytes().replace(b"abcd", b"abc\xf3"))
-    plan = Planner(lambda: listed([f"{tmp_path}/*.parquet"]), 2)
-    assert plan.latest(Offsets({}), None).at == {f"{tmp_path}/good.parquet": 1}
+    assert planner(tmp_path).latest(NOTHING, None).at == {f"{tmp_path}/good.parquet": 1}

@@ -5,23 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from tests.runtime.many import read_batches
+from tests.runtime.many.read_batches import NOTHING, N, batches, first_batches, grow, kept
 
 from skypane.runtime.spark.sources.many import growing_inputs
-from skypane.runtime.spark.sources.many.discovery import listed
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError
-
-NOTHING = Offsets({})
-
-
-def grow(folder: Path, **lines: int) -> None:
-    for name, count in lines.items():
-        with (folder / f"{name}.csv").open("a") as file:
-            file.write("0123456\n" * count)
 
 
 def planner(folder: Path, readers: int = 2, on_loss: str = "fail") -> Planner:
@@ -45,9 +37,8 @@ def test_a_hot_input_starves_no_one(tmp_path):
 def test_every_input_is_read_within_three_batches_of_a_budget_of_a_third(tmp_path):
     names = [f"s{at:02}" for at in range(30)]
     grow(tmp_path, **dict.fromkeys(names, 50))
-    plan, place = planner(tmp_path), NOTHING
-    for _ in range(3):
-        place = plan.latest(place, 10)
+    plan = planner(tmp_path)
+    *_, (_, place) = first_batches(plan, 10, 3)
     assert set(rows(NOTHING, place)) == set(names)
 
 
@@ -88,7 +79,7 @@ def test_that_no_input_exists_is_reported_once_with_what_was_looked_for(tmp_path
 
 
 def test_of_many_inputs_that_do_not_exist_some_are_named(tmp_path, caplog: pytest.LogCaptureFixture):
-    Planner(lambda: [FileInput(f"{tmp_path}/{at:02}.csv") for at in range(20)], 2).latest(NOTHING, None)
+    read_batches.planner(*(f"{tmp_path}/{at:02}.csv" for at in range(20))).latest(NOTHING, None)
     (message,) = caplog.messages
     assert f"{tmp_path}/07.csv, ...; check the names" in message
     assert "08.csv" not in message
@@ -117,13 +108,12 @@ def test_a_file_that_was_cut_is_an_error_or_begun_again_and_counted(tmp_path):
     after = plan.latest(place, None)
     assert (after.at[f"{tmp_path}/a.csv"], after.lost) == (6, 1)
     for planned in (plan, planner(tmp_path, on_loss="skip")):
-        ((part,),) = planned.assigned(place, Offsets.of(after.to_json()))
+        ((part,),) = planned.assigned(place, kept(after))
         assert (part.start, part.end) == (0, 6)
 
 
 def test_few_tasks_read_many_inputs_evenly(tmp_path):
-    counts = {f"s{at:03}": 20 + at % 7 * 10 for at in range(200)}
-    grow(tmp_path, **counts)
+    grow(tmp_path, **{f"s{at:03}": 20 + at % 7 * 10 for at in range(200)})
     plan = planner(tmp_path)
     end = plan.latest(NOTHING, None)
     tasks = plan.assigned(NOTHING, end)
@@ -137,8 +127,7 @@ def test_a_batch_is_the_same_rows_for_another_driver(tmp_path):
     grow(tmp_path, a=50, b=7, c=30)
     plan = planner(tmp_path)
     end = plan.latest(NOTHING, 60)
-    restarted = Offsets.of(end.to_json())
-    again = planner(tmp_path).assigned(NOTHING, restarted)
+    again = planner(tmp_path).assigned(NOTHING, kept(end))
     assert {part for task in again for part in task} == {part for task in plan.assigned(NOTHING, end) for part in task}
 
 
@@ -147,10 +136,8 @@ def test_what_comes_after_the_end_was_set_is_not_read(tmp_path):
     plan = planner(tmp_path)
     plan.stop_here(NOTHING)
     grow(tmp_path, a=10, b=10)
-    place = plan.latest(NOTHING, 6)
-    place = plan.latest(place, 6)
+    *_, (_, place) = batches(plan, 6)
     assert rows(NOTHING, place) == {"a": 10}
-    assert plan.latest(place, 6) == place
 
 
 def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
@@ -162,11 +149,11 @@ def test_a_batch_that_has_begun_needs_its_inputs(tmp_path):
         planner(tmp_path).assigned(NOTHING, end)
     ((part,),) = plan.assigned(NOTHING, end)
     with pytest.raises(CheckpointError, match=r"a\.csv ends before byte 8, which a started batch needs"):
-        list(growing_inputs.read([part], pa.schema([("n", pa.int64())])))
+        list(growing_inputs.read([part], N))
 
 
 def test_a_listed_file_may_come_later(tmp_path):
-    plan = Planner(lambda: listed([tmp_path / "later.csv"]), 2)
+    plan = read_batches.planner(tmp_path / "later.csv")
     assert plan.latest(NOTHING, 5) == NOTHING
     grow(tmp_path, later=3)
     assert rows(NOTHING, plan.latest(NOTHING, 5)) == {"later": 3}

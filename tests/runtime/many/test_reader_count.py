@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
+from tests.runtime.many.read_batches import grow
 
 from skypane.control.admission import MetaData
 from skypane.control.admission.readers import Readers
@@ -25,12 +26,7 @@ COST = 1e-3
 
 
 def run(
-    folder: Path,
-    policy: Readers,
-    batches: list[int],
-    meta: MetaData = NOTHING,
-    epoch: float = 0.0,
-    **options: Any,
+    folder: Path, policy: Readers, batches: list[int], meta: MetaData = NOTHING, epoch: float = 0.0, **options: Any
 ) -> list[int]:
     """Return the tasks of batches, a second apart at least, before each of which so many lines come to each of 8 files.
 
@@ -39,9 +35,7 @@ def run(
     entries = [{"path": f"{folder}/*.csv", "meta": meta}]
     plan, place, now, tasks = Planner(lambda: listed(entries), policy, **options), Offsets({}), 0.0, []
     for lines in batches:
-        for at in range(8):
-            with (folder / f"s{at}.csv").open("a") as file:
-                file.write("0123456\n" * lines)
+        grow(folder, **{f"s{at}": lines for at in range(8)})
         end = plan.latest(place, 4_000)
         plan.seen(now, epoch + now)
         assigned = plan.assigned(place, end)
@@ -89,8 +83,6 @@ def test_readers_go_through_an_option(tmp_path):
     policy = Readers(max_readers=8, latency="1 minute", headroom=0.2)
     reader = ManySource(given | {"readers": readers_text(policy)}).streamReader(schema)
     assert reader.planner.sizing.policy == policy  # type: ignore[attr-defined]
-    with pytest.raises(
-        ConfigError,
-        match="option readers of skypane-many must be a number, or a JSON object with the fields of Readers",
-    ):
+    message = "option readers of skypane-many must be a number, or a JSON object with the fields of Readers"
+    with pytest.raises(ConfigError, match=message):
         ManySource(given | {"readers": '{"mst": 8}'}).streamReader(schema)

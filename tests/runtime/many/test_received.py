@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.runtime.receiving.logs import until
-from tests.runtime.receiving.test_tcp import dialled, free_port
+from tests.runtime.receiving.test_tcp import dialled
+from tests.servers.ports import free_ports
 
 import skypane as sp
 from skypane.cli.main import main
@@ -53,7 +54,7 @@ def job_text(folder: Path) -> str:
 
 @pytest.mark.slow
 def test_what_sockets_send_is_answered_and_each_input_is_seen(spark, tmp_path, capsys):
-    ports = {town: free_port() for town in TOWNS}
+    ports = dict(zip(TOWNS, free_ports(len(TOWNS)), strict=True))
     given = {"folder": str(tmp_path / "received"),
              "inputs": [{"name": town, "listen": f"127.0.0.1:{port}"} for town, port in ports.items()]}  # fmt: skip
     text = job_text(tmp_path)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
+from itertools import chain, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
-from tests.checkout import ROOT
 from tests.runtime.compressed.packing import PACK
+from tests.runtime.many.killed_drivers import killed_at, rows_in_the_end
 from tests.runtime.many.schema_messages import avro, offer, protobuf, record
 from tests.runtime.streams import finish, parquet_rows
 from tests.servers import schema_registry as registries
@@ -35,13 +31,28 @@ def grow(folder: Path, name: str, first: int, count: int) -> None:
         file.write("".join(f"{n}\n" for n in range(first, first + count)))
 
 
+def run(rows: DataFrame, folder: Path) -> list[list[dict[str, Any]]]:
+    """Read all that is there, from where the run before ended; return the rows of each batch."""
+    found: list[list[dict[str, Any]]] = []
+    writer = rows.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist())).start().awaitTermination()
+    return found
+
+
+def check_secret(secret: str, folder: Path) -> None:
+    """Check that the checkpoint has files, and that none shows a secret."""
+    contents = [path.read_bytes() for path in (folder / "checkpoint").rglob("*") if path.is_file()]
+    assert contents
+    assert not any(secret.encode() in content for content in contents)
+
+
 def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tmp_path):
     """30 inputs, one of them hot; then a stop, more lines, an input that joins, and a line that does not parse."""
     for at in range(30):
         grow(tmp_path, f"s{at:02}", 0, 400 if at == 0 else 10)
     seen: list[tuple[int, int, pa.Table]] = []
 
-    def run() -> None:
+    def read() -> None:
         rows = inputs(spark, [f"{tmp_path}/*.csv"], "n long", rows_per_trigger=150, malformed_column="bad")
         writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer = writer.foreachBatch(lambda batch, number: seen.append(
@@ -49,13 +60,13 @@ def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tm
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
 
-    run()
+    read()
     assert set(seen[0][2]["input"].to_pylist()) == {f"{tmp_path}/s{at:02}.csv" for at in range(30)}  # no one starved
     grow(tmp_path, "s01", 10, 5)
     grow(tmp_path, "new", 0, 7)
     with (tmp_path / "s02.csv").open("a") as file:
         file.write("no number\n10\n")
-    run()
+    read()
     assert [number for number, _, _ in seen] == list(range(len(seen)))
     assert max(tasks for _, tasks, _ in seen) == 2
     assert all(rows.num_rows <= 150 for _, _, rows in seen)
@@ -79,73 +90,58 @@ def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_p
     kafka.create("joined-cut")
     kafka.send("joined-cut", [b'{"n": 0}'] * 5)
     kafka.cut("joined-cut", 5)
-    found: list[list[dict[str, object]]] = []
-
-    def run() -> None:
-        rows = inputs(spark, listing, "n long", malformed_column="bad")
-        assert PASSWORD not in rows._jdf.queryExecution().toString()
-        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist())).trigger(
-            availableNow=True
-        )
-        query.start().awaitTermination()
-
-    run()
-    assert found in ([], [[]])
+    rows = inputs(spark, listing, "n long", malformed_column="bad")
+    assert PASSWORD not in rows._jdf.queryExecution().toString()
+    assert run(rows, tmp_path) in ([], [[]])
     kafka.create("joined-new", 2)
     kafka.send("joined-cut", [b'{"n": 5}', b"no json"])
     kafka.send("joined-new", [b'{"n": 6}'], 1)
     grow(tmp_path, "a", 7, 1)
-    run()
-    rows = sorted((row["input"], row["n"]) for row in found[-1] if row["bad"] is None)
-    assert rows == [("a", 7), ("joined-cut[0]", 5), ("joined-new[1]", 6)]
-    (bad,) = [row["bad"] for row in found[-1] if row["bad"] is not None]
-    assert str(bad).startswith("joined-cut[0] at offset 6: a row must be an object")
-    kept = [path for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
-    assert kept
-    assert not any(PASSWORD.encode() in path.read_bytes() for path in kept)
+    rows = inputs(spark, listing, "n long", malformed_column="bad")
+    assert PASSWORD not in rows._jdf.queryExecution().toString()
+    *_, found = run(rows, tmp_path)
+    good = sorted((row["input"], row["n"]) for row in found if row["bad"] is None)
+    assert good == [("a", 7), ("joined-cut[0]", 5), ("joined-new[1]", 6)]
+    (bad,) = [row["bad"] for row in found if row["bad"] is not None]
+    assert bad.startswith("joined-cut[0] at offset 6: a row must be an object")
+    check_secret(PASSWORD, tmp_path)
 
 
 @pytest.mark.slow
 def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_path):
     """Members of gzip and frames of Zstandard are appended between starts; one is cut off, and one does not decode."""
     path, frames = tmp_path / "a.json.gz", tmp_path / "b.json.zst"
-    found: list[list[dict[str, object]]] = []
 
     def append(to: Path, form: str, first: int, count: int, end: int | None = None) -> None:
         with to.open("ab") as file:
             file.write(PACK[form](b"".join(b'{"n": %d}\n' % n for n in range(first, first + count)))[:end])
 
-    def run() -> list[dict[str, object]]:
+    def run_again() -> list[dict[str, Any]]:
         listed = [{"path": f"{tmp_path}/*.json.*", "format": "json"}]
-        rows = inputs(spark, listed, "n long", rows_per_trigger=400, malformed_column="bad")
-        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        writer = writer.foreachBatch(lambda batch, _: found.append(batch.toArrow().to_pylist()))
-        found.clear()
-        writer.trigger(availableNow=True).start().awaitTermination()
+        found = run(inputs(spark, listed, "n long", rows_per_trigger=400, malformed_column="bad"), tmp_path)
         assert all(len(batch) <= 410 for batch in found)
         return [row for batch in found for row in batch]
 
-    def numbers(rows: list[dict[str, object]], of: Path) -> list[object]:
+    def numbers(rows: list[dict[str, Any]], of: Path) -> list[object]:
         return [row["n"] for row in rows if row["input"] == str(of) and row["bad"] is None]
 
     append(path, "gzip", 0, 1000)
     append(path, "gzip", 1000, 1000, end=-20)
     append(frames, "zstd", 0, 500)
-    rows = run()
+    rows = run_again()
     first = numbers(rows, path)
     assert first == list(range(len(first)))
     assert len(first) >= 1000
     assert numbers(rows, frames) == list(range(500))
     append(path, "gzip", 5000, 1000)
     append(frames, "zstd", 500, 500)
-    rows = run()
+    rows = run_again()
     assert numbers(rows, frames) == list(range(500, 1000))
     assert numbers(rows, path)[-1000:] == list(range(5000, 6000))
     (bad,) = [str(row["bad"]) for row in rows if "member at byte" in str(row["bad"])]
     assert bad.startswith(f"{path} at byte ")
     assert "is damaged, its text ends here" in bad
-    assert run() == []
+    assert run_again() == []
 
 
 @pytest.mark.slow
@@ -163,27 +159,18 @@ def test_messages_of_avro_and_protobuf_are_rows_and_no_log_shows_the_login(spark
                    for one in ("avro", "proto")]  # fmt: skip
         listing[1]["format"] = "protobuf"
         (tmp_path / "inputs.json").write_text(json.dumps(listing))
-        rows = inputs(
-            spark,
-            tmp_path / "inputs.json",
-            "n long, town string, ts timestamp",
-            malformed_column="bad",
-            rows_per_trigger=4,
-        )
+        columns = "n long, town string, ts timestamp"
+        rows = inputs(spark, tmp_path / "inputs.json", columns, malformed_column="bad", rows_per_trigger=4)
         assert registries.LOGIN not in rows._jdf.queryExecution().toString()
-        found: list[dict[str, object]] = []
-        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
-        writer.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist())).start().awaitTermination()
-    assert sorted((str(row["input"]), row["n"], row["town"]) for row in found if row["bad"] is None) == [
+        found = list(chain.from_iterable(run(rows, tmp_path)))
+    assert sorted((row["input"], row["n"], row["town"]) for row in found if row["bad"] is None) == [
         ("avro-offers[0]", 1, None), ("avro-offers[0]", 1, None), ("avro-offers[0]", 2, "Bern"), ("proto-offers[0]", 4, "Chur"),
     ]  # fmt: skip
-    wrong = sorted(str(row["bad"]) for row in found if row["bad"] is not None)
+    wrong = sorted(row["bad"] for row in found if row["bad"] is not None)
     assert [text.partition(": ")[0] for text in wrong] == ["avro-offers[0] at offset 2", "avro-offers[0] at offset 3"]
     assert "does not begin with a byte 0" in wrong[0]
     assert "it is not of its schema 1" in wrong[1]
-    kept = [path.read_bytes() for path in (tmp_path / "checkpoint").rglob("*") if path.is_file()]
-    assert kept
-    assert not any(registries.LOGIN.encode() in content for content in kept)
+    check_secret(registries.LOGIN, tmp_path)
 
 
 @pytest.mark.slow
@@ -194,26 +181,18 @@ def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
     kills, prefix = 5, "killed"
     listing = [f"{tmp_path}/in/*.csv", {"kafka": kafka.address, "topic": f"{prefix}-*"}]
     (tmp_path / "inputs.json").write_text(json.dumps(listing))
-    command = [sys.executable, "-m", "tests.runtime.many.driver", str(tmp_path)]
     expected: list[tuple[str, int]] = []
     for kill in range(kills):
         kafka.create(f"{prefix}-{kill}", 4)
         for at in range(6 + kill):
             grow(tmp_path / "in", f"s{at}", kill * 100, 100)
             expected += [(f"s{at}", n) for n in range(kill * 100, kill * 100 + 100)]
-        for old, partition in itertools.product(range(kill + 1), range(4)):
+        for old, partition in product(range(kill + 1), range(4)):
             kafka.send(f"{prefix}-{old}", [b'{"n": %d}' % n for n in range(kill * 50, kill * 50 + 50)], partition)
             expected += [(f"{prefix}-{old}[{partition}]", n) for n in range(kill * 50, kill * 50 + 50)]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
-            assert driver.stdout is not None
-            watchdog = threading.Timer(300, os.killpg, (driver.pid, signal.SIGKILL))
-            watchdog.start()
-            line_of_batch = next(line for line in driver.stdout if line.startswith(f"batch {kill * 4 + 2} "))
-            os.killpg(driver.pid, signal.SIGKILL)  # after its rows were written, before Spark knows
-            watchdog.cancel()
+        line_of_batch = killed_at(f"batch {kill * 4 + 2} ", "tests.runtime.many.driver", tmp_path)
         assert int(line_of_batch.split()[2]) <= 2
-    subprocess.run([*command, "last"], cwd=ROOT, check=True, capture_output=True, timeout=400)
-    rows = pa.concat_tables(pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))).to_pylist()
+    rows = rows_in_the_end("tests.runtime.many.driver", tmp_path)
     assert sorted((Path(row["input"]).stem, row["n"]) for row in rows) == sorted(expected)
 
 
@@ -244,36 +223,33 @@ def test_with_readiness_the_answers_are_the_same_however_many_inputs_are_read(sp
 def test_a_line_that_does_not_parse_is_reported_also_where_columns_are_not_null(spark, tmp_path):
     (tmp_path / "a.json").write_text('{"n":1}\nno json\n{}\n')
     rows = inputs(spark, [f"{tmp_path}/*.json"], "n long NOT NULL", malformed_column="bad")
-    found: list[dict[str, object]] = []
-    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
-    writer.foreachBatch(lambda batch, _: found.extend(batch.toArrow().to_pylist())).start().awaitTermination()
+    found = list(chain.from_iterable(run(rows, tmp_path)))
     assert sorted(str(row["n"]) for row in found) == ["1", "None", "None"]
-    assert [str(row["bad"])[-7:] for row in found if row["bad"] is not None] == ["no json"]
+    assert [row["bad"][-7:] for row in found if row["bad"] is not None] == ["no json"]
 
 
-def test_what_cannot_be_read_is_refused_at_the_call(spark, tmp_path):
-    with pytest.raises(ConfigError, match="column 'm' is map<string, int64>, which cannot be read from json"):
-        inputs(spark, ["a.json"], "n long, m map<string, long>")
-    with pytest.raises(ConfigError, match=r"column 'l' is list<.*>, which cannot be read from csv"):
-        inputs(spark, ["a.csv"], "n long, l array<long>")
+@pytest.mark.parametrize(("listed", "schema", "more", "message"), [
+    (["a.json"], "n long, m map<string, long>", {}, "column 'm' is map<string, int64>, which cannot be read from json"),
+    (["a.csv"], "n long, l array<long>", {}, r"column 'l' is list<.*>, which cannot be read from csv"),
+    ([], "n long", {}, "inputs is empty"),
+    (["a.csv"], "input long", {}, "schema has a column 'input' already"),
+    (["a.csv"], "n long", {"on_loss": "ignore"}, "on_loss must be one of fail, skip, got 'ignore'"),
+    (["a.csv"], "n long", {"readers": 0}, "option readers of skypane-many must be a whole number above zero, got '0'"),
+    (["a.csv"], "n double, ts timestamp", {"time_column": "n"},
+     "time_column 'n' must be a timestamp, a date or a whole number, got double"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_refused_at_the_call(spark, listed, schema: str, more, message: str):
+    with pytest.raises(ConfigError, match=message):
+        inputs(spark, listed, schema, **more)
+
+
+def test_options_that_cannot_be_kept_are_refused(spark, tmp_path):
+    columns = StructType().add("n", "long", nullable=False).add("input", "string")
     with pytest.raises(ConfigError, match="column 'n' is NOT NULL, but malformed rows have nulls"):
-        ManySource({"inputs": '["a.csv"]'}).streamReader(
-            StructType().add("n", "long", nullable=False).add("input", "string")
-        )
-    with pytest.raises(ConfigError, match="inputs is empty"):
-        inputs(spark, [], "n long")
-    with pytest.raises(ConfigError, match="schema has a column 'input' already"):
-        inputs(spark, ["a.csv"], "input long")
-    with pytest.raises(ConfigError, match="on_loss must be one of fail, skip, got 'ignore'"):
-        inputs(spark, ["a.csv"], "n long", on_loss="ignore")
-    with pytest.raises(ConfigError, match="option readers of skypane-many must be a whole number above zero, got '0'"):
-        inputs(spark, ["a.csv"], "n long", readers=0)
-    with pytest.raises(ConfigError, match="time_column 'n' must be a timestamp, a date or a whole number, got double"):
-        inputs(spark, ["a.csv"], "n double, ts timestamp", time_column="n")
+        ManySource({"inputs": '["a.csv"]'}).streamReader(columns)
+    columns = StructType().add("ts", "timestamp").add("input", "string")
     with pytest.raises(ConfigError, match="option align of skypane-many must be true or false, got 'maybe'"):
-        ManySource({"inputs": '["a.csv"]', "align": "maybe"}).streamReader(
-            StructType().add("ts", "timestamp").add("input", "string")
-        )
+        ManySource({"inputs": '["a.csv"]', "align": "maybe"}).streamReader(columns)
     path = tmp_path / "inputs.json"
     path.write_text(json.dumps({"a": 1}))
     with pytest.raises(ConfigError, match="must be a list in JSON, got dict"):

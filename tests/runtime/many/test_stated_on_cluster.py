@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.many.stated_driver import MOST, PATIENCE, PLAN, STATED, rows_sent
@@ -20,9 +21,7 @@ from tests.runtime.streams import answers, parquet_rows
 
 from skypane.runtime import local
 
-
-class Driven(Protocol):
-    def __call__(self, *arguments: str) -> list[dict[str, Any]]: ...
+Driven: TypeAlias = Callable[..., list[dict[str, Any]]]
 
 
 @pytest.fixture
@@ -47,13 +46,15 @@ def driven(tmp_path: Path) -> Iterator[Driven]:
             os.killpg(driver.pid, signal.SIGKILL)
 
 
-def rows_of(folder: Path) -> tuple[Counter[tuple[Any, ...]], Counter[tuple[Any, ...]]]:
-    """Return the rows of the output, and those of the definition, as multisets."""
+def check_answers(folder: Path) -> None:
+    """Hold the rows of the output against those of the definition, as multisets."""
     wanted = answers(PLAN, [rows_sent(folder), local.Drain()])
     got = parquet_rows(folder / "out").select(wanted.schema.names)
-    return Counter(map(tuple, zip(*got.to_pydict().values(), strict=True))), Counter(
-        map(tuple, zip(*wanted.to_pydict().values(), strict=True))
-    )
+    assert _counted(got) == _counted(wanted)
+
+
+def _counted(rows: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(zip(*rows.to_pydict().values(), strict=True))
 
 
 @pytest.mark.slow
@@ -67,8 +68,7 @@ def test_workers_of_a_stated_change_have_tasks_before_its_instant_and_before_its
     assert first >= len(before)
     assert all(batch["workers"] == MOST for batch in batches[len(before) - 1 : first + 1])
     assert any(f"{STATED} at " in reason for batch in before for reason in batch["because"])
-    got, wanted = rows_of(tmp_path)
-    assert got == wanted
+    check_answers(tmp_path)
 
 
 @pytest.mark.slow
@@ -77,8 +77,7 @@ def test_executors_of_a_stated_change_are_there_before_its_instant(tmp_path: Pat
     before = [batch["executors"] for batch in batches if not batch["opened"]]
     assert 1 in before
     assert before[-1] == MOST
-    got, wanted = rows_of(tmp_path)
-    assert got == wanted
+    check_answers(tmp_path)
 
 
 @pytest.mark.night
@@ -86,5 +85,4 @@ def test_without_a_statement_the_first_row_of_a_change_meets_one_worker(tmp_path
     batches = driven()
     first = next(number for number, batch in enumerate(batches) if batch["changed"])
     assert (batches[first]["workers"], batches[first]["tasks"]) == (1, 1)
-    got, wanted = rows_of(tmp_path)
-    assert got == wanted
+    check_answers(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pytest
@@ -47,6 +48,19 @@ class Folder:
         self.read = found.read.with_read([*taken, *found.rewritten], since)
         return found
 
+    def live(self, new: Iterable[str]) -> None:
+        """Write an object a minute, and read what is new after each."""
+        for name in new:
+            self.put(name)
+            self.now += MINUTE
+            self.step()
+
+    def check(self, new: Iterable[StoredObject] = (), rewritten: Iterable[StoredObject] = ()) -> None:
+        """Check that these are found, that nothing is hidden, and that nothing is found once more."""
+        found = self.step()
+        assert (found.new, found.rewritten, found.hidden) == (tuple(new), tuple(rewritten), ())
+        assert self.step() == FolderChanges((), (), (), self.read)
+
 
 names = st.text("abc/", min_size=1, max_size=4)
 
@@ -72,13 +86,10 @@ def test_each_object_is_read_once_whatever_its_name_and_in_the_order_of_time(ste
     assert (folder.rewritten, folder.hidden) == ([], [])
 
 
-def settled(count: int = 40, gap: int = MINUTE) -> Folder:
+def settled(count: int = 40) -> Folder:
     """Return a folder of which most objects are settled."""
     folder = Folder()
-    for at in range(count):
-        folder.put(f"{at:04}")
-        folder.now += gap
-        folder.step()
+    folder.live(f"{at:04}" for at in range(count))
     assert len(folder.read.recent) < count / 2
     return folder
 
@@ -100,10 +111,7 @@ def test_the_same_contents_may_be_written_again_while_an_object_is_recent():
     folder = settled()
     stamp = folder.there["0039"].stamp
     folder.there["0039"] = StoredObject("0039", folder.now, 10, stamp)
-    for at in range(40, 80):
-        folder.put(f"{at:04}")
-        folder.now += MINUTE
-        folder.step()
+    folder.live(f"{at:04}" for at in range(40, 80))
     assert [one.name for one in folder.rows] == [f"{n:04}" for n in range(80)]
     assert (folder.rewritten, folder.hidden) == ([], [])
 
@@ -172,9 +180,7 @@ def test_names_before_those_of_listings_are_read_however_much_was_read_before_th
     read_by_listings_of_the_last_names(folder, 20)
     others = [folder.put(f"0000-{n:02}") for n in range(30)]
     read_by_listings_of_the_last_names(folder, 90)
-    found = folder.step()
-    assert (found.new, found.rewritten, found.hidden) == (tuple(others), (), ())
-    assert folder.step() == FolderChanges((), (), (), folder.read)
+    folder.check(new=others)
 
 
 @pytest.mark.parametrize("name", ["0010", "0185", "0198"])
@@ -182,9 +188,7 @@ def test_an_object_that_was_written_again_long_before_the_whole_folder_is_listed
     folder = settled(200)
     again = folder.put(name)
     read_by_listings_of_the_last_names(folder, 120)
-    found = folder.step()
-    assert (found.new, found.rewritten, found.hidden) == ((), (again,), ())
-    assert folder.step() == FolderChanges((), (), (), folder.read)
+    folder.check(rewritten=[again])
 
 
 def test_what_is_removed_while_others_are_written_hides_none_of_these():
@@ -193,8 +197,7 @@ def test_what_is_removed_while_others_are_written_hides_none_of_these():
     for name in ("0000", "0001", "0002"):  # the rule of a bucket removes the oldest
         del folder.there[name]
     again, new = folder.put("0100"), folder.put("zzz")
-    found = folder.step()
-    assert (found.new, found.rewritten, found.hidden) == ((new,), (again,), ())
+    folder.check(new=[new], rewritten=[again])
 
 
 def test_what_is_kept_is_short_whatever_the_history():

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from tests.checkout import ROOT
 
-from skypane.runtime.receiving.segments import between, end_of
+from skypane.runtime.receiving.checksums import check
+from skypane.runtime.receiving.log import SEGMENT_BYTES, SegmentLog
+from skypane.runtime.receiving.segments import between, end_of, segments_of
 
 PATIENCE = 60.0
 
@@ -29,6 +32,24 @@ def content(folder: Path, start: int = 0) -> bytes:
 
 def lines(folder: Path) -> list[str]:
     return content(folder).decode().splitlines()
+
+
+def write(folder: Path, *written: bytes, segment_bytes: int = SEGMENT_BYTES) -> None:
+    """Append lines to a log, one by one."""
+    with SegmentLog(folder, segment_bytes) as log:
+        for line in written:
+            log.append(line)
+
+
+def check_all(folder: Path) -> None:
+    """Check all segments by their checksums."""
+    for one in segments_of(str(folder)):
+        check(one.path, 0, one.end - one.begin)
+
+
+def shown_in(folder: Path, caplog: pytest.LogCaptureFixture) -> str:
+    """Return what a receiver has logged, and all that it has written."""
+    return caplog.text + "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
 
 
 def until(true: Callable[[], bool], what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPMessage as Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -19,13 +18,14 @@ from typing import Any
 from urllib.request import Request
 
 import pytest
-from tests.runtime.receiving.logs import lines, until
-from tests.runtime.receiving.test_tcp import dialled, free_port
+from tests.runtime.receiving.logs import lines, shown_in, until
+from tests.runtime.receiving.test_tcp import dialled
 
 from skypane.runtime.receiving import http, line_splitting, message_lines
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.message_lines import values_of
 from skypane.runtime.receiving.receiver import Receiver
+from skypane.runtime.receiving.receiver_status import ReceivedInput
 
 
 class Server(ThreadingHTTPServer):
@@ -77,10 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
         del format, args
 
 
-@pytest.fixture
-def server(monkeypatch) -> Iterator[Server]:
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.02)
+@contextmanager
+def serving() -> Iterator[Server]:
     with Server() as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -89,9 +87,24 @@ def server(monkeypatch) -> Iterator[Server]:
         thread.join()
 
 
+@pytest.fixture
+def server(monkeypatch) -> Iterator[Server]:
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.02)
+    with serving() as running:
+        yield running
+
+
 def polling(folder: Path, server: Server, **more: Any) -> dict[str, Any]:
     one = {"name": "prices", "http": server.url, "every": "10 ms", "timeout": "2 seconds"}
     return {"folder": str(folder), "inputs": [one | more]}
+
+
+@contextmanager
+def polled(folder: Path, server: Server, **more: Any) -> Iterator[ReceivedInput]:
+    """Run a receiver that requests the server's answer; yield what is seen of its input."""
+    with Receiver(polling(folder, server, **more)) as receiving:
+        yield receiving.seen[0]
 
 
 def test_each_answer_that_differs_is_appended_once_over_restarts(tmp_path, server):
@@ -131,8 +144,7 @@ def test_a_receiver_that_was_killed_within_an_answer_adds_the_rest_of_it(tmp_pat
 
 
 def test_a_failed_request_is_reported_and_repeated(tmp_path, server):
-    with Receiver(polling(tmp_path, server)) as receiving:
-        seen = receiving.seen[0]
+    with polled(tmp_path, server) as seen:
         server.respond_with(b"", 503, Retry_After="0")
         until(lambda: seen.reason == "it answers 503 Service Unavailable", "it is not reported")
         server.cut = 3
@@ -176,26 +188,26 @@ def test_an_answer_that_never_ends_is_reported(tmp_path, monkeypatch, expected: 
 
 def test_a_server_with_retry_after_gets_no_request_until_then(tmp_path, server):
     server.respond_with(b"", 429, Retry_After="3600")
-    with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
+    with polled(tmp_path, server) as seen:
+        until(lambda: seen.failures == 1, "it is not reported")
         server.respond_with(b'{"n": 1}')
-        assert receiving.seen[0].reason == "it answers 429 Too Many Requests"
+        assert seen.reason == "it answers 429 Too Many Requests"
     assert server.codes == [429]  # a stop does not wait for it
 
 
 def test_a_long_answer_is_cut_in_a_separate_process_to_the_same_lines(tmp_path, server):
     wanted = [f'{{"n": {n}, "pad": "{"x" * 50}"}}' for n in range(2_000)]
     server.respond_with(("[" + ", ".join(wanted) + "]").encode())
-    with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].lines == 2_000, "lines are missing")
+    with polled(tmp_path, server) as seen:
+        until(lambda: seen.lines == 2_000, "lines are missing")
         server.respond_with(b"[" * 100_000 + b"]" * 100_000)  # deeper than Python goes: left for who reads it
-        until(lambda: receiving.seen[0].lines == 2_001, "lines are missing")
+        until(lambda: seen.lines == 2_001, "lines are missing")
     assert lines(tmp_path / "prices")[:2_000] == wanted
 
 
-def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, server, monkeypatch):
+def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, server, port, monkeypatch):
     """The program that cuts waits for a word, for as long as it takes to see that nobody else does."""
-    word, slow, port = tmp_path / "word", tmp_path / "slow.py", free_port()
+    word, slow = tmp_path / "word", tmp_path / "slow.py"
     os.mkfifo(word)
     slow.write_text(
         f"import runpy\nopen({str(word)!r}).read()\nrunpy.run_path({message_lines.__file__!r}, run_name='__main__')\n"
@@ -226,8 +238,7 @@ def test_lines_of_others_are_acknowledged_while_a_long_answer_is_cut(tmp_path, s
 def test_an_answer_that_takes_too_long_or_too_much_is_reported_and_the_next_one_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(line_splitting, "PATIENCE", 0.0)
     server.respond_with(b"[" + b"1," * 20_000 + b"1]")
-    with Receiver(polling(tmp_path, server)) as receiving:
-        seen = receiving.seen[0]
+    with polled(tmp_path, server) as seen:
         until(
             lambda: "its response of 40,003 bytes cannot be split into lines in 0 s" in seen.reason,
             "it is not reported",
@@ -240,8 +251,7 @@ def test_an_answer_that_takes_too_long_or_too_much_is_reported_and_the_next_one_
 def test_an_answer_of_too_many_bytes_is_reported_and_nothing_of_it_is_taken(tmp_path, server, monkeypatch):
     monkeypatch.setattr(http, "LARGEST", 1_000)
     server.respond_with(b"[" + b"1," * 1_000 + b"1]")
-    with Receiver(polling(tmp_path, server)) as receiving:
-        seen = receiving.seen[0]
+    with polled(tmp_path, server) as seen:
         until(lambda: seen.reason == "its response is longer than 1,000 bytes", "it is not reported")
         server.respond_with(b"[2]")
         until(lambda: seen.lines == 1, "lines are missing")
@@ -252,8 +262,7 @@ def test_texts_of_a_server_move_no_terminal(tmp_path, server, caplog):
     """Neither in the log nor where it is shown: what it calls its answer, its host, its columns."""
     server.phrase = "\x1b[2Jgone"
     server.respond_with(b"", 500)
-    with Receiver(polling(tmp_path, server, format="lines", header=True)) as receiving:
-        seen = receiving.seen[0]
+    with polled(tmp_path, server, format="lines", header=True) as seen:
         until(lambda: "it answers 500" in seen.reason, "it is not reported")
         shown = [seen.reason]
         server.respond_with(b"", 302, Location="http://a\x1bc.example/")
@@ -279,8 +288,8 @@ def test_a_program_that_cuts_answers_has_a_bound_on_its_memory():
 
 def test_a_redirect_to_another_host_is_refused_unless_it_is_requested(tmp_path, server):
     server.respond_with(b"", 302, Location="http://127.0.0.1:9/metadata")
-    with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: "it redirects to '127.0.0.1:9'" in receiving.seen[0].reason, "it is not reported")
+    with polled(tmp_path, server) as seen:
+        until(lambda: "it redirects to '127.0.0.1:9'" in seen.reason, "it is not reported")
 
 
 @pytest.mark.parametrize(("url", "to", "follows"), [
@@ -291,31 +300,28 @@ def test_a_redirect_to_another_host_is_refused_unless_it_is_requested(tmp_path, 
     ("http://a.example/x", "http://b.example/x", False),
 ])  # fmt: skip
 def test_the_same_host_is_followed_and_may_become_encrypted(url: str, to: str, follows: bool):
-    handler, message = http._Redirects(elsewhere=False), Message()
-    if follows:
-        request = handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
+    refused = nullcontext() if follows else pytest.raises(http.ResponseError, match="it redirects to")
+    with refused:
+        handler = http._Redirects(elsewhere=False)
+        request = handler.redirect_request(Request(url), BytesIO(), 302, "", Message(), to)  # noqa: S310
         assert request is not None
         assert request.full_url == to
-    else:
-        with pytest.raises(http.ResponseError, match="it redirects to"):
-            handler.redirect_request(Request(url), BytesIO(), 302, "", message, to)  # noqa: S310
 
 
-def test_a_retry_after_in_the_past_waits_as_long_as_any_failure(tmp_path, server, monkeypatch):
+def test_a_retry_after_in_the_past_waits_as_long_as_any_failure(tmp_path, server, port, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 3600.0)
     server.respond_with(b"", 503, Retry_After="Mon, 01 Jan 2001 00:00:00 GMT")
-    with Receiver(polling(tmp_path, server)) as receiving:
-        until(lambda: receiving.seen[0].failures == 1, "it is not reported")
-        other = free_port()  # a while in which another request would come
-        with Receiver({"folder": str(tmp_path / "b"), "inputs": [{"name": "b", "listen": f"127.0.0.1:{other}"}]}):
-            dialled(other).close()
+    with polled(tmp_path, server) as seen:
+        until(lambda: seen.failures == 1, "it is not reported")
+        # A while in which another request would come.
+        with Receiver({"folder": str(tmp_path / "b"), "inputs": [{"name": "b", "listen": f"127.0.0.1:{port}"}]}):
+            dialled(port).close()
     assert len(server.requests) == 1
 
 
 def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, server):
     server.respond_with(b"ts,price\n1,2\n")
-    with Receiver(polling(tmp_path, server, format="lines", header=True)) as receiving:
-        seen = receiving.seen[0]
+    with polled(tmp_path, server, format="lines", header=True) as seen:
         until(lambda: seen.lines == 1, "lines are missing")
         server.respond_with(b"price,ts\n2,1\n")
         until(lambda: "its columns changed from 'ts,price' to 'price,ts'" in seen.reason, "it is not reported")
@@ -325,9 +331,7 @@ def test_an_answer_of_other_columns_is_refused_until_it_is_put_right(tmp_path, s
 
 
 def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
-    with Server() as other:
-        thread = threading.Thread(target=other.serve_forever, args=(0.01,))
-        thread.start()
+    with serving() as other:
         other.respond_with(b'{"n": 1}')
         server.respond_with(b"", 302, Location=other.url.partition("?")[0])
         secret = {"headers": {"Authorization": "$PRICES_TOKEN"}, "redirects": True}
@@ -335,13 +339,11 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
             until(lambda: receiving.seen[0].lines == 1, "lines are missing")
             server.respond_with(b"", 500)
             until(lambda: receiving.seen[0].failures > 0, "it is not reported")
-        other.shutdown()
-        thread.join()
     assert server.requests[0]["authorization"] == "Bearer 12345"
     assert "authorization" not in other.requests[0]
-    everything = caplog.text + "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
-    assert "12345" not in everything
-    assert "swordfish" not in everything
+    shown = shown_in(tmp_path, caplog)
+    assert "12345" not in shown
+    assert "swordfish" not in shown
 
 
 @pytest.mark.parametrize(("body", "expected"), [
@@ -364,9 +366,3 @@ def test_a_value_is_a_line_and_invalid_json_is_left_for_the_reader(body: str, ex
                                                ("Thu, 01 Jan 1970 00:00:00 GMT", 0)])  # fmt: skip
 def test_retry_after_is_read_as_seconds_or_a_date(text: str | None, seconds: float | None):
     assert http._retry_after(text) == seconds
-
-
-def test_values_keep_their_order():
-    assert json.loads(b"[" + b",".join(values_of(json.dumps(list(range(100))).encode()).split()) + b"]") == list(
-        range(100)
-    )

@@ -12,7 +12,6 @@ import pytest
 from tests.runtime.receiving.broker import mosquitto
 from tests.runtime.receiving.logs import content, lines, receiver, until
 from tests.runtime.receiving.test_mqtt import given, publisher
-from tests.runtime.receiving.test_tcp import free_port
 
 from skypane.runtime.receiving.receiver import Receiver
 
@@ -24,8 +23,8 @@ def _has(log: Path, enough: int) -> bool:
 
 
 @pytest.mark.slow
-def test_no_message_is_lost_and_no_reader_sees_what_vanishes_over_random_kills(tmp_path):
-    chance, port, log = random.Random(7), free_port(), tmp_path / "received" / "meters"
+def test_no_message_is_lost_and_no_reader_sees_what_vanishes_over_random_kills(tmp_path, port):
+    chance, log = random.Random(7), tmp_path / "received" / "meters"
     settings = given(tmp_path, port) | {"segment_bytes": 8192}
     total, ended, vanished = 20_000, threading.Event(), list[bytes]()
 

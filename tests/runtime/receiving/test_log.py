@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.runtime.receiving.logs import content
+from tests.runtime.receiving.logs import check_all, content, write
 
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.segments import END, between, end_of, segments_of
@@ -79,15 +79,17 @@ def test_a_second_receiver_is_refused_with_the_owner_of_the_folder(tmp_path):
         assert log.append(b"now mine\n") == len(b"still mine\nnow mine\n")
 
 
-@pytest.mark.parametrize("failing", ["write", "fsync", "pwrite"])
-def test_what_the_disk_refuses_is_not_in_the_log_and_the_next_lines_are(tmp_path, monkeypatch, failing: str):
+@pytest.mark.parametrize(("failing", "room"), [("write", b""), ("write", b"sec"), ("fsync", b""), ("pwrite", b"")])
+def test_what_the_disk_refuses_is_not_in_the_log_and_the_next_lines_are(
+    tmp_path, monkeypatch, failing: str, room: bytes
+):
     with SegmentLog(tmp_path) as log:
         log.append(b"first\n")
         real = getattr(os, failing)
 
         def full(*arguments: object) -> int:
-            if failing == "write":
-                real(arguments[0], b"sec")  # a part of it had room
+            if room:
+                real(arguments[0], room)  # a part of it had room
             raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(os, failing, full)
@@ -96,6 +98,8 @@ def test_what_the_disk_refuses_is_not_in_the_log_and_the_next_lines_are(tmp_path
         monkeypatch.undo()
         assert content(tmp_path) == b"first\n"
         log.append(b"third\n")
+        check_all(tmp_path)
+    check_all(tmp_path)
     with SegmentLog(tmp_path) as log:
         assert content(tmp_path) == b"first\nthird\n"
 
@@ -114,17 +118,14 @@ def test_a_full_disk_at_a_new_segment_leaves_a_log_that_continues(tmp_path, monk
 
 
 def test_a_log_that_was_cut_behind_its_back_is_refused(tmp_path):
-    with SegmentLog(tmp_path) as log:
-        log.append(b"first\nsecond\n")
+    write(tmp_path, b"first\nsecond\n")
     os.truncate(segments_of(str(tmp_path))[-1].path, 6)
     with pytest.raises(CheckpointError, match="ends at byte 6, but was durable up to 13"):
         SegmentLog(tmp_path)
 
 
 def test_segments_that_were_removed_before_they_were_read_are_missed(tmp_path):
-    with SegmentLog(tmp_path, 1) as log:
-        for line in (b"a\n", b"b\n", b"c\n"):
-            log.append(line)
+    write(tmp_path, b"a\n", b"b\n", b"c\n", segment_bytes=1)
     first, second, _ = segments_of(str(tmp_path))
     Path(second.path).unlink()
     with pytest.raises(CheckpointError, match="lacks its bytes from 2 on, the next bytes are at 4"):
@@ -136,8 +137,7 @@ def test_segments_that_were_removed_before_they_were_read_are_missed(tmp_path):
 
 
 def test_an_end_damaged_by_a_crash_is_ignored_until_a_receiver_writes_it_again(tmp_path):
-    with SegmentLog(tmp_path) as log:
-        log.append(b"first\n")
+    write(tmp_path, b"first\n")
     (tmp_path / END).write_bytes(b"0000000000000000000900000000000000000006\n\0\0")
     assert end_of(str(tmp_path)) is None
     SegmentLog(tmp_path).close()

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.runtime.receiving.logs import lines, receiver, until
-from tests.runtime.receiving.test_tcp import dialled
+from tests.runtime.receiving.test_tcp import sent
 from tests.servers.ports import free_ports
 
 from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
 from skypane.runtime.receiving.receiver import Receiver
 
 NAMES = ("a", "b", "c")
-MOST = 20_000
-"""Lines that a client has to send."""
 ENOUGH = (400, 1_500, 3_000)
 """Lines of an input that are acknowledged before the first kill, before the second, and in the end."""
-
-
-def _sent(port: int, first: int, enough: int) -> int:
-    """Send times from `first` on until so many lines are acknowledged; return the first one that is not."""
-    with dialled(port) as connection, connection.makefile("rb") as answers:
-        sender = threading.Thread(target=_send, args=(connection, range(first, first + MOST)))
-        sender.start()
-        safe = next(count for answer in answers if (count := int(answer)) >= enough)
-        connection.shutdown(socket.SHUT_RDWR)
-        sender.join()
-    return first + safe
-
-
-def _send(connection: socket.socket, times: range) -> None:
-    try:
-        for at in times:
-            connection.sendall(b'{"t": %d}\n' % at)
-    except OSError:
-        pass  # the receiver is gone, or enough is acknowledged
 
 
 def _accepted(log: Path) -> tuple[list[int], list[int]]:
@@ -47,8 +24,7 @@ def _accepted(log: Path) -> tuple[list[int], list[int]]:
 
     Those that are not were sent again.
     """
-    kept: list[int] = []
-    again: list[int] = []
+    kept, again = list[int](), list[int]()
     for time in (json.loads(line)["t"] for line in lines(log)):
         if not kept or time >= kept[-1]:
             kept.append(time)
@@ -67,11 +43,11 @@ def test_what_was_acknowledged_is_merged_once_and_in_order_over_kills(tmp_path):
     safe = dict.fromkeys(NAMES, 0)
 
     def send(enough: int) -> None:
+        def send_of(name: str) -> int:
+            return sent(ports[name], safe[name], enough, lambda at: b'{"t": %d}\n' % at)
+
         with ThreadPoolExecutor() as pool:
-            for name, at in zip(
-                NAMES, pool.map(lambda name: _sent(ports[name], safe[name], enough), NAMES), strict=True
-            ):
-                safe[name] = at
+            safe.update(zip(NAMES, pool.map(send_of, NAMES), strict=True))
 
     for enough in ENOUGH[:-1]:
         with receiver(given, tmp_path) as process:

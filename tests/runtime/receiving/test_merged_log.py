@@ -7,9 +7,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,10 @@ class Merging:
     def text(self, name: str, text: str) -> None:
         self.logs[name].append(text.encode())
 
-    def step(self, now: float = 0.0) -> None:
+    def step(self, now: float = 0.0, **times: Sequence[object]) -> None:
+        """Append lines of these times to the logs of inputs, and merge what there is at `now`."""
+        for name, some in times.items():
+            self.put(name, *some)
         while self.merge.step({name: log.end for name, log in self.logs.items()}, now, CLOCK):
             pass
 
@@ -62,21 +65,16 @@ class Merging:
     def rejected(self) -> list[tuple[str, str]]:
         return [(row["input"], row["reason"]) for row in map(json.loads, lines(self.folder / REJECTED))]
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self.merge.close()
         for log in self.logs.values():
             log.close()
-
-
-@contextmanager
-def merging(
-    folder: Path, names: Sequence[str] = "abc", order: TimeOrder = ORDER, memory: int = 64 << 20
-) -> Iterator[Merging]:
-    made = Merging(folder, names, order, memory)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 ARRIVALS = st.lists(st.one_of(st.tuples(st.sampled_from("abc"), st.lists(st.integers(0, 2), min_size=1, max_size=4)),
@@ -85,7 +83,7 @@ ARRIVALS = st.lists(st.one_of(st.tuples(st.sampled_from("abc"), st.lists(st.inte
 
 @given(ARRIVALS)
 def test_the_merged_log_is_the_sorted_lines_whatever_arrives_when_and_over_restarts(arrivals):
-    with tempfile.TemporaryDirectory() as name, merging(Path(name)) as made:
+    with tempfile.TemporaryDirectory() as name, Merging(Path(name), "abc") as made:
         sent: dict[str, list[int]] = {"a": [], "b": [], "c": []}
         for event in arrivals:
             if event == "step":
@@ -109,20 +107,15 @@ def test_the_merged_log_is_the_sorted_lines_whatever_arrives_when_and_over_resta
 
 
 def test_a_silent_input_is_waited_for_as_long_as_idle_after_and_its_later_lines_are_late(tmp_path):
-    with merging(tmp_path, "ab") as made:
-        made.put("a", 1)
-        made.put("b", 2)
-        made.step(0.0)
-        made.put("a", 5, 6)
-        made.step(10.0)
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[1], b=[2])
+        made.step(10.0, a=[5, 6])
         made.step(69.0)
         assert made.merged == [(1, "a", 0), (2, "b", 0)]
         assert (made.merge.status.waiting, made.merge.status.waits_for) == (2, "b")
         made.step(70.0)
         assert made.merged == [(1, "a", 0), (2, "b", 0), (5, "a", 1), (6, "a", 2)]
-        made.put("b", 4, 7)
-        made.put("a", 8)
-        made.step(71.0)
+        made.step(71.0, b=[4, 7], a=[8])
         assert made.merged[4:] == [(7, "b", 2)]
         assert made.rejected == [("b", "late")]
         assert made.merge.status.rejected == {("b", "late"): 1}
@@ -131,37 +124,30 @@ def test_a_silent_input_is_waited_for_as_long_as_idle_after_and_its_later_lines_
 @pytest.mark.parametrize("restarts", [False, True])
 def test_the_reason_of_a_rejected_line_is_the_same_after_a_restart(tmp_path, restarts):
     """The line 2 is behind the line 3 of its own input, which was merged before the restart."""
-    with merging(tmp_path, "ab") as made:
-        made.put("a", 3, 5)
-        made.put("b", 3)
-        made.step()
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[3, 5], b=[3])
         assert [time for time, _, _ in made.merged] == [3, 3]
         if restarts:
             made.restart()
-        made.put("b", 2, 6)
-        made.step()
+        made.step(b=[2, 6])
         assert made.rejected == [("b", "out of order")]
         assert [time for time, _, _ in made.merged] == [3, 3, 5]
 
 
 def test_lines_wait_for_a_slow_input_although_it_was_silent(tmp_path):
     """An input that sends every few minutes is idle in between; what it sends within idle_after is in order."""
-    with merging(tmp_path, "ab") as made:
-        made.put("a", 1)
-        made.put("b", 1)
-        made.step(0.0)
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[1], b=[1])
         made.step(200.0)  # both are silent
-        made.put("a", 300)
-        made.step(300.0)
-        made.put("b", 299)
-        made.step(310.0)
+        made.step(300.0, a=[300])
+        made.step(310.0, b=[299])
         assert made.merged[2:] == [(299, "b", 1)]
         assert made.rejected == []
 
 
 def test_an_input_whose_lines_are_not_read_yet_is_not_silent(tmp_path, monkeypatch):
     monkeypatch.setattr(merged_log, "_LEAST", 1)
-    with merging(tmp_path, memory=3) as made:  # a line at a time
+    with Merging(tmp_path, "abc", memory=3) as made:  # a line at a time
         made.put("a", 100)
         made.put("b", *range(1, 51))
         made.merge.step({name: log.end for name, log in made.logs.items()}, 0.0, CLOCK)
@@ -171,15 +157,14 @@ def test_an_input_whose_lines_are_not_read_yet_is_not_silent(tmp_path, monkeypat
 
 
 def test_an_input_that_is_far_ahead_stays_on_disk_and_loses_nothing(tmp_path):
-    with merging(tmp_path, "ab", memory=1) as made:  # 64 KiB an input, the least share
+    with Merging(tmp_path, "ab", memory=1) as made:  # 64 KiB an input, the least share
         for begin in range(0, 20_000, 1_000):
             made.put("a", *range(begin, begin + 1_000))
         assert made.logs["a"].end > 400_000
         made.step()
         ahead = made.merge._waiting[0]
         assert 0 < ahead.size <= 2 << 16
-        made.put("b", 9_999, 30_000)
-        made.step()
+        made.step(b=[9_999, 30_000])
         assert [time for time, of, _ in made.merged if of == "a"] == list(range(20_000))
 
 
@@ -188,12 +173,11 @@ def test_an_input_that_is_far_ahead_stays_on_disk_and_loses_nothing(tmp_path):
     ('{"t": 99999999999999}', "absurd t"), ('{"t": 1000003601}', "future"), ('{"t": 4}', "out of order"),
 ])  # fmt: skip
 def test_a_line_without_a_place_is_rejected_with_its_reason_and_counted(tmp_path, text: str, reason: str):
-    with merging(tmp_path, "a") as made:
+    with Merging(tmp_path, "a") as made:
         made.put("a", 5)
         made.text("a", text + "\n")
         made.text("a", "\n")
-        made.put("a", 6)
-        made.step()
+        made.step(a=[6])
         assert [time for time, _, _ in made.merged] == [5, 6]
         (row,) = map(json.loads, lines(tmp_path / REJECTED))
         assert (row["input"], row["line"], row["reason"]) == ("a", text, reason)
@@ -202,7 +186,7 @@ def test_a_line_without_a_place_is_rejected_with_its_reason_and_counted(tmp_path
 
 
 def test_an_input_of_lines_without_times_holds_nothing_up(tmp_path):
-    with merging(tmp_path, "abc") as made:
+    with Merging(tmp_path, "abc") as made:
         made.put("c", 1, 2)
         for now in range(0, 200, 5):
             made.text("b", "no json\n" * 100)
@@ -213,7 +197,7 @@ def test_an_input_of_lines_without_times_holds_nothing_up(tmp_path):
 
 def test_times_may_be_texts_and_columns_of_csv(tmp_path):
     order = TimeOrder(time="at", format="csv", columns=["n", "at"])  # type: ignore[arg-type]
-    with merging(tmp_path, "ab", order) as made:
+    with Merging(tmp_path, "ab", order) as made:
         made.text("a", "1,1999-01-01T00:00:02Z\n2,\n")
         made.text("b", "3,1999-01-01T01:00:01+01:00\n4,1999-01-01T00:00:03Z\n")
         made.step()
@@ -224,15 +208,11 @@ def test_times_may_be_texts_and_columns_of_csv(tmp_path):
 def test_a_kill_at_any_byte_leaves_each_line_once(tmp_path):
     """The logs are cut where a kill may have cut them, after the block was written and before its end was noted."""
     first = tmp_path / "first"
-    with merging(first, "ab") as made:
-        made.put("a", 1)
-        made.put("b", 2)
-        made.step()
+    with Merging(first, "ab") as made:
+        made.step(a=[1], b=[2])
         before = {name: len("\n".join(lines(first / name)).encode()) for name in (MERGED, REJECTED)}
         made.text("a", "no json\n")
-        made.put("a", 3, 4)
-        made.put("b", 5)
-        made.step()
+        made.step(a=[3, 4], b=[5])
         expected = made.merged, made.rejected
     assert len(expected[0]) == 4
     for log in (MERGED, REJECTED):
@@ -245,7 +225,7 @@ def test_a_kill_at_any_byte_leaves_each_line_once(tmp_path):
             (again / log / END).write_bytes(end_text(begin))
             draft = again / MERGED / "merge.0.part"
             draft.touch()
-            with merging(again, "ab") as made:
+            with Merging(again, "ab") as made:
                 made.step()
                 assert (made.merged, made.rejected) == expected
             assert not draft.exists()
@@ -255,9 +235,8 @@ def test_a_kill_at_any_byte_leaves_each_line_once(tmp_path):
 @pytest.mark.parametrize("failing", range(1, 5))
 def test_a_full_disk_loses_nothing_and_the_merge_continues(tmp_path, monkeypatch, failing: int):
     """From the so-manieth sync of a step on: of the block, of its folder, of the merged and of the rejected log."""
-    with merging(tmp_path, "a") as made:
-        made.put("a", 1)
-        made.step()
+    with Merging(tmp_path, "a") as made:
+        made.step(a=[1])
         made.put("a", 2, "x")
         real, calls = os.fsync, itertools.count(1)
 
@@ -277,45 +256,32 @@ def test_a_full_disk_loses_nothing_and_the_merge_continues(tmp_path, monkeypatch
 
 
 def test_inputs_may_be_added_and_removed(tmp_path):
-    with merging(tmp_path, "ab") as made:
-        made.put("a", 1, 4, 6)
-        made.put("b", 5)
-        made.step()
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[1, 4, 6], b=[5])
         made.restart("ac")  # what b has sent is merged, and no more is waited for
-        made.put("c", 3, 5, 7)
-        made.put("a", 8)
-        made.step()
-        assert [(time, of) for time, of, _ in made.merged] == [
-            (1, "a"),
-            (4, "a"),
-            (5, "b"),
-            (5, "c"),
-            (6, "a"),
-            (7, "c"),
-        ]
+        made.step(c=[3, 5, 7], a=[8])
+        merged = [(time, of) for time, of, _ in made.merged]
+        assert merged == [(1, "a"), (4, "a"), (5, "b"), (5, "c"), (6, "a"), (7, "c")]
         assert made.rejected == [("c", "late")]
 
 
 def test_segments_of_an_input_go_when_they_are_merged_and_not_before(tmp_path):
-    with merging(tmp_path, "ab") as made:
+    with Merging(tmp_path, "ab") as made:
         for time in range(40):
             made.put("a", time)
-        made.put("b", 20)
-        made.step()
+        made.step(b=[20])
         gone = remove_merged(tmp_path / "a", made.merge.at["a"])
         assert len(gone) >= 2
         assert gone[-1].end <= made.merge.at["a"]
         assert remove_merged(tmp_path / "a", made.merge.at["a"]) == []
         made.restart()
-        made.put("b", 50)
-        made.step()
+        made.step(b=[50])
         assert [time for time, of, _ in made.merged if of == "a"] == list(range(40))
 
 
 def test_a_merged_log_that_was_replaced_is_refused(tmp_path):
-    with merging(tmp_path, "a") as made:
-        made.put("a", 1)
-        made.step()
+    with Merging(tmp_path, "a") as made:
+        made.step(a=[1])
     shutil.rmtree(tmp_path / REJECTED)
     for file in (tmp_path / MERGED).glob("0*"):
         file.unlink()

@@ -15,8 +15,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tests.runtime.receiving.broker import mosquitto
-from tests.runtime.receiving.logs import lines, receiver, until
-from tests.runtime.receiving.test_tcp import free_port
+from tests.runtime.receiving.logs import lines, receiver, shown_in, until
 
 from skypane.runtime.receiving.receiver import Receiver, _named
 from skypane.runtime.receiving.write_budget import WriteBudget
@@ -45,14 +44,26 @@ def given(folder: Path, port: int, **more: Any) -> dict[str, Any]:
     return {"folder": str(folder / "received"), "inputs": [one | more]}
 
 
+@contextmanager
+def connected(folder: Path, port: int, **more: Any) -> Iterator[tuple[Client, Receiver]]:
+    """Run a broker and a receiver that is connected to it; yield a client of the broker, and the receiver."""
+    with (
+        mosquitto(folder / "broker", port),
+        publisher(port) as client,
+        Receiver(given(folder, port, **more)) as receiving,
+    ):
+        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+        yield client, receiving
+
+
 def numbers(folder: Path) -> list[int]:
     return [int(line) for line in lines(folder)]
 
 
 @pytest.mark.slow
-def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_path):
+def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_path, port):
     """Stops leave nothing twice; a kill, what was written and not acknowledged at most."""
-    port, log = free_port(), tmp_path / "received" / "meters"
+    log = tmp_path / "received" / "meters"
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
         with Receiver(given(tmp_path, port)) as receiving:
             until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
@@ -81,11 +92,8 @@ def test_what_a_broker_holds_while_a_receiver_is_stopped_or_killed_is_there(tmp_
     assert twice == list(range(twice[0], twice[-1] + 1)) if twice else True  # a window that was under way
 
 
-def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
-    port = free_port()
-    settings = given(tmp_path, port, by_topic=True, topic="meters/#")
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
-        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+def test_each_topic_is_an_input_and_a_message_a_line(tmp_path, port):
+    with connected(tmp_path, port, by_topic=True, topic="meters/#") as (client, receiving):
         publish(client, "meters/a", ['{"n": 1,\n "m": 2}', "", '{"n": 2}\r\n'])
         publish(client, "meters/b/c", ["x"])
         publish(client, "meters/" + "long" * 100, ["y"])
@@ -100,13 +108,10 @@ def test_each_topic_is_an_input_and_a_message_a_line(tmp_path):
     assert lines(tmp_path / "received/meters/meters%2Fb%2Fc") == ["x"]
 
 
-def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_path, monkeypatch):
+def test_more_topics_than_may_be_open_are_each_a_log_with_all_its_messages(tmp_path, port, monkeypatch):
     """Two logs at once for nine topics: those that nothing comes for are closed, and opened again."""
     monkeypatch.setattr("skypane.runtime.receiving.receiver.most_open", lambda: 2)
-    port, settings = free_port(), given(tmp_path, free_port(), by_topic=True)
-    settings["inputs"][0]["mqtt"] = f"mqtt://127.0.0.1:{port}"
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
-        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+    with connected(tmp_path, port, by_topic=True) as (client, receiving):
         for n in range(90):
             client.publish(f"meters/{n % 9}", str(n), qos=1)
         until(lambda: sum(one.lines for one in receiving.seen) == 90, "messages are missing")
@@ -129,18 +134,17 @@ class Watched(WriteBudget):
         self.most_taken = max(self.most_taken, self._taken)
 
 
-def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_path, monkeypatch):
+def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_path, port, monkeypatch):
     """A disk that is slow lets five messages ask for the room of four."""
-    rooms, port, disk, fsync = list[Watched](), free_port(), threading.Event(), os.fsync
+    rooms, disk, fsync = list[Watched](), threading.Event(), os.fsync
 
     def made(_: int) -> WriteBudget:
         rooms.append(Watched(1_000))
         return rooms[-1]
 
     monkeypatch.setattr("skypane.runtime.receiving.mqtt.WriteBudget", made)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
+    with connected(tmp_path, port) as (client, receiving):
         seen = receiving.seen[0]
-        until(lambda: seen.state == "receiving", "it is not connected")
         monkeypatch.setattr(os, "fsync", lambda handle: disk.wait(30) and fsync(handle))
         publish(client, "meters/a", [str(n) for n in range(50)])
         until(lambda: rooms[-1].settings > 4, "nothing comes")
@@ -153,24 +157,20 @@ def test_messages_wait_with_the_broker_when_many_bytes_wait_to_be_written(tmp_pa
     assert numbers(tmp_path / "received/meters")[:50] == list(range(50))
 
 
-def test_a_broker_gets_the_maximum_message_size_and_sends_the_others(tmp_path, monkeypatch):
+def test_a_broker_gets_the_maximum_message_size_and_sends_the_others(tmp_path, port, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.mqtt.LARGEST", 1_000)
-    port = free_port()
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(given(tmp_path, port)) as receiving:
-        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+    with connected(tmp_path, port) as (client, receiving):
         publish(client, "meters/a", ["1", "2" * 2_000, "3"])
         until(lambda: receiving.seen[0].lines == 2, "messages are missing")
     assert numbers(tmp_path / "received/meters") == [1, 3]
 
 
-def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
-    port, folder = free_port(), tmp_path / "received" / "meters" / "meters%2Fa"
+@pytest.mark.usefixtures("impatient")
+def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(tmp_path, port):
+    folder = tmp_path / "received" / "meters" / "meters%2Fa"
     folder.parent.mkdir(parents=True)
     folder.touch()
-    settings = given(tmp_path, port, by_topic=True)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
-        until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+    with connected(tmp_path, port, by_topic=True) as (client, receiving):
         publish(client, "meters/a", ["1"])
         until(lambda: "cannot write to" in receiving.seen[0].reason, "it is not reported")
         folder.unlink()
@@ -178,9 +178,9 @@ def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(t
     assert lines(folder) == ["1"]
 
 
-def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypatch):
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
-    port, folder = free_port(), tmp_path / "received" / "meters"
+@pytest.mark.usefixtures("impatient")
+def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, port):
+    folder = tmp_path / "received" / "meters"
     settings = given(tmp_path, port, by_topic=True, most_topics=2)
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
         with Receiver(settings) as receiving:
@@ -189,10 +189,8 @@ def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, monkeypa
                 publish(client, f"meters/{topic}", [topic])
             until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
             publish(client, "meters/c", ["c"])
-            until(
-                lambda: "topic 'meters/c' exceeds most_topics: there are 2 topics" in receiving.seen[0].reason,
-                "not reported",
-            )
+            reason = "topic 'meters/c' exceeds most_topics: there are 2 topics"
+            until(lambda: reason in receiving.seen[0].reason, "not reported")
             assert not (folder / "meters%2Fc").exists()
         with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
             until(lambda: sum(one.lines for one in receiving.seen) == 1, "what waited is missing")
@@ -205,13 +203,10 @@ def test_no_topic_leads_out_of_its_folder(topic: str, folder: str):
     assert _named("meters", topic) == folder
 
 
-def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_path, port, monkeypatch):
     monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
-    port = free_port()
-    settings = given(tmp_path, port)
-    with mosquitto(tmp_path / "broker", port), publisher(port) as client, Receiver(settings) as receiving:
+    with connected(tmp_path, port) as (client, receiving):
         seen = receiving.seen[0]
-        until(lambda: seen.state == "receiving", "it is not connected")
         publish(client, "meters/a", ["0"])
         until(lambda: seen.lines == 1, "messages are missing")
         real = os.fsync
@@ -225,15 +220,12 @@ def test_a_full_disk_leaves_messages_with_the_broker_until_there_is_room(tmp_pat
     assert lines(tmp_path / "received/meters") == ["0", "1", "2"]
 
 
-def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_reported(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
-    port, secret = free_port(), "swordfish"
+@pytest.mark.usefixtures("impatient")
+def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_reported(tmp_path, port, caplog):
     settings = given(tmp_path, port, user="$METERS_USER", password="${METERS_PASSWORD}")  # noqa: S106 - a name
-    environment = {"METERS_USER": "meter", "METERS_PASSWORD": secret}
-    with pytest.raises(
-        ConfigError, match="input meters: user is in the environment variable METERS_USER, which is not set"
-    ):
+    environment = {"METERS_USER": "meter", "METERS_PASSWORD": "swordfish"}
+    message = "input meters: user is in the environment variable METERS_USER, which is not set"
+    with pytest.raises(ConfigError, match=message):
         Receiver(settings, {})
     with Receiver(settings, environment) as receiving:
         seen = receiving.seen[0]
@@ -245,8 +237,6 @@ def test_a_broker_that_restarts_or_refuses_is_tried_again_and_no_secret_is_repor
             until(lambda: seen.state == "receiving", "it is not connected")
             publish(client, "meters/a", ["1"])
             until(lambda: seen.lines == 1, "messages are missing")
-    everything = caplog.text + "".join(
-        path.read_text() for path in (tmp_path / "received").rglob("*") if path.is_file()
-    )
-    assert secret not in everything
-    assert "meter," not in everything
+    shown = shown_in(tmp_path / "received", caplog)
+    assert "swordfish" not in shown
+    assert "meter," not in shown

@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from tests.runtime.receiving.logs import content
+from tests.runtime.receiving.logs import content, write
 
 from skypane.runtime.receiving.checksums import remove
 from skypane.runtime.receiving.log import SegmentLog
@@ -36,9 +36,7 @@ def checkpoint(folder: Path, done: int, *batches: dict[str, Any]) -> Path:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     folder = tmp_path / "log"
-    with SegmentLog(folder, 1) as log:
-        for line in (b"a\n", b"b\n", b"c\n", b"d\n"):
-            log.append(line)
+    write(folder, b"a\n", b"b\n", b"c\n", b"d\n", segment_bytes=1)
     return folder
 
 
@@ -79,9 +77,7 @@ def test_a_folder_that_is_not_a_checkpoint_or_is_damaged_is_an_error(tmp_path, l
 
 
 def test_a_reader_finds_what_it_needs_while_segments_before_it_are_removed(tmp_path):
-    with SegmentLog(tmp_path, segment_bytes=1) as log:
-        for _ in range(400):
-            log.append(b"a line\n")
+    write(tmp_path, *[b"a line\n"] * 400, segment_bytes=1)
     *passed_by, last = segments_of(str(tmp_path))
 
     def removed() -> None:

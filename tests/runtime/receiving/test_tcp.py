@@ -7,20 +7,17 @@ import re
 import socket
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.runtime.receiving.logs import lines, receiver, until
-from tests.servers.ports import free_ports
 
 from skypane.runtime.receiving import tcp
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.types import ConfigError
-
-
-def free_port() -> int:
-    (port,) = free_ports(1)
-    return port
 
 
 def dialled(port: int) -> socket.socket:
@@ -28,14 +25,29 @@ def dialled(port: int) -> socket.socket:
     connection: list[socket.socket] = []
 
     def there() -> bool:
-        try:
+        with suppress(ConnectionRefusedError):
             connection.append(socket.create_connection(("127.0.0.1", port), 5))
-        except ConnectionRefusedError:
-            return False
-        return True
+        return bool(connection)
 
     until(there, "nobody listens")
     return connection[0]
+
+
+def sent(port: int, first: int, enough: int, line: Callable[[int], bytes]) -> int:
+    """Send the lines of numbers from `first` on until so many are acknowledged; return the first one that is not."""
+    with dialled(port) as connection, connection.makefile("rb") as answers:
+        sender = threading.Thread(target=_send, args=(connection, map(line, range(first, first + 20_000))))
+        sender.start()
+        safe = next(count for answer in answers if (count := int(answer)) >= enough)
+        connection.shutdown(socket.SHUT_RDWR)
+        sender.join()
+    return first + safe
+
+
+def _send(connection: socket.socket, texts: Iterable[bytes]) -> None:
+    with suppress(OSError):  # the receiver is gone, or enough is acknowledged
+        for text in texts:
+            connection.sendall(text)
 
 
 def listening(folder: Path, port: int, *, acknowledge: bool = False) -> dict[str, object]:
@@ -43,9 +55,7 @@ def listening(folder: Path, port: int, *, acknowledge: bool = False) -> dict[str
             "inputs": [{"name": "in", "listen": f"127.0.0.1:{port}", "acknowledge": acknowledge}]}  # fmt: skip
 
 
-def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
-    port = free_port()
-
+def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path, port):
     def send(client: int) -> None:
         with dialled(port) as connection:
             for at in range(50):
@@ -54,19 +64,16 @@ def test_lines_of_many_clients_are_whole_and_each_client_s_in_order(tmp_path):
                 connection.sendall(text[2:])
 
     with Receiver(listening(tmp_path, port)) as receiving:
-        senders = [threading.Thread(target=send, args=(client,)) for client in range(8)]
-        for sender in senders:
-            sender.start()
-        for sender in senders:
-            sender.join()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(send, range(8)))
         until(lambda: receiving.seen[0].lines == 400, "lines are missing")
     found = [tuple(map(int, line.split(","))) for line in lines(tmp_path / "received" / "in")]
     for client in range(8):
         assert [at for of, at in found if of == client] == list(range(50))
 
 
-def test_a_full_disk_is_logged_once_and_shown_and_nothing_is_acknowledged(tmp_path, monkeypatch, caplog):
-    port, real = free_port(), os.fsync
+def test_a_full_disk_is_logged_once_and_shown_and_nothing_is_acknowledged(tmp_path, port, monkeypatch, caplog):
+    real = os.fsync
     with Receiver(listening(tmp_path, port, acknowledge=True)) as receiving:
         dialled(port).close()
         monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
@@ -83,8 +90,7 @@ def test_a_full_disk_is_logged_once_and_shown_and_nothing_is_acknowledged(tmp_pa
     assert lines(tmp_path / "received" / "in") == ["2"]
 
 
-def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
-    port = free_port()
+def test_a_line_without_its_end_is_none_and_is_counted(tmp_path, port):
     with Receiver(listening(tmp_path, port)) as receiving:
         with dialled(port) as connection:
             connection.sendall(b"whole\n12")
@@ -95,9 +101,8 @@ def test_a_line_without_its_end_is_none_and_is_counted(tmp_path):
     assert lines(tmp_path / "received" / "in") == ["whole", "34"]
 
 
-def test_connections_without_lines_are_closed_and_others_are_not(tmp_path, monkeypatch):
+def test_connections_without_lines_are_closed_and_others_are_not(tmp_path, port, monkeypatch):
     monkeypatch.setattr(tcp, "LONGEST", 1_000)
-    port = free_port()
     with Receiver(listening(tmp_path, port)) as receiving, dialled(port) as good, dialled(port) as bad:
         bad.sendall(b"x" * 2_000)
         assert bad.recv(1) == b""
@@ -107,15 +112,18 @@ def test_connections_without_lines_are_closed_and_others_are_not(tmp_path, monke
     assert lines(tmp_path / "received" / "in") == ["line"]
 
 
-def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path):
+def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path, port):
     """A client sends on from what was acknowledged, to a receiver that is killed by SIGKILL, and to the next one."""
-    port = free_port()
+
+    def line(at: int) -> bytes:
+        return f"{at:06}{'x' * (at % 50)}\n".encode()
+
     given = listening(tmp_path, port, acknowledge=True) | {"segment_bytes": 4096}
     with receiver(given, tmp_path) as process:
-        safe = _sent(port, 0, 500)
+        safe = sent(port, 0, 500, line)
         process.kill()
     with Receiver(given):
-        safe = _sent(port, safe, 2_000)
+        safe = sent(port, safe, 2_000, line)
     found = lines(tmp_path / "received" / "in")
     assert all(re.fullmatch(r"\d{6}x*", line) for line in found)  # none is torn
     counts = Counter(int(line[:6]) for line in found)
@@ -123,25 +131,6 @@ def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path):
     # What comes twice was written, and killed before it could be acknowledged.
     assert [int(line[:6]) for line in dict.fromkeys(found)] == list(range(len(counts)))
     assert len(list((tmp_path / "received" / "in").glob("*.segment"))) > 2
-
-
-def _sent(port: int, first: int, enough: int) -> int:
-    """Send numbers from `first` on until so many are acknowledged; return the first one that is not."""
-    with dialled(port) as connection, connection.makefile("rb") as answers:
-        sender = threading.Thread(target=_send, args=(connection, range(first, first + 20_000)))
-        sender.start()
-        safe = next(count for answer in answers if (count := int(answer)) >= enough)
-        connection.shutdown(socket.SHUT_RDWR)
-        sender.join()
-    return first + safe
-
-
-def _send(connection: socket.socket, numbers: range) -> None:
-    try:
-        for at in numbers:
-            connection.sendall(f"{at:06}{'x' * (at % 50)}\n".encode())
-    except OSError:
-        pass  # hung up
 
 
 def test_a_server_that_hangs_up_is_connected_to_again(tmp_path, monkeypatch):
@@ -160,9 +149,8 @@ def test_a_server_that_hangs_up_is_connected_to_again(tmp_path, monkeypatch):
     assert lines(tmp_path / "received" / "in") == ["one", "two"]
 
 
-def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
+def test_one_that_never_answers_holds_up_no_other(tmp_path, port, monkeypatch):
     monkeypatch.setattr(tcp, "_PATIENCE", 0.2)
-    port = free_port()
     # A listener whose queue is full answers no one.
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, socket.create_server(("127.0.0.1", 0)) as silent:
         address = deaf.getsockname()
@@ -185,14 +173,13 @@ def test_one_that_never_answers_holds_up_no_other(tmp_path, monkeypatch):
     assert seen["silent"].silent is None
 
 
-def test_two_receivers_of_one_folder_refuse_each_other(tmp_path):
-    given = listening(tmp_path, free_port())
+def test_two_receivers_of_one_folder_refuse_each_other(tmp_path, port):
+    given = listening(tmp_path, port)
     with Receiver(given), pytest.raises(ConfigError, match="is locked by another receiver"):
         Receiver(given).start()
 
 
-def test_a_port_that_is_open_to_the_network_is_reported_at_the_start(tmp_path, caplog, monkeypatch):
-    port = free_port()
+def test_a_port_that_is_open_to_the_network_is_reported_at_the_start(tmp_path, port, caplog, monkeypatch):
     monkeypatch.setattr(tcp, "address", lambda _text, _name: ("127.0.0.1", port))  # a test opens nothing to the network
     given = {"folder": str(tmp_path), "inputs": [{"name": "in", "listen": f"0.0.0.0:{port}"}]}
     with Receiver(given):

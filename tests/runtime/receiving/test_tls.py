@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tests.runtime.receiving.authority import authority, signed
 from tests.runtime.receiving.broker import mosquitto
 from tests.runtime.receiving.logs import lines, until
 from tests.runtime.receiving.test_http import Server
-from tests.runtime.receiving.test_tcp import dialled, free_port
+from tests.runtime.receiving.test_mqtt import publish, publisher
+from tests.runtime.receiving.test_tcp import dialled
+from tests.servers.ports import free_ports
 
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.types import ConfigError
+
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +36,16 @@ def receiving(folder: Path, **given: Any) -> dict[str, Any]:
     return {"folder": str(folder / "received"), "inputs": [{"name": "in", **given}]}
 
 
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.FIRST_WAIT", 0.05)
-    monkeypatch.setattr("skypane.runtime.receiving.receiver.LONGEST_WAIT", 0.2)
+@pytest.fixture
+def ours(certified: dict[str, str]) -> ssl.SSLContext:
+    """The context of a server with our certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certified["certificate"], certified["key"])
+    return context
 
 
 def test_messages_of_a_broker_that_the_authority_has_signed_are_received_and_of_no_other(tmp_path, certified):
-    port, plain = free_port(), free_port()
+    port, plain = free_ports(2)
     settings = (
         "allow_anonymous true", f"listener {port} 127.0.0.1", f"certfile {certified['certificate']}",
         f"keyfile {certified['key']}", f"cafile {certified['ca']}", "require_certificate true",
@@ -54,18 +58,14 @@ def test_messages_of_a_broker_that_the_authority_has_signed_are_received_and_of_
                 until(lambda: "CERTIFICATE_VERIFY_FAILED" in one.seen[0].reason, "it is trusted")
         with Receiver(receiving(tmp_path, **settings_of_input, ca=certified["ca"])) as one:
             until(lambda: one.seen[0].state == "receiving", "it is not connected")
-            client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
-            client.connect("127.0.0.1", plain)
-            client.loop_start()
-            client.publish("meters/a", "7", qos=1).wait_for_publish(30)
-            client.disconnect()
-            client.loop_stop()
+            with publisher(plain) as client:
+                publish(client, "meters/a", ["7"])
             until(lambda: one.seen[0].lines == 1, "the message is missing")
     assert lines(tmp_path / "received" / "in") == ["7"]
 
 
-def test_clients_with_a_certificate_of_the_authority_are_let_in_and_no_others(tmp_path, certified):
-    port, ours = free_port(), {name: certified[name] for name in ("ca", "certificate", "key")}
+def test_clients_with_a_certificate_of_the_authority_are_let_in_and_no_others(tmp_path, port, certified):
+    ours = {name: certified[name] for name in ("ca", "certificate", "key")}
     with Receiver(receiving(tmp_path, listen=f"127.0.0.1:{port}", acknowledge=True, **ours)):
         client = ssl.create_default_context(cafile=certified["ca"])
         with dialled(port) as connection:
@@ -96,25 +96,21 @@ def _answer(client: ssl.SSLContext, connection: socket.socket, text: bytes) -> b
         return b""
 
 
-def test_lines_of_a_server_that_the_authority_has_signed_are_received(tmp_path, certified):
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certified["certificate"], certified["key"])
+def test_lines_of_a_server_that_the_authority_has_signed_are_received(tmp_path, certified, ours):
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings_of_input = {"connect": f"127.0.0.1:{server.getsockname()[1]}", "tls": True, "ca": certified["ca"]}
         with (
             Receiver(receiving(tmp_path, **settings_of_input)) as one,
-            context.wrap_socket(server.accept()[0], server_side=True) as connection,
+            ours.wrap_socket(server.accept()[0], server_side=True) as connection,
         ):
             connection.sendall(b"1\n2\n")
             until(lambda: one.seen[0].lines == 2, "lines are missing")
     assert lines(tmp_path / "received" / "in") == ["1", "2"]
 
 
-def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(tmp_path, certified):
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certified["certificate"], certified["key"])
+def test_an_answer_over_https_is_that_of_a_server_that_the_authority_has_signed(tmp_path, certified, ours):
     with Encrypted() as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.socket = ours.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         server.respond_with(b"[1, 2]")
         settings_of_input = {"http": server.url.replace("http:", "https:"), "every": "50 ms"}
