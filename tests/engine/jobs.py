@@ -14,7 +14,6 @@ from tests.runtime.streams import AnySession, read_batches
 import skypane as sp
 from skypane.control.costs import Costs
 from skypane.control.placement import place_windows
-from skypane.operators.query import Query
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
@@ -23,12 +22,12 @@ from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 def job_of(
     session: AnySession,
     folder: Path,
-    asked: Query | Mapping[str, Any],
+    asked: Any,
     schema: pa.Schema,
     columns: Sequence[str] | None = None,
     **options: Any,
 ) -> sp.Job:
-    """Return the job of a query, or of several by name, over the batches in `folder / "in"`; it writes into `folder`."""
+    """Return the job of a query, or of a mapping of several, over the batches in `folder / "in"`; it writes into `folder`."""
     own: dict[str, Any] = {
         "time": "ts",
         "progress": sp.KSlack(),
@@ -46,6 +45,14 @@ def ended(job: sp.Job, **options: Any) -> sp.StreamHandle:
     handle = job.start(trigger="available now", **options)
     assert handle.await_termination(600), handle.status
     return handle
+
+
+def drain_without_commit(handle: sp.StreamHandle, patch: pytest.MonkeyPatch) -> None:
+    """Let a drain end before its commit, as a kill does."""
+    with patch.context() as once:
+        once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            handle.drain()
 
 
 def ledger_of(folder: Path) -> Ledger:
