@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.chaos.checking import partials_of
 from tests.runtime.streams import AnySession, read_batches
 
 import skypane as sp
@@ -73,10 +73,7 @@ def partials(folder: Path) -> set[str]:
 
 def named_partials(folder: Path) -> set[str]:
     """Return the files of partials that the newest manifest names."""
-    state = latest(folder).operator
-    kept, shown = state.get("closed", {}).get("panes", {}), state.get("early", {}).get("shown", {})
-    refs = chain(state["ahead"], *state["panes"].values(), *kept.values(), *shown.values())
-    return {ref[0] for ref in refs}
+    return partials_of(latest(folder))
 
 
 def answer_on_workers(patch: pytest.MonkeyPatch) -> None:
