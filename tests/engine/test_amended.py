@@ -58,7 +58,7 @@ def plan_of(query: Query, within: int = 12, windows: Windows = WINDOWS) -> Plan:
 
 
 def job_of(session: AnySession, folder: Path, query: Query, schema: pa.Schema = SCHEMA, **options: Any) -> sp.Job:
-    own = {"window": WINDOWS, "progress": POLICY, "late": sp.Amend("12 seconds", then=folder / "late")}
+    own: dict[str, Any] = {"window": WINDOWS, "progress": POLICY, "late": sp.Amend("12 seconds", then=folder / "late")}
     return jobs.job_of(session, folder, query, schema, **own | options)
 
 
@@ -162,7 +162,11 @@ def test_a_budget_of_amended_windows_decides_as_the_oracle_over_a_restart(sessio
     batches, query = late_rows(38, batches=24, rows=60), QUERIES["skyline"]
     policy, windows = sp.AqKSlack(max_amended=0.3, reserve=1), Windows(20 * SECOND, 2 * SECOND)
     plan = Plan(query, windows, "ts", policy, amend=AmendRule(600 * SECOND))
-    own = {"window": windows, "progress": policy, "late": sp.Amend("10 minutes", then=tmp_path / "late")}
+    own: dict[str, Any] = {
+        "window": windows,
+        "progress": policy,
+        "late": sp.Amend("10 minutes", then=tmp_path / "late"),
+    }
     seen = run(session, tmp_path, query, batches[:12], **own)
     seen += run(session, tmp_path, query, batches[12:], first=12, **own)
     assert_as_defined(tmp_path, plan, batches, late=False)

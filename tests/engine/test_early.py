@@ -67,7 +67,7 @@ def last(versions: Versions) -> dict[Any, tuple[bool, Counter[str]]]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_stream_answers_early_as_the_oracle(name: str, amend: bool, session: Session, tmp_path: Path):
     batches, query = late_rows(31, batches=8, rows=90), QUERIES[name]
-    late = {} if amend else {"late": tmp_path / "late"}
+    late: dict[str, Any] = {} if amend else {"late": tmp_path / "late"}
     seen = run(session, tmp_path, query, batches, early="5 seconds", **late)
     plan = early_plan(query, amend=amend)
     assert_as_defined(tmp_path, plan, batches)
@@ -151,7 +151,7 @@ def test_each_of_several_queries_answers_early_as_alone(session: Session, tmp_pa
     write_batches(tmp_path / "in", batches)
     windows = {"best": WINDOWS, "load": Windows(40 * SECOND, 10 * SECOND)}
     asked = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
-    own = {"window": windows, "progress": POLICY, "late": sp.Amend("12 seconds"), "early": "5 seconds"}
+    own: dict[str, Any] = {"window": windows, "progress": POLICY, "late": sp.Amend("12 seconds"), "early": "5 seconds"}
     job = jobs.job_of(session, tmp_path, asked, SCHEMA, **own)
     assert "early answers: every 5 seconds of ts" in repr(job)
     seen = finish(job)

@@ -51,7 +51,7 @@ def seconds(first: int, last: int) -> list[int]:
 
 
 def job(session: AnySession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
-    own = {"window": WINDOWS, "progress": of_plan.progress, "late": folder / "late"}
+    own: dict[str, Any] = {"window": WINDOWS, "progress": of_plan.progress, "late": folder / "late"}
     return job_of(session, folder, of_plan.query, schema, **own | options)
 
 

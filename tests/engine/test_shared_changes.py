@@ -43,8 +43,8 @@ BOTH: dict[str, Query] = {"best": BEST, "load": LOAD}
 
 
 def job_of(session: Session, folder: Path, queries: dict[str, Query], **options: Any) -> sp.Job:
-    windows = {name: WINDOWS[name] for name in queries}
-    return jobs.job_of(session, folder, queries, SCHEMA, **{"window": windows, "late": folder / "late"} | options)
+    own: dict[str, Any] = {"window": {name: WINDOWS[name] for name in queries}, "late": folder / "late"}
+    return jobs.job_of(session, folder, queries, SCHEMA, **own | options)
 
 
 def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answers:

@@ -36,7 +36,7 @@ IN_DRIVER = Costs(job=1e3, threads=1e3)
 def job_of(
     session: AnySession, folder: Path, query: Query = QUERIES["skyline"], *, costs: Costs = IN_DRIVER, **options: Any
 ) -> sp.Job:
-    own = {"window": WINDOWS, "answers": "stays", "workers": sp.WorkerOptions(wlq_workers=3)}
+    own: dict[str, Any] = {"window": WINDOWS, "answers": "stays", "workers": sp.WorkerOptions(wlq_workers=3)}
     job = jobs.job_of(session, folder, query, SCHEMA, **own | options)
     return replace(job, settings=replace(job.settings, costs=costs))
 

@@ -65,7 +65,7 @@ def batches(seed: int) -> list[pa.Table]:
 
 
 def job_of(session: AnySession, folder: Path, asked: Any = ASKED, **options: Any) -> sp.Job:
-    own = {"window": WINDOWS, "source": "sensor", "late": folder / "late"}
+    own: dict[str, Any] = {"window": WINDOWS, "source": "sensor", "late": folder / "late"}
     return jobs.job_of(session, folder, asked, SCHEMA, **own | options)
 
 
