@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, partial
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos import naive
-from tests.chaos.naive import CHANGED, SHARED, SLIDE, Row, Taken
+from tests.chaos.naive import CHANGED, SHARED, SLIDE, Row, Taken, rows_of
 from tests.chaos.noted import deliveries
 
 from skypane.metrics import BatchMetrics
@@ -159,7 +158,7 @@ def _check_windows(
 
 def updates(come: Come) -> None:
     """Updates of a continuous skyline are those of brute force."""
-    entered = come.taken(naive.continuous_pane_end).entered
+    entered = come.taken(partial(naive.pane_end, length=naive.CONTINUOUS)).entered
     clock = come.end // naive.CONTINUOUS * naive.CONTINUOUS
     emitted = sorted((row["action_time"], row["action"], row["id"]) for row in come.written())
     assert emitted == naive.updates(entered, clock)
@@ -168,7 +167,8 @@ def updates(come: Come) -> None:
 def each_of_several(come: Come) -> None:
     """Each of several queries answers, drops and counts as if it were alone."""
     for name, (length, slide) in SHARED.items():
-        entered = come.taken(naive.short_pane_end if name == "sums" else naive.pane_end, name).entered
+        short = partial(naive.pane_end, length=naive.SHORT)
+        entered = come.taken(short if name == "sums" else naive.pane_end, name).entered
         end = max(one for batch in come.batches if (one := batch.queries[name].punctuation) is not None)
         meant = naive.sums if name == "sums" else naive.skyline
         inside = naive.windows(entered, end, length, slide)
@@ -277,10 +277,8 @@ def _check_told_again(come: Come) -> None:
 
 def _check_left_over(come: Come) -> None:
     """Nothing lies there that no batch needs."""
-    operator = come.last.operator
-    refs = [ref for one in operator.get("queries", {"": operator}).values() for ref in _refs(one)]
     skypane = come.stream.folder / "checkpoint" / "skypane"
-    assert {path.name for path in (skypane / "partials").iterdir()} == {ref[0] for ref in refs}
+    assert {path.name for path in (skypane / "partials").iterdir()} == partials_of(come.last)
     passing = [
         skypane / "rejected",
         skypane / "answers",
@@ -289,25 +287,15 @@ def _check_left_over(come: Come) -> None:
     assert [path for folder in passing for path in folder.rglob("*") if path.is_file()] == []
 
 
-def _refs(operator: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-    """Yield the references of a query's state to its files."""
-    yield from operator["ahead"]
-    yield from operator.get("front_partials", ())
-    panes: Iterable[Any] = (operator["panes"], operator.get("closed", {"panes": {}})["panes"])
-    panes = (*panes, operator.get("early", {}).get("shown", {}))
-    for kept in panes:
-        for refs in kept.values():
-            yield from refs
+def partials_of(manifest: Manifest) -> set[str]:
+    """Return the files of partials that a manifest names, in the states of all of its queries."""
+    refs: list[Any] = []
+    for state in manifest.operator.get("queries", {"": manifest.operator}).values():
+        kept, shown = state.get("closed", {}).get("panes", {}), state.get("early", {}).get("shown", {})
+        refs += [*state["ahead"], *state.get("front_partials", ())]
+        refs += chain(*state["panes"].values(), *kept.values(), *shown.values())
+    return {ref[0] for ref in refs}
 
 
 def written(folder: Path) -> list[Row]:
     return [row for path in sorted(folder.glob("*.parquet")) for row in rows_of(pq.read_table(path))]
-
-
-def rows_of(table: pa.Table) -> list[Row]:
-    """Return rows with times as microseconds."""
-    for index, column in enumerate(table.schema):
-        if pa.types.is_timestamp(column.type):
-            table = table.set_column(index, column.name, table.column(index).cast(pa.int64()))
-    found: list[Any] = table.to_pylist()
-    return found

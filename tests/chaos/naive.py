@@ -58,6 +58,15 @@ def rows(seed: int, batches: int, *, pause: float = 0, ahead: float = 0.008, bla
     return pa.table(columns, schema=SCHEMA)
 
 
+def rows_of(table: pa.Table) -> list[Row]:
+    """Return the rows of a table, with times as microseconds."""
+    for index, column in enumerate(table.schema):
+        if pa.types.is_timestamp(column.type):
+            table = table.set_column(index, column.name, table.column(index).cast(pa.int64()))
+    found: list[Any] = table.to_pylist()
+    return found
+
+
 @dataclass
 class Taken:
     """The rows that enter, those that are late or far ahead, by batch, and why others do not."""
@@ -97,23 +106,14 @@ def unusable(row: Row) -> str | None:
     return "NaN price" if math.isnan(row["price"]) else None
 
 
-def pane_end(time: int) -> int:
-    """Windows of 50 s every 20 s are cut into panes of 10 s."""
-    return (time // (10 * SECOND) + 1) * 10 * SECOND
+def pane_end(time: int, length: int = 10 * SECOND) -> int:
+    """Windows of 50 s every 20 s are cut into panes of 10 s; those that do not overlap are panes."""
+    return (time // length + 1) * length
 
 
 def final(time: int) -> int:
     """When the first window that holds a row can no longer be amended."""
     return ((time - LENGTH) // SLIDE + 1) * SLIDE + LENGTH + WITHIN
-
-
-def continuous_pane_end(time: int) -> int:
-    return (time // CONTINUOUS + 1) * CONTINUOUS
-
-
-def short_pane_end(time: int) -> int:
-    """Windows of 15 s that do not overlap are panes."""
-    return (time // SHORT + 1) * SHORT
 
 
 def windows(

@@ -28,6 +28,7 @@ DAY = 86_400_000_000
 HOUR = DAY // 24
 START = 20_089 * DAY  # 2025-01-01, a Wednesday
 DAILY = Plan(Bag(()), Windows.of("1 day"), "time", KSlack())
+DENSE = replace(DAILY, windows=Windows.of("10 minutes"))
 
 
 def rejected_at_a_drain(plan: Plan, rows: pa.Table, cuts: Sequence[int] = ()) -> list[int]:
@@ -38,12 +39,8 @@ def rejected_at_a_drain(plan: Plan, rows: pa.Table, cuts: Sequence[int] = ()) ->
     answered = [row for outcome in outcomes for answer in outcome.answers for row in answer.rows.to_pylist()]
     left = Counter(row["label"] for row in rows.to_pylist()) - Counter(row["label"] for row in rejected)
     assert {row["label"] for row in answered} == set(left)
-    out = set(left)
-    return sorted(
-        time
-        for time, label in zip(micros_of(rows), rows["label"].to_pylist(), strict=True)
-        if label not in out and time is not None
-    )
+    times = zip(micros_of(rows), rows["label"].to_pylist(), strict=True)
+    return sorted(time for time, label in times if label not in left and time is not None)
 
 
 CUTS = st.lists(st.integers(0, 300), max_size=8)
@@ -86,7 +83,7 @@ def test_the_last_day_may_have_come_in_part(last: int, cuts: list[int]):
 @given(st.integers(2, 12), st.integers(16, 25), CUTS)
 def test_weekly_games_are_answered_whole(weeks: int, per_game: int, cuts: list[int]):
     rows = table([START + week * 7 * DAY + n * HOUR // 12 for week in range(weeks) for n in range(per_game)])
-    assert rejected_at_a_drain(replace(DAILY, windows=Windows.of("10 minutes")), rows, cut(rows, cuts)) == []
+    assert rejected_at_a_drain(DENSE, rows, cut(rows, cuts)) == []
 
 
 @given(st.integers(1, 40), st.integers(2, 30), CUTS)
@@ -96,6 +93,7 @@ def test_a_stream_of_single_rows_is_answered_whole(rows: int, days: int, cuts: l
 
 
 MINUTE = 60_000_000
+MINUTES = [START + n * MINUTE for n in range(100)]
 
 
 @given(
@@ -112,47 +110,42 @@ def test_a_handful_of_rows_a_year_ahead_of_a_dense_stream_is_quarantined(
     for ahead, place in zip(wrong, places, strict=False):
         times.insert(place, START + place * MINUTE + ahead)
     rows = table(times)
-    plan = replace(DAILY, windows=Windows.of("10 minutes"), progress=Watermark("1 hour"))
-    found = rejected_at_a_drain(plan, rows, [at for at in cut(rows, cuts) if at >= 50])
+    found = rejected_at_a_drain(
+        replace(DENSE, progress=Watermark("1 hour")), rows, [at for at in cut(rows, cuts) if at >= 50]
+    )
     assert len(found) == len(wrong)
     assert min(found) >= START + 30 * DAY
 
 
 def test_a_stream_that_pauses_for_a_month_and_ends_with_three_rows():
     """Nothing speaks for them, unless it has paused before; sixteen rows speak for themselves."""
-    minutes = [START + n * MINUTE for n in range(100)]
     month, again = START + 30 * DAY, START + 60 * DAY
-    dense = replace(DAILY, windows=Windows.of("10 minutes"))
-    assert rejected_at_a_drain(dense, table([*minutes, month, month + 1, month + 2])) == [month, month + 1, month + 2]
-    assert rejected_at_a_drain(dense, table([*minutes, *range(month, month + 16)])) == []
-    assert rejected_at_a_drain(dense, table([*minutes, *range(month, month + 40), again])) == []
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, month, month + 1, month + 2])) == [month, month + 1, month + 2]
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, *range(month, month + 16)])) == []
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, *range(month, month + 40), again])) == []
 
 
 def test_two_far_clusters_are_accepted_no_further_than_they_have_rows():
-    minutes = [START + n * MINUTE for n in range(100)]
     year, two = START + 365 * DAY, START + 730 * DAY
-    dense = replace(DAILY, windows=Windows.of("10 minutes"))
-    assert rejected_at_a_drain(dense, table([*minutes, year, two])) == [year, two]
-    assert rejected_at_a_drain(dense, table([*minutes, *range(year, year + 20), two])) == []  # after a year one more
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, year, two])) == [year, two]
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, *range(year, year + 20), two])) == []  # after a year one more
     lone = START + 10 * DAY
-    assert rejected_at_a_drain(dense, table([*minutes, lone, *range(year, year + 20)])) == []  # time has passed over it
+    assert rejected_at_a_drain(DENSE, table([*MINUTES, lone, *range(year, year + 20)])) == []  # time has passed over it
 
 
 def test_rows_that_the_stream_has_gone_on_without_are_quarantined_however_many():
     """Twenty rows ahead and forty that came after them, elsewhere: one batch could not show it."""
-    first, then = [START + n * MINUTE for n in range(40)], [START + n * MINUTE for n in range(40, 80)]
+    first, then = MINUTES[:40], MINUTES[40:80]
     ahead = [START + 365 * DAY + n for n in range(20)]
-    dense = replace(DAILY, windows=Windows.of("10 minutes"))
     rows = table([*first, *ahead, *then])
-    assert rejected_at_a_drain(dense, rows, [60]) == ahead
-    assert rejected_at_a_drain(dense, rows) == []
+    assert rejected_at_a_drain(DENSE, rows, [60]) == ahead
+    assert rejected_at_a_drain(DENSE, rows) == []
 
 
 @given(st.integers(1, 60), st.integers(0, 60), CUTS)
 def test_a_first_row_of_1970_does_not_admit_one_a_year_ahead(good: int, more: int, cuts: list[int]):
     rows = table([0, *(START + n * MINUTE for n in range(good + more + 2)), START + 365 * DAY])
-    dense = replace(DAILY, windows=Windows.of("10 minutes"))
-    assert rejected_at_a_drain(dense, rows, cut(rows, cuts)) == [START + 365 * DAY]
+    assert rejected_at_a_drain(DENSE, rows, cut(rows, cuts)) == [START + 365 * DAY]
 
 
 STEPS = st.lists(st.sampled_from([0, 0, 0, 1, 1, 2, 9, 11, 30, 45, 100, 130, 500, 3_000]), max_size=60)
@@ -207,14 +200,9 @@ def test_every_row_is_somewhere_and_in_one_place_after_every_event(
 def test_a_stream_continues_after_a_drain_from_the_accepted_rows():
     """Windows of ten minutes: the month's row is answered, one in the same window is late then, the next window is not."""
     month = START + 30 * DAY
-    plan = replace(DAILY, windows=Windows.of("10 minutes"), progress=Watermark("0 us"))
-    events = [
-        table([START, *range(month, month + 16)]),
-        local.Drain(),
-        table([month + 20, month + 10 * MINUTE]),
-        local.Drain(),
-    ]
-    outcomes = list(local.run(plan, events))
+    first, then = table([START, *range(month, month + 16)]), table([month + 20, month + 10 * MINUTE])
+    plan = replace(DENSE, progress=Watermark("0 us"))
+    outcomes = list(local.run(plan, [first, local.Drain(), then, local.Drain()]))
     assert [len(outcome.answers) for outcome in outcomes] == [1, 1, 0, 1]
     assert [outcome.rejection.reasons for outcome in outcomes] == [{}, {}, {"late": 1}, {}]
 
@@ -230,13 +218,14 @@ def test_a_row_that_a_drain_has_made_late_is_not_held_besides():
 
 @dataclass(frozen=True)
 class Forgetful(Watermark):
-    """Abandons the pane that starts at `pane`, which it has never held."""
+    """Abandons a row of the pane of this length that starts at `pane`, which it has never held."""
 
     pane: int = 0
+    length: int = 10
 
     def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
         after, decision = super().decide(state, known)
-        wrong = HeldPanes((HeldPane(self.pane, self.pane + 10, 1, self.pane, self.pane),))
+        wrong = HeldPanes((HeldPane(self.pane, self.pane + self.length, 1, self.pane, self.pane),))
         future = replace(decision.value.future, abandoned=wrong)
         return after, decision if state.newest is None else replace(
             decision, value=Punctuation(after.punctuation, future)

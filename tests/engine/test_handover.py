@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.engine.jobs import drain_without_commit, ended, latest
 from tests.engine.test_query_changes import BATCHES, HALF, Answers, aggregate, answers, by_window, killed, listed
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
 from tests.runtime.streams import SECOND, AnySession, CountBySensor, finish, parquet_rows, write_batches
@@ -22,9 +23,7 @@ from skypane.operators.query import Query
 from skypane.operators.stay_columns import are_stays, expanded
 from skypane.plan import Plan
 from skypane.runtime import local
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.handover import RECORD
-from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.testing import Session
 from skypane.windows import Windows
 
@@ -56,9 +55,7 @@ def began(session: Session, tmp_path: Path) -> Began:
 
 def job(session: AnySession, task: Task, query: Query = NEW, windows: Windows = ITS, **options: Any) -> sp.Job:
     """Return the job of another query, into the folder of the earlier one."""
-    return job_of(
-        session, task, query, **{"window": sp.Windows(windows.length, windows.slide), "slide": None} | options
-    )
+    return job_of(session, task, query, **{"window": windows, "slide": None} | options)
 
 
 def begin_of(job: sp.Job) -> datetime:
@@ -81,9 +78,7 @@ def both(old: Query, new: Query, windows: Windows, begin: datetime, events: list
 
 def operator(task: Task) -> dict[str, Any]:
     """Return the state of the operators in the newest manifest."""
-    manifest = Ledger(DocumentStore.at(Path(task.folder) / "checkpoint").child("skypane")).latest()
-    assert manifest is not None
-    return manifest.operator
+    return latest(Path(task.folder)).operator
 
 
 def rejected(plan: Plan) -> dict[tuple[int, str], datetime | None]:
@@ -164,15 +159,10 @@ def test_a_drain_on_the_way_answers_the_windows_of_both(
 ):
     task = began(until=HALF + 1)
     begin = begin_of(job(session, task))
-    handle = job(session, task).start(trigger="available now", begin="at_offsets")
-    handle.await_termination()
+    handle = ended(job(session, task), begin="at_offsets")
     assert RECORD in operator(task)
-    with monkeypatch.context() as once:
-        once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
-        with pytest.raises(pytest.fail.Exception):
-            handle.drain()
-    handle = job(session, task).start(trigger="available now")  # finishes the drain of the earlier query
-    handle.await_termination()
+    drain_without_commit(handle, monkeypatch)
+    handle = ended(job(session, task))  # finishes the drain of the earlier query
     assert RECORD not in operator(task)
     handle.drain()
     assert not operator(task)["panes"]
@@ -203,9 +193,7 @@ def test_each_row_is_answered_by_one_of_both_or_rejected(session: Session, tmp_p
     write_batches(tmp_path / "in", BATCHES[:HALF])
     finish(job_of(session, task, old, **options))
     write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
-    handle = job_of(session, task, new, **options).start(trigger="available now", begin="at_offsets")
-    handle.await_termination()
-    handle.drain()
+    ended(job_of(session, task, new, **options), begin="at_offsets").drain()
     tables = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
     earlier = [table for table in tables if "sensor" not in table.schema.names]
     later = [table for table in tables if "sensor" in table.schema.names]

@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.engine.jobs import ended, job_of, latest, partials
+from tests.engine.test_drain import Forgetful
 from tests.rows import Bag
-from tests.runtime.streams import (
-    SECOND,
-    AnySession,
-    expected,
-    finish,
-    parquet_rows,
-    read_batches,
-    windows_of,
-    write_batches,
-)
+from tests.runtime.streams import SECOND, AnySession, expected, finish, parquet_rows, windows_of, write_batches
 
 import skypane as sp
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
-from skypane.policy import Decision
-from skypane.progress import PaneArrivals
-from skypane.progress.far_future import HeldPane
-from skypane.progress.far_future import HeldPanes as FarAhead
-from skypane.progress.progress_policy import Punctuation
-from skypane.progress.state import Progress
 from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.ledger import Ledger, Manifest
+from skypane.runtime.spark.engine.ledger import Manifest
 from skypane.testing import Session
 from skypane.windows import Windows
 
@@ -64,19 +51,8 @@ def seconds(first: int, last: int) -> list[int]:
 
 
 def job(session: AnySession, folder: Path, of_plan: Plan, schema: pa.Schema, **options: Any) -> sp.Job:
-    late = options.pop("late", folder / "late")
-    return sp.stream(
-        read_batches(session, folder / "in", schema),
-        of_plan.query,
-        time="ts",
-        window="20 seconds",
-        slide="10 seconds",
-        progress=of_plan.progress,
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-        late=late,
-        **options,
-    )
+    own: dict[str, Any] = {"window": WINDOWS, "progress": of_plan.progress, "late": folder / "late"}
+    return job_of(session, folder, of_plan.query, schema, **own | options)
 
 
 def run_with_a_restart_after_each_batch(
@@ -95,10 +71,6 @@ def rejected(folder: Path) -> Counter[tuple[int, str]]:
         return Counter()
     table = parquet_rows(folder / "late")
     return Counter(zip(table["id"].to_pylist(), table["reason"].to_pylist(), strict=True))
-
-
-def partials(folder: Path) -> set[str]:
-    return {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()}
 
 
 def test_a_stream_that_pauses_for_a_week_loses_no_row(session: Session, tmp_path: Path):
@@ -144,25 +116,17 @@ def test_what_is_held_lies_in_the_checkpoint_and_is_removed_with_its_end(session
     for number, batch in enumerate(batches):
         write_batches(tmp_path / "in", [batch], first=number)
         finish(job(session, tmp_path, of_plan, batch.schema))
-        manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
-        assert manifest is not None
-        named.append({ref[0] for ref in json.loads(json.dumps(manifest.operator))["ahead"]})
+        named.append({ref[0] for ref in json.loads(json.dumps(latest(tmp_path).operator))["ahead"]})
         assert named[-1] <= partials(tmp_path)
     assert [len(files) for files in named] == [0, 1, 0]
     assert not named[1] & partials(tmp_path)
 
 
-def drained(session: AnySession, folder: Path, of_plan: Plan, schema: pa.Schema) -> sp.BatchMetrics | None:
-    """Start the job once more, over what is there already or new, and drain it."""
-    handle = job(session, folder, of_plan, schema).start(trigger="available now")
-    assert handle.await_termination(600)
-    return handle.drain()
-
-
-def latest(folder: Path) -> Manifest:
-    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
-    return manifest
+def drained(session: AnySession, folder: Path, schema: pa.Schema) -> sp.BatchMetrics:
+    """Start the job of the bag once more, over what is there already or new, and drain it."""
+    metrics = ended(job(session, folder, BAG, schema)).drain()
+    assert metrics is not None
+    return metrics
 
 
 def rejected_by(of_plan: Plan, events: list[local.Event]) -> Counter[tuple[int, str]]:
@@ -176,6 +140,9 @@ def games(weeks: int, per_game: int) -> pa.Table:
 
 
 BAG = Plan(Bag(()), WINDOWS, "ts", sp.KSlack())
+A_YEAR_AHEAD = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
+"""Batches whose last row is."""
+SCHEMA = A_YEAR_AHEAD[0].schema
 
 
 @pytest.mark.parametrize("batches", [1, 5])
@@ -186,8 +153,7 @@ def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, 
     cut = [season.slice(at, size) for at in range(0, season.num_rows, size)]
     before = run_with_a_restart_after_each_batch(session, tmp_path, BAG, cut)
     assert before[-1].held_rows >= 10
-    metrics = drained(session, tmp_path, BAG, season.schema)
-    assert metrics is not None
+    metrics = drained(session, tmp_path, season.schema)
     assert (metrics.held_rows, metrics.open_panes, metrics.quarantined, metrics.late_rows) == (0, 0, {}, 0)
     assert metrics.totals == {"read": 170, "answered": 170, "late": 0, "quarantined": 0, "held": 0, "open": 0}
     answered = parquet_rows(tmp_path / "out")
@@ -198,12 +164,9 @@ def test_a_season_of_weekly_games_is_answered_whole_after_a_drain(batches: int, 
 def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_continues(
     session: Session, tmp_path: Path
 ):
-    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    of_plan = replace(BAG, progress=sp.KSlack())
-    before = run_with_a_restart_after_each_batch(session, tmp_path, of_plan, batches)
+    before = run_with_a_restart_after_each_batch(session, tmp_path, BAG, A_YEAR_AHEAD)
     assert (before[-1].held_rows, before[-1].totals["held"], rejected(tmp_path)) == (1, 1, Counter())
-    metrics = drained(session, tmp_path, of_plan, batches[0].schema)
-    assert metrics is not None
+    metrics = drained(session, tmp_path, SCHEMA)
     assert (metrics.rows, metrics.quarantined, metrics.held_rows) == (0, {"future": 1}, 0)
     assert metrics.totals == {"read": 81, "answered": 80, "late": 0, "quarantined": 1, "held": 0, "open": 0}
     assert rejected(tmp_path) == Counter({(120, "future"): 1})
@@ -211,63 +174,43 @@ def test_a_row_a_year_ahead_ends_in_the_late_sink_with_a_drain_and_the_stream_co
 
     more = rows(200, [75 * SECOND, *seconds(95, 120)])  # the first is in a window that the drain has answered
     write_batches(tmp_path / "in", [more], first=2)
-    drained(session, tmp_path, of_plan, more.schema)
-    events: list[local.Event] = [*batches, local.Drain(), more, local.Drain()]
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(of_plan, events)
-    assert rejected(tmp_path) == rejected_by(of_plan, events) == Counter({(120, "future"): 1, (200, "late"): 1})
+    drained(session, tmp_path, SCHEMA)
+    events: list[local.Event] = [*A_YEAR_AHEAD, local.Drain(), more, local.Drain()]
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(BAG, events)
+    assert rejected(tmp_path) == rejected_by(BAG, events) == Counter({(120, "future"): 1, (200, "late"): 1})
 
 
 def test_a_checkpoint_of_before_pauses_and_rows_were_counted_continues(session: Session, tmp_path: Path):
     """Rows are counted from there on, and those that are held."""
-    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    run_with_a_restart_after_each_batch(session, tmp_path, BAG, batches)
+    run_with_a_restart_after_each_batch(session, tmp_path, BAG, A_YEAR_AHEAD)
     manifest = latest(tmp_path)
     del manifest.operator["account"], manifest.progress["pauses"]
-    names = Manifest.__slots__
-    ledger = DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane").child("ledger")
-    ledger.write_json(
-        f"{manifest.batch_id:012d}.json", {"format": 2} | {name: getattr(manifest, name) for name in names}
-    )
+    document = {"format": 2} | {name: getattr(manifest, name) for name in Manifest.__slots__}
+    ledger = DocumentStore.at(tmp_path / "checkpoint" / "skypane" / "ledger")
+    ledger.write_json(f"{manifest.batch_id:012d}.json", document)
     write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
-    metrics = drained(session, tmp_path, BAG, batches[0].schema)
-    assert metrics is not None
+    metrics = drained(session, tmp_path, SCHEMA)
     assert metrics.totals == {"read": 21, "answered": 20, "late": 0, "quarantined": 1, "held": 0, "open": 0}
     assert len(set(parquet_rows(tmp_path / "out")["id"].to_pylist())) == 100
 
 
 def test_a_batch_that_spark_brings_again_is_counted_once(session: Session, tmp_path: Path):
-    batches = [rows(0, seconds(0, 60)), rows(100, [*seconds(60, 80), 52 * WEEK])]
-    run_with_a_restart_after_each_batch(session, tmp_path, BAG, batches)
+    run_with_a_restart_after_each_batch(session, tmp_path, BAG, A_YEAR_AHEAD)
     committed = tmp_path / "checkpoint" / "commits" / "1"
     committed.unlink()
     committed.with_name(".1.crc").unlink(missing_ok=True)
     write_batches(tmp_path / "in", [rows(200, seconds(80, 100))], first=2)
-    reported = finish(job(session, tmp_path, BAG, batches[0].schema))
+    reported = finish(job(session, tmp_path, BAG, SCHEMA))
     assert committed.exists(), "the batch has come again"
     assert [(batch.batch_id, batch.totals["read"]) for batch in reported] == [(2, 101)]
 
 
-@dataclass(frozen=True)
-class Forgetful(sp.KSlack):
-    """Says of a pane that it has never held that its one row is quarantined; the pane has ten."""
-
-    def decide(self, state: Progress, known: PaneArrivals) -> tuple[Progress, Decision[Punctuation]]:
-        after, decision = super().decide(state, known)
-        start = START + 50 * SECOND
-        wrong = FarAhead((HeldPane(start, start + 10 * SECOND, 1, start, start),))
-        future = replace(decision.value.future, abandoned=wrong)
-        return after, decision if state.newest is None else replace(
-            decision, value=Punctuation(after.punctuation, future)
-        )
-
-
 def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(session: Session, tmp_path: Path):
-    of_plan = replace(BAG, progress=Forgetful())
+    """The policy says that one row of a pane is quarantined, which it has never held; the pane has ten."""
+    of_plan = replace(BAG, progress=Forgetful("0 seconds", pane=START + 50 * SECOND, length=10 * SECOND))
     write_batches(tmp_path / "in", [rows(0, seconds(0, 60)), rows(100, seconds(60, 80))])
     reported: list[sp.BatchMetrics] = []
-    handle = job(session, tmp_path, of_plan, rows(0, [0]).schema).start(
-        trigger="available now", on_batch=reported.append
-    )
+    handle = job(session, tmp_path, of_plan, SCHEMA).start(trigger="available now", on_batch=reported.append)
     numbers = r"9 of 80 rows read .* would be lost: 60 answered \+ 0 late \+ 1 quarantined \+ 0 held \+ 10 open = 71"
     with pytest.raises(sp.SkypaneError, match=numbers):
         handle.await_termination(600)

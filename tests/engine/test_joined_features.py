@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from tests.engine.test_amended import POLICY, QUERIES, expected, versions_of
+from tests.engine import jobs
+from tests.engine.test_amended import POLICY, QUERIES, expected, run, versions_of
 from tests.rows import Bag
+from tests.runtime.driver import SCHEMA
 from tests.runtime.late import test_clocks_off as clocks
-from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
@@ -26,17 +28,8 @@ ASKED = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
 def test_each_of_several_queries_amends_its_windows_as_alone(session: Session, tmp_path: Path):
     batches = late_rows(31, batches=8, rows=90)
     write_batches(tmp_path / "in", batches)
-    job = sp.streams(
-        read_batches(session, tmp_path / "in", batches[0].schema),
-        ASKED,
-        time="ts",
-        window=WINDOWS,
-        progress=POLICY,
-        late=sp.Amend("12 seconds", then=tmp_path / "late"),
-        checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out",
-    )
-    seen = finish(job)
+    late = sp.Amend("12 seconds", then=tmp_path / "late")
+    seen = finish(jobs.job_of(session, tmp_path, ASKED, SCHEMA, window=WINDOWS, progress=POLICY, late=late))
     for name, query in ASKED.items():
         plan = Plan(query, WINDOWS[name], "ts", POLICY, amend=RULE)
         wanted = expected(plan, [table.select(plan.reads(table.schema)) for table in batches])
@@ -47,27 +40,11 @@ def test_each_of_several_queries_amends_its_windows_as_alone(session: Session, t
 
 
 def test_windows_that_were_answered_before_a_query_changed_are_final(session: Session, tmp_path: Path):
-    batches = late_rows(33, batches=8, rows=90)
-
-    def run(query: sp.Aggregate) -> list[sp.BatchMetrics]:
-        return finish(
-            sp.stream(
-                read_batches(session, tmp_path / "in", batches[0].schema),
-                query,
-                time="ts",
-                window=WINDOWS["best"],
-                progress=POLICY,
-                late=sp.Amend("12 seconds"),
-                checkpoint=tmp_path / "checkpoint",
-                output=tmp_path / "out",
-            )
-        )
-
-    write_batches(tmp_path / "in", batches[:4])
-    run(sp.Aggregate("sensor", n=sp.count()))
+    batches, late = late_rows(33, batches=8, rows=90), sp.Amend("12 seconds")
+    run(session, tmp_path, sp.Aggregate("sensor", n=sp.count()), batches[:4], late=late)
     before = versions_of(parquet_rows(tmp_path / "out"))
-    write_batches(tmp_path / "in", batches[4:], first=4)
-    seen = run(sp.Aggregate("sensor", n=sp.count(), having="n >= 1"))
+    changed = sp.Aggregate("sensor", n=sp.count(), having="n >= 1")
+    seen = run(session, tmp_path, changed, batches[4:], first=4, late=late)
     after = versions_of(parquet_rows(tmp_path / "out"))
     assert {start: after[start] for start in before} == before
     assert sum(metrics.amended["windows"] for metrics in seen if metrics.amended) > 0

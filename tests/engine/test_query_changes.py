@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.engine import jobs
+from tests.engine.jobs import ended
 from tests.runtime.driver import SCHEMA, WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, finish, late_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, finish, late_rows, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query
@@ -69,8 +71,7 @@ def before(session: Session, tmp_path: Path) -> Callable[[Query], Task]:
     def run(query: Query, *, drain: bool = False) -> Task:
         task = Task(str(tmp_path), late=False)
         write_batches(tmp_path / "in", BATCHES[:HALF])
-        handle = job_of(session, task, query).start(trigger="available now")
-        handle.await_termination()
+        handle = ended(job_of(session, task, query))
         if drain:
             handle.drain()
         write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
@@ -126,9 +127,7 @@ def go_on(session: Session, task: Task, old: Query, new: Query, place: str | Non
     first, second = defined(old, BATCHES), defined(new, BATCHES)
     assert there
     assert second.keys() - there
-    expected = {window: first[window] for window in there}
-    expected |= {window: rows for window, rows in second.items() if window not in there}
-    assert answers(out) == expected
+    assert answers(out) == second | {window: first[window] for window in there}
 
 
 @pytest.mark.parametrize(("old", "new"), CHANGES.values(), ids=CHANGES.keys())
@@ -168,13 +167,11 @@ def test_an_added_function_is_null_where_earlier_rows_are_and_exact_from_the_sta
     nulls = [window for window in later if got[window] != exact[window]]
     assert nulls == later[: len(nulls)]
     assert 0 < len(nulls) < len(later)
-    begin = later[len(nulls)].strftime("the window %Y-%m-%d %H:%M to")
-    assert begin in change.begins[0]
-    assert all("'most': None" in row for window in nulls for row in got[window])
+    assert later[len(nulls)].strftime("the window %Y-%m-%d %H:%M to") in change.begins[0]
     without = defined(old, BATCHES)
-    assert {
-        window: Counter(row.replace(", 'most': None", "") for row in got[window].elements()) for window in nulls
-    } == {window: without[window] for window in nulls}
+    for window in nulls:
+        assert all("'most': None" in row for row in got[window])
+        assert Counter(row.replace(", 'most': None", "") for row in got[window].elements()) == without[window]
 
 
 def test_a_change_can_be_taken_back_and_made_again_before_its_first_batch(
@@ -194,16 +191,7 @@ def test_a_column_more_passes_on(session: Session, tmp_path: Path):
     less = pa.schema([field for field in SCHEMA if field.name != "weight"])
 
     def job(names: list[str]) -> sp.Job:
-        rows = read_batches(session, tmp_path / "in", SCHEMA).select(*names)
-        return sp.stream(
-            rows,
-            query,
-            time="ts",
-            window=sp.Windows(WINDOWS.length, WINDOWS.slide),
-            checkpoint=tmp_path / "checkpoint",
-            output=tmp_path / "out",
-            late=tmp_path / "late",
-        )
+        return jobs.job_of(session, tmp_path, query, SCHEMA, names, window=WINDOWS, late=tmp_path / "late")
 
     write_batches(tmp_path / "in", BATCHES[:HALF])
     finish(job(less.names))
@@ -251,16 +239,17 @@ def test_another_query_begins_at_the_offsets_of_a_drained_one(
     end = max(answered) + timedelta(microseconds=WINDOWS.length)
     first = datetime.fromtimestamp(-(-int(end.timestamp()) // 30) * 30, UTC)
     assert f"the first window of the new one is {first:%Y-%m-%d %H:%M} to" in text
-    killed("before the sink", another(session, task), monkeypatch, begin="at_offsets")
-    killed("before the commit", another(session, task), monkeypatch, begin="at_offsets")
+    for place in ("before the sink", "before the commit"):
+        killed(place, another(session, task), monkeypatch, begin="at_offsets")
     finish(another(session, task), begin="at_offsets")
     assert not another(session, task).changes()
     after = [batch.filter(pc.field("ts") >= pa.scalar(first)) for batch in BATCHES[HALF:]]
     plan = Plan(ANOTHER, Windows(30 * SECOND, 30 * SECOND), "ts", sp.Watermark("30 s"))
-    assert answers(folder / "another") == by_window(local.answers(plan, after))
+    wanted = by_window(local.answers(plan, after))
+    assert answers(folder / "another") == wanted
     assert answers(folder / "out") == answered
     finish(another(session, task), begin="at_offsets")
-    assert answers(folder / "another") == by_window(local.answers(plan, after))
+    assert answers(folder / "another") == wanted
 
 
 def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(

@@ -10,19 +10,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame
+from tests.engine.jobs import ended
 from tests.engine.reading import current
-from tests.engine.test_amended import QUERIES, expected, job_of, last, plan_of, versions_of
-from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.engine.test_amended import (
+    QUERIES,
+    assert_counted_and_kept,
+    expected,
+    job_of,
+    last,
+    plan_of,
+    run,
+    versions_of,
+)
+from tests.runtime.driver import SCHEMA
+from tests.runtime.streams import SECOND, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime import local
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.sinks.directory import Directory
 from skypane.testing import Session
 
 REASON = "null price"
 QUERY = QUERIES["skyline"]
+PLAN = plan_of(QUERY)
 
 
 def batches_with_nulls() -> list[pa.Table]:
@@ -64,27 +75,23 @@ def readmission(plan: Any, events: list[local.Event], reason: str = REASON) -> l
     return local.Readmission(rows.set_column(3, "price", pc.fill_null(rows["price"], 1.0)), reason)
 
 
-def assert_as_defined(folder: Path, events: list[local.Event], within: int = 12) -> None:
-    plan = plan_of(QUERY, within)
-    wanted = expected(plan, events)
+def assert_as_defined(folder: Path, events: list[local.Event]) -> None:
+    wanted = expected(PLAN, events)
     assert versions_of(parquet_rows(folder / "out")) == wanted
     assert current(folder) == last(wanted)
-    totals = list(local.run(plan, events))[-1].totals
-    ledger = Ledger(DocumentStore.at(str(folder / "checkpoint" / "skypane")))
-    assert ledger.history(1)[0]["totals"] == totals.to_json()
-    manifest = ledger.latest()
-    assert manifest is not None
-    panes = (manifest.operator["panes"], manifest.operator["closed"]["panes"])
-    named = {ref[0] for kept in panes for refs in kept.values() for ref in refs}
-    assert {path.name for path in (folder / "checkpoint" / "skypane" / "partials").iterdir()} == named
+    assert_counted_and_kept(folder, PLAN, events)
+
+
+def ended_after(session: Session, folder: Path, batches: list[pa.Table], **options: Any) -> sp.StreamHandle:
+    """Run the job over these batches; return its handle."""
+    write_batches(folder / "in", batches)
+    return ended(job_of(session, folder, QUERY, **options))
 
 
 def test_repaired_rows_enter_their_windows_once(session: Session, tmp_path: Path):
-    batches, plan = batches_with_nulls(), plan_of(QUERY)
-    write_batches(tmp_path / "in", batches[:4])
-    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
-    assert handle.await_termination(600)
-    first = readmission(plan, [*batches[:4]])
+    batches = batches_with_nulls()
+    handle = ended_after(session, tmp_path, batches[:4])
+    first = readmission(PLAN, [*batches[:4]])
     metrics = handle.readmit(REASON, repair)
     assert metrics is not None
     assert metrics.rows == first.rows.num_rows > 0
@@ -94,49 +101,36 @@ def test_repaired_rows_enter_their_windows_once(session: Session, tmp_path: Path
     assert_as_defined(tmp_path, events)
     with pytest.raises(sp.ConfigError, match=r"no rows to readmit: .* rejected for 'null price'"):
         handle.readmit(REASON, repair)
-    write_batches(tmp_path / "in", batches[4:], first=4)
-    finish(job_of(session, tmp_path, QUERY, batches[0].schema))
+    run(session, tmp_path, QUERY, batches[4:], first=4)
     assert_as_defined(tmp_path, [*events, *batches[4:]])
-
-
-def _before_the_sink(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Directory, "write", _fails)
-
-
-def _after_the_sink(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "commit", _fails)
-
-
-def _after_the_commit(patch: pytest.MonkeyPatch) -> None:
-    commit = Ledger.commit
-
-    def failing(ledger: Ledger, manifest: Any) -> None:
-        commit(ledger, manifest)
-        _fails()
-
-    patch.setattr(Ledger, "commit", failing)
 
 
 def _fails(*_: object) -> None:
     raise OSError("the end comes here")
 
 
-@pytest.mark.parametrize("place", [_before_the_sink, _after_the_sink, _after_the_commit])
+def _commits_and_fails(*arguments: Any, commit: Callable[..., None] = Ledger.commit) -> None:
+    commit(*arguments)
+    _fails()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "instead"),
+    [(Directory, "write", _fails), (Ledger, "commit", _fails), (Ledger, "commit", _commits_and_fails)],
+    ids=["before the sink", "after the sink", "after the commit"],
+)
 def test_a_readmission_that_is_interrupted_is_finished_by_the_next_start(
-    place: Callable[[pytest.MonkeyPatch], None], session: Session, tmp_path: Path
+    owner: type, name: str, instead: Callable[..., None], session: Session, tmp_path: Path
 ):
     """With the rows that were repaired then, before any other batch."""
     batches = batches_with_nulls()
-    write_batches(tmp_path / "in", batches[:4])
-    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = ended_after(session, tmp_path, batches[:4])
     with pytest.MonkeyPatch.context() as patch:
-        place(patch)
+        patch.setattr(owner, name, instead)
         with pytest.raises(OSError, match="the end comes here"):
             handle.readmit(REASON, repair)
-    write_batches(tmp_path / "in", batches[4:], first=4)
-    finish(job_of(session, tmp_path, QUERY, batches[0].schema))
-    assert_as_defined(tmp_path, [*batches[:4], readmission(plan_of(QUERY), [*batches[:4]]), *batches[4:]])
+    run(session, tmp_path, QUERY, batches[4:], first=4)
+    assert_as_defined(tmp_path, [*batches[:4], readmission(PLAN, [*batches[:4]]), *batches[4:]])
 
 
 def test_a_clock_that_was_ahead_is_set_right(session: Session, tmp_path: Path):
@@ -146,12 +140,7 @@ def test_a_clock_that_was_ahead_is_set_right(session: Session, tmp_path: Path):
     shifted = pc.add(batches[1]["ts"].cast(pa.int64()), pa.scalar(86_400 * SECOND))
     times = pc.if_else(ahead, shifted, batches[1]["ts"].cast(pa.int64())).cast(batches[1].schema.field("ts").type)
     batches[1] = batches[1].set_column(1, "ts", times)
-    write_batches(tmp_path / "in", batches)
-    late = sp.Amend("1 day", then=tmp_path / "late")
-    handle = job_of(session, tmp_path, QUERY, batches[0].schema, progress=policy, late=late).start(
-        trigger="available now"
-    )
-    assert handle.await_termination(600)
+    handle = ended_after(session, tmp_path, batches, progress=policy, late=sp.Amend("1 day", then=tmp_path / "late"))
     unrepaired = handle.readmit("future")
     assert unrepaired is not None
     assert unrepaired.quarantined == {"future": 5}
@@ -165,10 +154,7 @@ def test_a_clock_that_was_ahead_is_set_right(session: Session, tmp_path: Path):
 
 
 def test_what_cannot_be_readmitted_is_refused(session: Session, tmp_path: Path):
-    batches = batches_with_nulls()[:2]
-    write_batches(tmp_path / "in", batches)
-    handle = job_of(session, tmp_path, QUERY, batches[0].schema).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = ended_after(session, tmp_path, batches_with_nulls()[:2])
     with pytest.raises(
         sp.ConfigError, match="rejected for 'null rating'; there are rows with the reasons 'null price'"
     ):
@@ -180,28 +166,15 @@ def test_what_cannot_be_readmitted_is_refused(session: Session, tmp_path: Path):
 
 
 def test_rows_that_are_only_counted_cannot_come_back(session: Session, tmp_path: Path):
-    batches = batches_with_nulls()[:1]
-    write_batches(tmp_path / "in", batches)
-    handle = job_of(session, tmp_path, QUERY, batches[0].schema, late=sp.Amend("1 day")).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = ended_after(session, tmp_path, batches_with_nulls()[:1], late=sp.Amend("1 day"))
     with pytest.raises(sp.ConfigError, match="from a folder of parquet: name one as late="):
         handle.readmit(REASON)
 
 
 def test_a_continuous_skyline_takes_nothing_back(session: Session, tmp_path: Path):
-    batches = batches_with_nulls()[:1]
-    write_batches(tmp_path / "in", batches)
-    rows = read_batches(session, tmp_path / "in", batches[0].schema)
-    job = sp.continuous_skyline(
-        rows,
-        "price MIN",
-        time="ts",
-        window="1 minute",
-        checkpoint=tmp_path / "c",
-        output=sp.Memory(),
-        late=tmp_path / "late",
-    )
-    handle = job.start(trigger="available now")
-    assert handle.await_termination(600)
+    write_batches(tmp_path / "in", batches_with_nulls()[:1])
+    rows = read_batches(session, tmp_path / "in", SCHEMA)
+    own: dict[str, Any] = {"checkpoint": tmp_path / "c", "output": sp.Memory(), "late": tmp_path / "late"}
+    handle = ended(sp.continuous_skyline(rows, "price MIN", time="ts", window="1 minute", **own))
     with pytest.raises(sp.ConfigError, match="not to a continuous skyline"):
         handle.readmit(REASON)

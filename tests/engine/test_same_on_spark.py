@@ -25,15 +25,15 @@ from tests.engine import (
     test_stays,
     test_streams,
 )
+from tests.engine.jobs import ended, latest, ledger_of
 from tests.engine.reading import read_answers
+from tests.engine.test_stays import bag
 from tests.runtime.driver import Task
 from tests.runtime.driver import job_of as plain_job
 from tests.runtime.streams import AnySession, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
 
 import skypane as sp
 from skypane.control.exchange import Exchange, ExchangeState
-from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.query_changes import Begin
 from skypane.testing import Session
 
@@ -62,25 +62,22 @@ class Feature:
 
 
 def amended(session: AnySession, folder: Path, _: int) -> sp.Job:
-    late = sp.Amend("12 seconds", then=folder / "late")
-    return test_amended.job_of(
-        session, folder, test_amended.QUERIES["aggregate that loses its rows"], SCHEMA, late=late
-    )
+    return test_amended.job_of(session, folder, test_amended.QUERIES["aggregate that loses its rows"])
 
 
 def early(session: AnySession, folder: Path, _: int) -> sp.Job:
     late = sp.Amend("12 seconds", changes=True)
     query = test_amended.QUERIES["skyline"]
-    return test_amended.job_of(session, folder, query, SCHEMA, late=late, early="5 seconds")
+    return test_amended.job_of(session, folder, query, late=late, early="5 seconds")
 
 
 def stays(session: AnySession, folder: Path, start: int) -> sp.Job:
     form = "windows" if start == 1 else "stays"
-    return test_stays.job_of(session, folder, test_amended.QUERIES["aggregate"], SCHEMA, answers=form)
+    return test_stays.job_of(session, folder, test_amended.QUERIES["aggregate"], answers=form)
 
 
 def several(session: AnySession, folder: Path, _: int) -> sp.Job:
-    return test_streams.job_of(session, folder, SCHEMA)
+    return test_streams.job_of(session, folder)
 
 
 def changed(session: AnySession, folder: Path, start: int) -> sp.Job:
@@ -99,7 +96,7 @@ def held(session: AnySession, folder: Path, _: int) -> sp.Job:
 
 
 def readmitted(session: AnySession, folder: Path, _: int) -> sp.Job:
-    return test_amended.job_of(session, folder, test_readmission.QUERY, SCHEMA)
+    return test_amended.job_of(session, folder, test_readmission.QUERY)
 
 
 def scaled(session: AnySession, folder: Path, _: int) -> sp.Job:
@@ -138,8 +135,7 @@ def run(session: AnySession, folder: Path, feature: Feature) -> None:
     for start, (first, last) in enumerate(pairwise([0, *feature.cuts])):
         write_batches(folder / "in", feature.batches[first:last], first=first)
         begin: Begin | None = "at_offsets" if start == feature.begins else None
-        handle = feature.jobs(session, folder, start).start(trigger="available now", begin=begin)
-        assert handle.await_termination(600)
+        handle = ended(feature.jobs(session, folder, start), begin=begin)
         if start == feature.readmits:
             handle.readmit(feature.reason, test_readmission.repair)
         if start in feature.drained:
@@ -151,8 +147,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     outputs: dict[str, Counter[str]] = {}
     for path in sorted(folder.glob("[ol]*/**/part-*.parquet")):  # out and late
         name = f"{path.parent.relative_to(folder)} {path.name.split('-')[1]}"
-        outputs.setdefault(name, Counter()).update(map(repr, pq.read_table(path).to_pylist()))
-    ledger = Ledger(DocumentStore.at(str(folder / "checkpoint" / "skypane")))
+        outputs.setdefault(name, Counter()).update(bag(pq.read_table(path)))
     said = (
         "batch_id",
         "rows",
@@ -164,9 +159,8 @@ def outcome(folder: Path) -> dict[str, Any]:
         "punctuation",
         "totals",
     )
-    history = [{name: batch[name] for name in said} for batch in ledger.history(100)]
-    manifest = ledger.latest()
-    assert manifest is not None
+    history = [{name: batch[name] for name in said} for batch in ledger_of(folder).history(100)]
+    manifest = latest(folder)
     panes = sorted(manifest.operator.get("panes", {}))
     return {"outputs": outputs, "history": history, "panes": panes, "progress": manifest.progress}
 
@@ -180,11 +174,8 @@ def test_spark_and_the_session_without_java_do_the_same(name: str, spark: SparkS
     assert outcome(on_spark)["outputs"], "there are answers"
     for folder in sorted({path.parent for path in (on_spark / "out").rglob("part-*.parquet")}):
         if name not in {"another query", "continuous"}:  # files of two queries; updates
-            read = sp.read_answers(spark, folder).toArrow()
             rows = read_answers(folder)
-            assert Counter(map(repr, read.select(rows.column_names).to_pylist())) == Counter(
-                map(repr, rows.to_pylist())
-            )
+            assert bag(sp.read_answers(spark, folder).toArrow().select(rows.column_names)) == bag(rows)
 
 
 @pytest.mark.parametrize(("splitting", "folder"), [("PB_RR", True), ("AS_PID", False)])
@@ -195,18 +186,13 @@ def test_workers_and_exchange_apply_to_all(
     monkeypatch.setattr(Exchange, "init", lambda _: ExchangeState(needed=True, because="the test needs it"))
     tables = test_streams.batches(7)
     write_batches(tmp_path / "in", tables, files=3)
-    rows = read_batches(spark, tmp_path / "in", tables[0].schema, files=3)
+    rows = read_batches(spark, tmp_path / "in", SCHEMA, files=3)
     memories = {name: sp.Memory() for name in test_streams.ASKED}
+    workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2))
     job = sp.streams(
-        rows,
-        test_streams.ASKED,
-        time="ts",
-        window=test_streams.WINDOWS,
-        source="sensor",
-        checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out" if folder else memories,
-        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2)),
-    )
+        rows, test_streams.ASKED, time="ts", window=test_streams.WINDOWS, source="sensor", workers=workers,
+        checkpoint=tmp_path / "checkpoint", output=tmp_path / "out" if folder else memories,
+    )  # fmt: skip
     costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)
     seen = finish(replace(job, settings=replace(job.settings, costs=costs)))
     for name in test_streams.ASKED:

@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from tests.engine import jobs
+from tests.engine.jobs import ended, latest, partials
 from tests.engine.reading import read_answers
 from tests.engine.test_query_changes import BATCHES, HALF, PLACES, Answers, answers, by_window, killed, listed
 from tests.runtime.driver import SCHEMA
-from tests.runtime.streams import SECOND, finish, read_batches, write_batches
+from tests.runtime.streams import SECOND, finish, write_batches
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
@@ -24,7 +26,6 @@ from skypane.runtime import local
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.changed_state import REWRITTEN
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
-from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.window_state import files_in
 from skypane.testing import Session
 from skypane.windows import Windows
@@ -42,16 +43,8 @@ BOTH: dict[str, Query] = {"best": BEST, "load": LOAD}
 
 
 def job_of(session: Session, folder: Path, queries: dict[str, Query], **options: Any) -> sp.Job:
-    (folder / "in").mkdir(exist_ok=True)
-    own: dict[str, Any] = {
-        "time": "ts",
-        "window": {name: WINDOWS[name] for name in queries},
-        "progress": sp.KSlack(),
-        "checkpoint": folder / "checkpoint",
-        "output": folder / "out",
-        "late": folder / "late",
-    }
-    return sp.streams(read_batches(session, folder / "in", SCHEMA), queries, **own | options)
+    own: dict[str, Any] = {"window": {name: WINDOWS[name] for name in queries}, "late": folder / "late"}
+    return jobs.job_of(session, folder, queries, SCHEMA, **own | options)
 
 
 def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answers:
@@ -67,19 +60,16 @@ def folder(session: Session, tmp_path: Path) -> Path:
 
 
 def begin(session: Session, folder: Path, *, drain: bool = False, **options: Any) -> None:
-    (folder / "in").mkdir()
     write_batches(folder / "in", BATCHES[:HALF])
-    handle = job_of(session, folder, BOTH, **options).start(trigger="available now")
-    handle.await_termination()
+    handle = ended(job_of(session, folder, BOTH, **options))
     if drain:
         handle.drain()
     write_batches(folder / "in", BATCHES[HALF:], first=HALF)
 
 
-def changed(there: set[Any], name: str, old: Query, new: Query) -> Answers:
-    """Return the answers of a query that was another one when it answered the windows that are there."""
-    first, second = defined(name, old), defined(name, new)
-    return {window: first[window] for window in there} | {w: rows for w, rows in second.items() if w not in there}
+def assert_answered_by_both(folder: Path) -> None:
+    for name, query in BOTH.items():
+        assert answers(folder / "out" / name) == defined(name, query)
 
 
 CHANGES: dict[str, tuple[Query, str]] = {
@@ -110,7 +100,8 @@ def test_a_change_of_one_query_is_made_and_the_other_continues(
     finish(job)
     assert not job.changes()
     assert there
-    assert answers(folder / "out" / "load") == changed(there, "load", LOAD, new)
+    before = defined("load", LOAD)
+    assert answers(folder / "out" / "load") == defined("load", new) | {window: before[window] for window in there}
     assert answers(folder / "out" / "best") == defined("best", BEST)
 
 
@@ -160,8 +151,7 @@ def test_an_added_query_begins_with_the_first_window_whose_rows_are_all_to_come(
         killed(place, job_of(session, folder, queries), monkeypatch)
         assert job_of(session, folder, queries).changes().lines == (line,)
     metrics = finish(job)[-1]
-    for name, query in BOTH.items():
-        assert answers(folder / "out" / name) == defined(name, query)
+    assert_answered_by_both(folder)
     later = [batch.filter(pc.greater_equal(batch["ts"], pa.scalar(first))) for batch in BATCHES[HALF:]]
     got = answers(folder / "out" / "more")
     assert got
@@ -182,8 +172,7 @@ def test_a_query_with_open_windows_is_not_removed(folder: Path, session: Session
         job.start()
     assert listed(folder / "checkpoint") == files
     finish(job_of(session, folder, BOTH))
-    for name, query in BOTH.items():
-        assert answers(folder / "out" / name) == defined(name, query)
+    assert_answered_by_both(folder)
 
 
 def current(folder: Path, name: str) -> list[str]:
@@ -191,12 +180,9 @@ def current(folder: Path, name: str) -> list[str]:
     return sorted(map(repr, read_answers(folder / "out" / name).to_pylist()))
 
 
-def files_of(folder: Path) -> tuple[set[str], frozenset[str]]:
-    """Return the files of partials in a checkpoint, and those that its newest manifest names."""
-    store = DocumentStore.at(folder / "checkpoint").child("skypane")
-    manifest = Ledger(store).latest()
-    assert manifest is not None
-    return {*store.child(PARTIALS).names()}, files_in(manifest.operator)
+def named_by(folder: Path) -> frozenset[str]:
+    """Return the files of partials that the newest manifest names."""
+    return files_in(latest(folder).operator)
 
 
 def read_by(plan: Plan) -> Callable[[local.Event], local.Event]:
@@ -212,14 +198,13 @@ def test_a_query_is_removed_after_a_drain_and_a_kill_leaves_it(
     late = sp.Amend("1 day")
     begin(session, tmp_path, drain=True, late=late)
     there = {name: current(tmp_path, name) for name in BOTH}
-    _, needed = files_of(tmp_path)
+    needed = named_by(tmp_path)
     less = job_of(session, tmp_path, {"load": LOAD}, late=late)
     assert less.changes().lines == (("kept", "query 'best': is removed; all its windows are answered"),)
     killed(place, job_of(session, tmp_path, {"load": LOAD}, late=late), monkeypatch)
-    found, named = files_of(tmp_path)
     assert needed
-    assert named == needed
-    assert found >= needed
+    assert named_by(tmp_path) == needed
+    assert partials(tmp_path) >= needed
     finish(less)
     assert current(tmp_path, "best") == there["best"]
     amended = Plan(LOAD, WINDOWS["load"], "ts", sp.KSlack(), amend=AmendRule(86_400 * SECOND))
@@ -230,8 +215,8 @@ def test_a_query_is_removed_after_a_drain_and_a_kill_leaves_it(
     got = read_answers(tmp_path / "out" / "load").select(columns).to_pylist()
     assert Counter(tuple(row.values()) for row in got) == wanted
     assert not less.changes()
-    found, named = files_of(tmp_path)
-    assert found == named
+    found = partials(tmp_path)
+    assert found == named_by(tmp_path)
     assert needed - found, "the files of the query that is gone"
     (line,) = job_of(session, tmp_path, BOTH, late=late).changes().lines
     assert line[1].startswith("query 'best': is added, with the window ")
@@ -264,28 +249,14 @@ def test_what_cannot_continue_is_refused_under_its_name(folder: Path, session: S
 def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(session: Session, tmp_path: Path):
     less = [name for name in SCHEMA.names if name != "weight"]
     counts = sp.Aggregate("sensor", rows=sp.count())
-    (tmp_path / "in").mkdir()
-    first = BATCHES[:HALF]
-    ahead = first[-1].slice(0, 2)
+    *first, last = BATCHES[:HALF]
+    ahead = last.slice(0, 2)
     times = pc.add(ahead["ts"], pa.scalar(400 * 86_400 * SECOND, pa.duration("us")))
-    first = [
-        *first[:-1],
-        pa.concat_tables([first[-1], ahead.set_column(ahead.schema.get_field_index("ts"), "ts", times)]),
-    ]
-    write_batches(tmp_path / "in", first)
+    ahead = ahead.set_column(ahead.schema.get_field_index("ts"), "ts", times)
+    write_batches(tmp_path / "in", [*first, pa.concat_tables([last, ahead])])
 
     def job(names: list[str]) -> sp.Job:
-        rows = read_batches(session, tmp_path / "in", SCHEMA).select(*names)
-        return sp.streams(
-            rows,
-            {"best": BEST, "load": counts},
-            time="ts",
-            window={name: WINDOWS[name] for name in BOTH},
-            progress=sp.KSlack(),
-            checkpoint=tmp_path / "checkpoint",
-            output=tmp_path / "out",
-            late=tmp_path / "late",
-        )
+        return job_of(session, tmp_path, {"best": BEST, "load": counts}, columns=names)
 
     assert finish(job(less))[-1].held_rows == 4
     there = {*answers(tmp_path / "out" / "best")}
@@ -294,14 +265,10 @@ def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(sessio
     (line,) = wider.changes().lines
     assert line[0] == "begins"
     assert line[1].startswith("query 'best': column 'weight' is added: rows read so far have null in it; from ")
-    handle = wider.start(trigger="available now")
-    handle.await_termination()
-    handle.drain()
+    ended(wider).drain()
     assert answers(tmp_path / "out" / "load").keys() >= defined("load", counts).keys()
-    late = pa.concat_tables(
-        [pa.parquet.read_table(path) for path in sorted((tmp_path / "late").glob("*.parquet"))],
-        promote_options="default",
-    )
+    files = [pa.parquet.read_table(path) for path in sorted((tmp_path / "late").glob("*.parquet"))]
+    late = pa.concat_tables(files, promote_options="default")
     future = late.filter(pc.equal(late["reason"], "future"))
     assert sorted(future["queries"].to_pylist()) == ["best", "best", "load", "load"]
     got = answers(tmp_path / "out" / "best")

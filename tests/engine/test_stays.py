@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.engine import jobs
+from tests.engine.jobs import drain_without_commit, ended
 from tests.engine.reading import read_answers
 from tests.engine.test_amended import QUERIES
 from tests.engine.test_query_changes import killed
 from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
-from tests.runtime.streams import (
-    SECOND,
-    AnySession,
-    answers,
-    finish,
-    late_rows,
-    parquet_rows,
-    read_batches,
-    write_batches,
-)
+from tests.runtime.driver import SCHEMA
+from tests.runtime.streams import SECOND, AnySession, answers, finish, late_rows, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs
@@ -32,7 +26,6 @@ from skypane.operators.stay_columns import expanded
 from skypane.plan import Plan
 from skypane.runtime import local
 from skypane.runtime.spark.engine import window_program
-from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.testing import Session
 from skypane.windows import Windows
 
@@ -40,23 +33,22 @@ WINDOWS = Windows(40 * SECOND, 5 * SECOND)
 IN_DRIVER = Costs(job=1e3, threads=1e3)
 
 
-def job_of(session: AnySession, folder: Path, query: Query, schema: pa.Schema, **options: Any) -> sp.Job:
-    own: dict[str, Any] = {
-        "time": "ts",
-        "window": WINDOWS,
-        "progress": sp.KSlack(),
-        "answers": "stays",
-        "checkpoint": folder / "checkpoint",
-        "output": folder / "out",
-        "workers": sp.WorkerOptions(wlq_workers=3),
-    }
-    costs = options.pop("costs", IN_DRIVER)
-    job = sp.stream(read_batches(session, folder / "in", schema), query, **own | options)
+def job_of(
+    session: AnySession, folder: Path, query: Query = QUERIES["skyline"], *, costs: Costs = IN_DRIVER, **options: Any
+) -> sp.Job:
+    own: dict[str, Any] = {"window": WINDOWS, "answers": "stays", "workers": sp.WorkerOptions(wlq_workers=3)}
+    job = jobs.job_of(session, folder, query, SCHEMA, **own | options)
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
 def bag(rows: pa.Table) -> Counter[str]:
     return Counter(map(repr, rows.to_pylist()))
+
+
+def assert_read(folder: Path, job: sp.Job, events: Sequence[local.Event]) -> None:
+    """A reader gets the answers of the windows."""
+    wanted = answers(plan_of(job), events)
+    assert bag(read_answers(folder / "out").select(wanted.column_names)) == bag(wanted)
 
 
 def plan_of(job: sp.Job) -> Plan:
@@ -69,11 +61,11 @@ def plan_of(job: sp.Job) -> Plan:
 def test_a_stream_writes_the_stays_of_its_answers(name: str, session: Session, tmp_path: Path):
     batches = late_rows(41, batches=6, rows=60)
     write_batches(tmp_path / "in", batches)
-    job = job_of(session, tmp_path, QUERIES[name], batches[0].schema)
+    job = job_of(session, tmp_path, QUERIES[name])
     seen = finish(job)
     written, wanted = parquet_rows(tmp_path / "out"), answers(plan_of(job), batches)
     assert bag(expanded(written)) == bag(wanted.select(expanded(written).column_names))
-    assert bag(read_answers(tmp_path / "out").select(wanted.column_names)) == bag(wanted)
+    assert_read(tmp_path, job, batches)
     outcomes = [*local.run(plan_of(job), batches)]
     assert [(m.windows, m.window_rows) for m in seen] == [
         (len(one.answers), sum(answer.rows.num_rows for answer in one.answers)) for one in outcomes
@@ -90,7 +82,7 @@ def test_windows_may_be_divided_otherwise_in_every_batch_and_over_a_restart(
     seen: list[sp.BatchMetrics] = []
     for first, costs in ((0, ON_SPARK), (3, IN_THREADS)):
         write_batches(tmp_path / "in", batches[first : first + 3], first=first)
-        job = job_of(session, tmp_path, QUERIES[name], batches[0].schema, costs=costs)
+        job = job_of(session, tmp_path, QUERIES[name], costs=costs)
         seen += finish(job)
     assert "spark" in {metrics.wlq_where for metrics in seen}
     wanted = answers(plan_of(job), batches)
@@ -101,11 +93,10 @@ def test_the_form_may_change_between_two_starts(session: Session, tmp_path: Path
     batches = late_rows(23, batches=6, rows=40)
     for first, form in ((0, "windows"), (2, "stays"), (4, "windows")):
         write_batches(tmp_path / "in", batches[first : first + 2], first=first)
-        job = job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, answers=form)
+        job = job_of(session, tmp_path, answers=form)
         assert not job.changes().refused
         finish(job)
-    wanted = answers(plan_of(job), batches)
-    assert bag(read_answers(tmp_path / "out").select(wanted.column_names)) == bag(wanted)
+    assert_read(tmp_path, job, batches)
 
 
 @pytest.mark.parametrize(("first", "second"), [("windows", "stays"), ("stays", "windows")])
@@ -115,50 +106,26 @@ def test_the_form_may_change_after_a_kill(
     """A batch is delivered in one form and not committed; the next start delivers it in the other, and so a drain."""
     batches = late_rows(23, batches=6, rows=40)
     write_batches(tmp_path / "in", batches[:3])
-    finish(job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first))
+    finish(job_of(session, tmp_path, answers=first))
     write_batches(tmp_path / "in", batches[3:], first=3)
-    killed(
-        "before the commit",
-        job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first),
-        monkeypatch,
-    )
-    job = job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, answers=second)
+    killed("before the commit", job_of(session, tmp_path, answers=first), monkeypatch)
+    job = job_of(session, tmp_path, answers=second)
     finish(job)
-    wanted = answers(plan_of(job), batches)
-    assert bag(read_answers(tmp_path / "out").select(wanted.column_names)) == bag(wanted)
-    handle = job.start(trigger="available now")
-    assert handle.await_termination(600)
-    with monkeypatch.context() as once:
-        once.setattr(Ledger, "commit", lambda *_: pytest.fail("killed"))
-        with pytest.raises(pytest.fail.Exception):
-            handle.drain()
-    finish(job_of(session, tmp_path, QUERIES["skyline"], batches[0].schema, answers=first))  # finishes the drain
-    wanted = answers(plan_of(job), [*batches, local.Drain()])
-    assert bag(read_answers(tmp_path / "out").select(wanted.column_names)) == bag(wanted)
+    assert_read(tmp_path, job, batches)
+    drain_without_commit(ended(job), monkeypatch)
+    finish(job_of(session, tmp_path, answers=first))  # finishes the drain
+    assert_read(tmp_path, job, [*batches, local.Drain()])
 
 
 def test_several_queries_write_stays(session: Session, tmp_path: Path):
     batches = late_rows(29, batches=5, rows=40)
     write_batches(tmp_path / "in", batches)
-    job = sp.streams(
-        read_batches(session, tmp_path / "in", batches[0].schema),
-        {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]},
-        time="ts",
-        window=WINDOWS,
-        progress=sp.KSlack(),
-        answers="stays",
-        checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out",
-    )
-    finish(job)
-    for name, query in (("best", "skyline"), ("load", "aggregate")):
-        wanted = answers(Plan(QUERIES[query], WINDOWS, "ts", sp.KSlack()), batches)
+    asked = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
+    finish(jobs.job_of(session, tmp_path, asked, SCHEMA, window=WINDOWS, answers="stays"))
+    for name, query in asked.items():
+        wanted = answers(Plan(query, WINDOWS, "ts", sp.KSlack()), batches)
         found = expanded(parquet_rows(tmp_path / "out" / name))
         assert bag(found.select(wanted.column_names)) == bag(wanted)
-
-
-def more(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {"time": "ts", "window": WINDOWS, "output": sp.Memory(), "checkpoint": "nowhere"} | dict(options)
 
 
 @pytest.mark.parametrize(
@@ -170,8 +137,7 @@ def more(options: Mapping[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(
-    options: Mapping[str, Any], named: str, session: Session, tmp_path: Path
+    options: dict[str, Any], named: str, session: Session, tmp_path: Path
 ):
-    schema = late_rows(1, batches=1)[0].schema
     with pytest.raises(sp.ConfigError, match=f'answers="stays".*{named}'):
-        sp.stream(read_batches(session, tmp_path, schema), QUERIES["skyline"], answers="stays", **more(options))
+        job_of(session, tmp_path, **{"output": sp.Memory()} | options)

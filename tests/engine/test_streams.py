@@ -8,6 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.engine import jobs
+from tests.engine.jobs import ended
+from tests.runtime.driver import SCHEMA
 from tests.runtime.streams import (
     SECOND,
     AnySession,
@@ -61,18 +64,19 @@ def batches(seed: int) -> list[pa.Table]:
     return found
 
 
-def job_of(session: AnySession, folder: Path, schema: pa.Schema, **options: Any) -> sp.Job:
-    (folder / "in").mkdir(exist_ok=True)
-    own: dict[str, Any] = {
-        "time": "ts",
-        "window": WINDOWS,
-        "progress": sp.KSlack(),
-        "source": "sensor",
-        "checkpoint": folder / "checkpoint",
-        "output": folder / "out",
-        "late": folder / "late",
-    }
-    return sp.streams(read_batches(session, folder / "in", schema), ASKED, **own | options)
+def job_of(session: AnySession, folder: Path, asked: Any = ASKED, **options: Any) -> sp.Job:
+    own: dict[str, Any] = {"window": WINDOWS, "source": "sensor", "late": folder / "late"}
+    return jobs.job_of(session, folder, asked, SCHEMA, **own | options)
+
+
+def other_job_of(session: Session, folder: Path, asked: Any, **options: Any) -> sp.Job:
+    """Return a job without a late sink, whose windows of ten seconds are those of all its queries."""
+    return jobs.job_of(session, folder, asked, SCHEMA, **{"window": "10 s"} | options)
+
+
+def assert_each_as_alone(folder: Path, tables: list[pa.Table], *, drain: bool = False) -> None:
+    for name in ASKED:
+        assert windows_of(parquet_rows(folder / "out" / name)) == as_alone(name, tables, drain=drain), name
 
 
 def as_alone(name: str, tables: list[pa.Table], *, drain: bool = False) -> list[Any]:
@@ -84,22 +88,19 @@ def as_alone(name: str, tables: list[pa.Table], *, drain: bool = False) -> list[
 def test_each_query_answers_as_alone(session: Session, tmp_path: Path):
     tables = batches(1)
     write_batches(tmp_path / "in", tables)
-    job = job_of(session, tmp_path, tables[0].schema)
-    seen = finish(job)
-    for name in ASKED:
-        assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
+    seen = finish(job_of(session, tmp_path))
+    assert_each_as_alone(tmp_path, tables)
     assert [metrics.rows for metrics in seen] == [table.num_rows for table in tables]
 
 
 def test_a_drain_answers_the_open_windows_of_all(session: Session, tmp_path: Path):
     tables = batches(2)
     write_batches(tmp_path / "in", tables)
-    handle = job_of(session, tmp_path, tables[0].schema).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = ended(job_of(session, tmp_path))
     metrics = handle.drain()
     assert metrics is not None
+    assert_each_as_alone(tmp_path, tables, drain=True)
     for name in ASKED:
-        assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables, drain=True), name
         totals = metrics.queries[name].totals
         assert totals["read"] == sum(table.num_rows for table in tables)
         assert totals["open"] == totals["held"] == 0
@@ -109,7 +110,7 @@ def test_a_drain_answers_the_open_windows_of_all(session: Session, tmp_path: Pat
 def test_rows_are_accounted_for_by_query(session: Session, tmp_path: Path):
     tables = batches(3)
     write_batches(tmp_path / "in", tables)
-    last = finish(job_of(session, tmp_path, tables[0].schema))[-1]
+    last = finish(job_of(session, tmp_path))[-1]
     rejected = parquet_rows(tmp_path / "late")
     plan = SharedPlan({name: plan_of(name) for name in ASKED})
     *_, defined = local.run_shared(plan, tables)
@@ -123,7 +124,7 @@ def test_rows_are_accounted_for_by_query(session: Session, tmp_path: Path):
 def test_a_rejected_row_comes_once_for_each_reason(session: Session, tmp_path: Path):
     tables = batches(4)
     write_batches(tmp_path / "in", tables)
-    finish(job_of(session, tmp_path, tables[0].schema))
+    finish(job_of(session, tmp_path))
     rejected = parquet_rows(tmp_path / "late")
     by_reason = Counter(zip(rejected["id"].to_pylist(), rejected[REASON].to_pylist(), strict=True))
     assert set(by_reason.values()) == {1}
@@ -134,52 +135,34 @@ def test_a_rejected_row_comes_once_for_each_reason(session: Session, tmp_path: P
 
 
 def test_only_columns_that_a_query_reads_are_sent(session: Session, tmp_path: Path):
-    tables = batches(5)
-    write_batches(tmp_path / "in", tables)
-    two = {"load": ASKED["load"], "sums": ASKED["sums"]}
-    rows = read_batches(session, tmp_path / "in", tables[0].schema)
-    job = sp.streams(rows, two, time="ts", window="10 s", checkpoint=tmp_path / "checkpoint", output=tmp_path / "out")
+    job = other_job_of(session, tmp_path, {"load": ASKED["load"], "sums": ASKED["sums"]})
     assert set(job.settings.schema.names) == {"ts", "sensor", "weight", "price"}
 
 
 def test_a_stopped_stream_continues(session: Session, tmp_path: Path):
     tables = batches(6)
-    write_batches(tmp_path / "in", tables[:4])
-    finish(job_of(session, tmp_path, tables[0].schema))
-    write_batches(tmp_path / "in", tables[4:], first=4)
-    finish(job_of(session, tmp_path, tables[0].schema))
-    for name in ASKED:
-        assert windows_of(parquet_rows(tmp_path / "out" / name)) == as_alone(name, tables), name
+    for first in (0, 4):
+        write_batches(tmp_path / "in", tables[first : first + 4], first=first)
+        finish(job_of(session, tmp_path))
+    assert_each_as_alone(tmp_path, tables)
 
 
 def test_a_changed_query_is_refused_by_name(session: Session, tmp_path: Path):
-    tables = batches(8)
-    write_batches(tmp_path / "in", tables[:2])
-    schema = tables[0].schema
-    finish(job_of(session, tmp_path, schema))
-    rows = read_batches(session, tmp_path / "in", schema)
-    options: dict[str, Any] = {
-        "time": "ts",
-        "window": "10 s",
-        "source": "sensor",
-        "checkpoint": tmp_path / "checkpoint",
-        "output": tmp_path / "out",
-    }
+    write_batches(tmp_path / "in", batches(8)[:2])
+    finish(job_of(session, tmp_path))
     for queries, name in ((ASKED | {"best": sp.TopK(1, "price")}, "best"), ({"best": ASKED["best"]}, "load")):
         with pytest.raises(sp.CheckpointError, match=f"query '{name}': "):
-            sp.streams(rows, queries, **options).start()
+            other_job_of(session, tmp_path, queries, source="sensor").start()
     with pytest.raises(sp.CheckpointError, match="another query"):
-        sp.stream(rows, ASKED["best"], **options).start()
+        other_job_of(session, tmp_path, ASKED["best"], source="sensor").start()
 
 
 def test_outputs_cannot_be_swapped(session: Session, tmp_path: Path):
-    tables = batches(9)
-    write_batches(tmp_path / "in", tables[:2])
-    schema = tables[0].schema
-    finish(job_of(session, tmp_path, schema))
+    write_batches(tmp_path / "in", batches(9)[:2])
+    finish(job_of(session, tmp_path))
     swapped = {name: tmp_path / "out" / other for name, other in zip(ASKED, reversed(ASKED), strict=True)}
     with pytest.raises(sp.CheckpointError, match="another query"):
-        job_of(session, tmp_path, schema, output=swapped).start()
+        job_of(session, tmp_path, output=swapped).start()
 
 
 @pytest.mark.parametrize(
@@ -198,58 +181,48 @@ def test_outputs_cannot_be_swapped(session: Session, tmp_path: Path):
 )
 def test_what_does_not_fit_is_an_error(session: Session, tmp_path: Path, options: dict[str, Any], message: str):
     with pytest.raises(sp.ConfigError, match=message):
-        job_of(session, tmp_path, late_rows(0, batches=1)[0].schema, **options)
+        job_of(session, tmp_path, **options)
 
 
-def test_queries_are_named(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", [])
-    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
-    asked: dict[str, Any] = {"time": "ts", "window": "10 s", "checkpoint": tmp_path, "output": tmp_path / "out"}
-    with pytest.raises(sp.ConfigError, match="at least one query"):
-        sp.streams(rows, {}, **asked)
-    with pytest.raises(sp.ConfigError, match="letters, digits"):
-        sp.streams(rows, {"a/b": ASKED["best"]}, **asked)
-    with pytest.raises(sp.ConfigError, match=r"query 'best': .*'pric'"):
-        sp.streams(rows, {"best": sp.Skyline("pric MIN, rating MAX")}, **asked)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "at least one query"),
+        ({"a/b": ASKED["best"]}, "letters, digits"),
+        ({"best": sp.Skyline("pric MIN, rating MAX")}, r"query 'best': .*'pric'"),
+        ({"best": "price"}, r"preference 'price': expected MIN, MAX, DIFF or AROUND"),
+    ],
+)
+def test_queries_are_named(session: Session, tmp_path: Path, asked: dict[str, Any], message: str):
+    with pytest.raises(sp.ConfigError, match=message):
+        other_job_of(session, tmp_path, asked)
+
+
+def test_queries_are_a_mapping(session: Session, tmp_path: Path):
+    rows = read_batches(session, tmp_path / "in", SCHEMA)
     with pytest.raises(sp.ConfigError, match="mapping"):
-        sp.streams(rows, [ASKED["best"]], **asked)  # type: ignore[arg-type]
+        sp.streams(rows, [ASKED["best"]], time="ts", window="10 s", checkpoint=tmp_path, output=tmp_path / "out")  # type: ignore[arg-type]
 
 
 def test_a_job_shows_each_query_and_its_output(session: Session, tmp_path: Path):
-    job = job_of(session, tmp_path, late_rows(0, batches=1)[0].schema)
+    job = job_of(session, tmp_path)
     for part in ("best: ", "40 seconds of ts, every 10 seconds", "output of load", "late rows: "):
         assert part in repr(job)
 
 
 def test_a_preference_is_a_query(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", [])
-    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
-    asked: dict[str, Any] = {"time": "ts", "window": "10 s", "checkpoint": tmp_path, "output": tmp_path / "out"}
     text, composed = "price MIN, rating MAX", sp.low("price") * sp.high("rating")
-    several = sp.streams(rows, {"text": text, "composed": composed, "load": ASKED["load"]}, **asked)
+    several = other_job_of(session, tmp_path, {"text": text, "composed": composed, "load": ASKED["load"]})
     plans = several.settings.plan.plans  # type: ignore[union-attr]
-    assert [plans[name].query for name in ("text", "composed")] == [sp.Skyline(text), sp.Skyline(composed)]
-    assert [sp.stream(rows, one, **asked).settings.plan.query for one in (text, composed)] == [  # type: ignore[union-attr]
-        sp.Skyline(text),
-        sp.Skyline(composed),
-    ]
-    with pytest.raises(sp.ConfigError, match=r"preference 'price': expected MIN, MAX, DIFF or AROUND"):
-        sp.streams(rows, {"best": "price"}, **asked)
+    for name, preference in (("text", text), ("composed", composed)):
+        one = other_job_of(session, tmp_path, preference).settings.plan
+        assert plans[name].query == one.query == sp.Skyline(preference)  # type: ignore[union-attr]
 
 
 def test_lengths_of_windows_are_given_by_name(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", [])
-    rows = read_batches(session, tmp_path / "in", late_rows(0, batches=1)[0].schema)
     two = {"best": ASKED["best"], "load": ASKED["load"]}
-    job = sp.streams(
-        rows,
-        two,
-        time="ts",
-        window={"best": "1 minute", "load": Length(20 * SECOND)},
-        slide={"best": "20 s"},
-        checkpoint=tmp_path / "checkpoint",
-        output=tmp_path / "out",
-    )
+    windows = {"best": "1 minute", "load": Length(20 * SECOND)}
+    job = other_job_of(session, tmp_path, two, window=windows, slide={"best": "20 s"})
     plans = job.settings.plan.plans  # type: ignore[union-attr]
     assert plans["best"].windows == Windows(60 * SECOND, 20 * SECOND)
     assert plans["load"].windows == Windows(20 * SECOND, 20 * SECOND)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.test_held import WEEK, job, partials, plan, rejected, rows, seconds
+from tests.engine.jobs import ended, partials
+from tests.engine.test_held import WEEK, job, plan, rejected, rows, seconds
+from tests.engine.test_query_changes import listed
 from tests.runtime.streams import SECOND, expected, finish, parquet_rows, windows_of, write_batches
 
 import skypane as sp
@@ -43,6 +45,10 @@ def job_of(session: Session, folder: Path, **options: Any) -> sp.Job:
     return job(session, folder, PLAN, with_unread_column(BATCHES[0]).schema, **options)
 
 
+def broken(*_: object) -> None:
+    raise OSError("no space left")
+
+
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     """Return the warnings about the late sink since the last call."""
     said = [record.getMessage() for record in caplog.records if "late sink" in record.getMessage()]
@@ -73,9 +79,7 @@ def test_without_a_late_sink_in_the_end_held_rows_are_counted_and_their_files_re
     metrics = run(session, tmp_path, range(2, 4), late=None)
     assert metrics[-1].quarantined == {"future": 1}
     assert rejected(tmp_path) == Counter()
-    handle = job_of(session, tmp_path, late=None).start(trigger="available now")
-    assert handle.await_termination(600)
-    handle.drain()
+    ended(job_of(session, tmp_path, late=None)).drain()
     assert not partials(tmp_path)
 
 
@@ -83,18 +87,13 @@ def test_a_drain_that_was_begun_with_a_late_sink_is_finished_with_one(
     session: Session, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     run(session, tmp_path, range(2))
-
-    def broken(*_: object) -> None:
-        raise OSError("no space left")
-
-    handle = job_of(session, tmp_path, late=broken).start(trigger="available now")
-    assert handle.await_termination(600)
+    handle = ended(job_of(session, tmp_path, late=broken))
     with pytest.raises((sp.SkypaneError, OSError), match="no space left"):
         handle.drain()
-    before = {path.name for path in (tmp_path / "checkpoint" / "skypane" / "ledger").iterdir()}
+    before = listed(tmp_path / "checkpoint" / "skypane" / "ledger")
     with pytest.raises(sp.CheckpointError, match=r"would finish a drain .* might reject 1 row .* late=sp\.Console\(\)"):
         job_of(session, tmp_path, late=None).start()
-    assert {path.name for path in (tmp_path / "checkpoint" / "skypane" / "ledger").iterdir()} == before
+    assert listed(tmp_path / "checkpoint" / "skypane" / "ledger") == before
     assert not warnings_of(caplog)
     assert finish(job_of(session, tmp_path))[0].quarantined == {"future": 1}
     assert rejected(tmp_path) == Counter({(120, "future"): 1})
@@ -112,10 +111,6 @@ def test_a_batch_that_was_begun_with_a_late_sink_is_named(
 
     write_batches(tmp_path / "in", batches[:2])
     once()
-
-    def broken(*_: object) -> None:
-        raise OSError("no space left")
-
     write_batches(tmp_path / "in", batches[2:], first=2)
     with pytest.raises(sp.SkypaneError, match="no space left"):
         once(late=broken)

@@ -116,11 +116,6 @@ def side_by_side(names: Sequence[str], kills: int, seed: int, logs: Path, each: 
         process.wait()
     tallies = {name: Tally() for name in names}
     for job in range(jobs):
-        for name, tally in _tallies(logs / str(job)):
-            tallies[name].add(tally)
+        for name, value in json.loads((logs / str(job) / "tally.json").read_text()).items():
+            tallies[name].add(Tally.from_json(value))
     return tallies
-
-
-def _tallies(logs: Path) -> Iterator[tuple[str, Tally]]:
-    counts: Mapping[str, Mapping[str, object]] = json.loads((logs / "tally.json").read_text())
-    return ((name, Tally.from_json(value)) for name, value in counts.items())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from tests.chaos.checking import partials_of
 from tests.chaos.naive import LENGTH, SLIDE, WITHIN, Row
 from tests.nature import oracle
 from tests.nature.receiving import NAME
@@ -72,9 +73,7 @@ def left_over(folder: Path) -> list[str]:
     """Return what lies there that no batch needs, or is not there and is needed."""
     manifest = _ledger(folder).latest()
     assert manifest is not None
-    kept, state = folder / "checkpoint" / "skypane", manifest.operator
-    panes = [*state["panes"].values(), *state.get("closed", {"panes": {}})["panes"].values()]
-    named = {ref[0] for refs in (*panes, state["ahead"], state.get("front_partials", ())) for ref in refs}
+    kept, named = folder / "checkpoint" / "skypane", partials_of(manifest)
     there = {path.name for path in (kept / "partials").iterdir()}
     passing = [kept / "rejected", kept / "answers", kept / "owner", *folder.glob("*/_staging")]
     left = [str(path.relative_to(folder)) for some in passing for path in some.rglob("*") if path.is_file()]

@@ -13,7 +13,6 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.chaos.naive import (
     CONTINUOUS,
@@ -24,6 +23,7 @@ from tests.chaos.naive import (
     better,
     early_versions,
     final,
+    rows_of,
     skyline,
     taken,
     unusable,
@@ -45,11 +45,7 @@ _ERROR: Final = 0.01 * (1 + 1e-12)
 def parquet_rows(paths: Iterable[Path]) -> Iterator[Row]:
     """Return rows in the order of files, times as microseconds."""
     for path in paths:
-        table = pq.read_table(path)
-        for index, column in enumerate(table.schema):
-            if pa.types.is_timestamp(column.type):
-                table = table.set_column(index, column.name, table.column(index).cast(pa.int64()))
-        yield from table.to_pylist()
+        yield from rows_of(pq.read_table(path))
 
 
 def windows_of(rows: Iterable[Row]) -> Found:
@@ -166,9 +162,7 @@ def is_skyline(rows: list[Row], inside: list[Row]) -> bool:
 
 def is_sums(rows: list[Row], inside: list[Row]) -> bool:
     """Sums, counts and least values to the bit; few values are counted exactly, and a median is within its bound."""
-    by_sensor: dict[Any, list[Row]] = defaultdict(list)
-    for row in inside:
-        by_sensor[row["sensor"]].append(row)
+    by_sensor = _by_sensor(inside)
     return len(rows) == len(by_sensor) and all(
         row["sensor"] in by_sensor and _is_sum(row, by_sensor[row["sensor"]]) for row in rows
     )
@@ -190,14 +184,18 @@ def tumbling(rows: Iterable[Row]) -> Expected:
 
 
 def is_ids(rows: list[Row], inside: list[Row]) -> bool:
-    by_sensor: dict[Any, list[Row]] = defaultdict(list)
-    for row in inside:
-        by_sensor[row["sensor"]].append(row)
     received = {row["sensor"]: (row["n"], row["total"], sorted(row["ids"])) for row in rows}
     return len(received) == len(rows) and received == {
         sensor: (len(group), sum(row["weight"] for row in group), sorted(row["id"] for row in group))
-        for sensor, group in by_sensor.items()
+        for sensor, group in _by_sensor(inside).items()
     }
+
+
+def _by_sensor(rows: Iterable[Row]) -> dict[Any, list[Row]]:
+    found: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["sensor"]].append(row)
+    return found
 
 
 def not_the_updates(received: Sequence[Row], entering: Sequence[Row], *, whole: bool) -> list[str]:

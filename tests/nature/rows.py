@@ -117,13 +117,4 @@ def fate(row: Row, begin: int) -> str | None:
 
 def table(rows: list[Row]) -> pa.Table:
     """Return rows, whose times are microseconds, as a table."""
-    columns = {name: [row[name] for row in rows] for name in SCHEMA.names}
-    return pa.table(
-        [
-            pa.array(columns[one.name], pa.int64()).cast(one.type)
-            if one.name == "ts"
-            else pa.array(columns[one.name], one.type)
-            for one in SCHEMA
-        ],
-        schema=SCHEMA,
-    )
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

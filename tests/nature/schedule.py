@@ -13,14 +13,8 @@ from typing import Final
 
 # What a driver survives, alone or by another request of what to run.
 WORKER, DAEMON, EXECUTOR, RECEIVER = "worker", "daemon", "executor", "receiver"
-SLOW, CLOCK, FULL, SILENT, BROKER, INTERRUPT = (
-    "slow renames",
-    "clock",
-    "full disk",
-    "silent broker",
-    "broker",
-    "interrupt",
-)
+SLOW, CLOCK, FULL = "slow renames", "clock", "full disk"
+SILENT, BROKER, INTERRUPT = "silent broker", "broker", "interrupt"
 # What ends it.
 DRIVER, PYTHON, JAVA, FREEZE, MEETING, PLACE = "driver", "python", "java", "freeze", "meeting", "place"
 # What befalls a checkpoint while nobody runs.

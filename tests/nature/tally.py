@@ -31,15 +31,8 @@ class Tally:
         return sum(self.done[kind] for kind in KILLS)
 
     def add(self, other: Tally) -> None:
-        self.done += other.done
-        self.expected += other.expected
-        self.streams += other.streams
-        self.starts += other.starts
-        self.batches += other.batches
-        self.rows += other.rows
-        self.seconds += other.seconds
-        self.wrong += other.wrong
-        self.unexplained += other.unexplained
+        for name, count in vars(other).items():
+            setattr(self, name, getattr(self, name) + count)
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))  # asdict() takes a Counter's items for what it is to count
@@ -49,37 +42,29 @@ class Tally:
         return cls(**{**value, "done": Counter(value["done"]), "expected": Counter(value["expected"])})
 
 
-COLUMNS = (
-    "scenario",
-    "kills",
-    "streams",
-    "starts",
-    "batches",
-    "rows",
-    "refused bits",
-    "wrong",
-    "unexplained",
-    "minutes",
-)
-
-
 def table(tallies: Mapping[str, Tally]) -> str:
     """Return two tables in Markdown: by scenario what came of it, and what was done."""
     total = Tally()
     for tally in tallies.values():
         total.add(tally)
     named = {**tallies, "all": total}
-    rows = [[name, *map(str, _figures(tally))] for name, tally in named.items()]
+    rows = [["scenario", *_figures(total)], *([name, *_figures(tally).values()] for name, tally in named.items())]
     kinds = sorted(total.done, key=lambda kind: (kind not in KILLS, -total.done[kind]))
     done = [[name, *(str(tally.done[kind] or "") for kind in kinds)] for name, tally in named.items()]
     faults = [f"- {name}: {line}" for name, tally in tallies.items() for line in (*tally.wrong, *tally.unexplained)]
-    return "\n\n".join([_markdown(COLUMNS, rows), _markdown(["scenario", *kinds], done), "\n".join(faults)])
+    return "\n\n".join([_markdown(rows), _markdown([["scenario", *kinds], *done]), "\n".join(faults)])
 
 
-def _figures(tally: Tally) -> list[object]:
-    return [tally.kills, tally.streams, tally.starts, tally.batches, tally.rows, tally.expected["refused"],
-            len(tally.wrong), len(tally.unexplained), f"{tally.seconds / 60:.1f}"]  # fmt: skip
+def _figures(tally: Tally) -> dict[str, str]:
+    """Return the figures of a line, by the names of their columns."""
+    figures = {
+        "kills": tally.kills, "streams": tally.streams, "starts": tally.starts, "batches": tally.batches,
+        "rows": tally.rows, "refused bits": tally.expected["refused"], "wrong": len(tally.wrong),
+        "unexplained": len(tally.unexplained), "minutes": f"{tally.seconds / 60:.1f}",
+    }  # fmt: skip
+    return {name: str(figure) for name, figure in figures.items()}
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    head, *others = rows
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *others])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.chaos.naive import EVERY, LENGTH, SECOND, Row, early_versions, final, skyline, taken, versions
+from tests.chaos.naive import EVERY, LENGTH, SECOND, Row, early_versions, final, skyline, taken, updates, versions
 from tests.nature import oracle
 from tests.nature.rows import CALM, Habits, Steps
 
 
-def made(steps: int = 30) -> Steps:
-    made = Steps(4, Habits())
+def made(steps: int = 30, habits: Habits = Habits()) -> Steps:  # noqa: B008 - frozen
+    made = Steps(4, habits)
     for _ in range(steps):
         made.step()
     return made
@@ -64,8 +64,6 @@ def test_updates_are_those_of_brute_force_over_all_pairs():
     clock = max(row["ts"] for row in entering) + LENGTH
     received = sorted(oracle.all_updates(entering, clock), key=lambda update: (update[0], update[1] == "ADD"))
     rows = [dict(zip(("action_time", "action", "id"), update, strict=True)) for update in received]
-    from tests.chaos.naive import updates  # noqa: PLC0415
-
     assert Counter(received) == Counter(updates(entering, clock))
     assert oracle.not_the_updates(rows, entering, whole=False) == []
     assert "1 updates are missing" in oracle.not_the_updates([*rows[:7], *rows[8:]], entering, whole=False)[0]
@@ -89,15 +87,11 @@ def cut(steps: Steps) -> list[tuple[list[Row], int | None]]:
     return [*found, ([], newest + LENGTH)]
 
 
-def calm() -> Steps:
-    made = Steps(4, Habits(strange=()))
-    for _ in range(20):
-        made.step()
-    return made
+CALM_STEPS = made(20, Habits(strange=()))
 
 
 def test_a_version_that_is_missing_twice_or_of_other_rows_is_seen():
-    batches = cut(calm())
+    batches = cut(CALM_STEPS)
     meant = versions(taken(batches, final).by_batch)
     right: list[Row] = [
         {"window_start": start, "version": number, "id": id_}
@@ -115,7 +109,7 @@ def test_a_version_that_is_missing_twice_or_of_other_rows_is_seen():
 
 
 def test_a_change_that_is_missing_or_comes_twice_is_seen():
-    batches = cut(calm())
+    batches = cut(CALM_STEPS)
     right: list[Row] = []
     for start, each in early_versions(taken(batches, final).by_batch, EVERY).items():
         before: set[object] = set()

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from tests.stores.memory import in_memory
 
 from skypane.cli.machine_checks import checkpoint_directory
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.stores.object_store import ObjectStore, Stamp
 
 PLACE = "s3://bucket/checkpoint"
-
-
-@pytest.fixture(autouse=True)
-def _memory() -> Iterator[None]:
-    with in_memory():
-        yield
+pytestmark = pytest.mark.usefixtures("memory")
 
 
 def test_a_store_with_conditional_writes_is_fine_and_left_as_it_was():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from tests.chaos.driver import drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
-from tests.servers import fault_proxy, s3
+from tests.servers import s3
 from tests.servers.fault_proxy import AFTER, BAD_KEY, BEFORE, DENIED, FINE, SKEWED, FaultProxy, Request
 from tests.servers.s3 import BUCKET
 from tests.stores.streams import SCENARIOS, BucketStream
@@ -28,14 +29,8 @@ from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError, ConfigError
 
 FAULTS = (*BEFORE, *AFTER)
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[FaultProxy]:
-    with s3.running() as port, fault_proxy.before(port) as (running, own), pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_TIMEOUT", "2s")  # a client waits half a minute for one that is silent
-        with s3.connected(own):
-            yield running
+WRITES = ("PUT", "POST")
+KINDS = (*WRITES, "GET", "HEAD", "LIST")
 
 
 @pytest.fixture
@@ -111,8 +106,13 @@ def test_a_store_that_does_not_answer_at_all_is_reported_in_one_line(proxy: Faul
     assert "\n" not in str(raised.value)
 
 
+def stream_in(folder: Path, seed: int = 3, scenario: str = "skyline") -> BucketStream:
+    folder.mkdir()
+    return BucketStream(scenario, folder, rows(seed, 3), 0, -1)
+
+
 @pytest.mark.parametrize(("fault", "reason"), [(DENIED, "AccessDenied"), (BAD_KEY, "InvalidAccessKeyId")])
-@pytest.mark.parametrize("kind", ["PUT", "GET", "HEAD", "LIST", "POST"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_credentials_that_are_refused_are_reported_in_one_line(
     proxy: FaultProxy, store: ObjectStore, kind: str, fault: str, reason: str
 ):
@@ -133,8 +133,7 @@ def test_credentials_that_are_refused_are_reported_in_one_line(
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(hours=-1)])
 def test_a_store_whose_clock_is_off_holds_a_stream_as_any_does(proxy: FaultProxy, ahead: timedelta, tmp_path: Path):
-    made = BucketStream("skyline", tmp_path / f"{ahead.total_seconds():.0f}", rows(3, 3), 0, 1)
-    made.folder.mkdir()
+    made = replace(stream_in(tmp_path / f"{ahead.total_seconds():.0f}"), drained=1)
     proxy.choose, proxy.ahead = lambda _: FINE, ahead
     try:
         drive(made, random.Random(3))
@@ -160,23 +159,16 @@ def test_a_store_that_refuses_requests_for_their_date_is_reported_with_the_remed
 @pytest.mark.parametrize(
     ("faults", "message"),
     [
-        (
-            {"PUT": DENIED, "POST": DENIED},
-            "refuses these credentials .*list and read there, and .* to write and delete",
-        ),
-        (
-            dict.fromkeys(("PUT", "POST", "GET", "HEAD", "LIST"), BAD_KEY),
-            "refuses these credentials .InvalidAccessKeyId",
-        ),
-        (dict.fromkeys(("PUT", "POST", "GET", "HEAD", "LIST"), SKEWED), "clock"),
+        (dict.fromkeys(WRITES, DENIED), "refuses these credentials .*list and read there, and .* to write and delete"),
+        (dict.fromkeys(KINDS, BAD_KEY), "refuses these credentials .InvalidAccessKeyId"),
+        (dict.fromkeys(KINDS, SKEWED), "clock"),
     ],
     ids=["read-only", "wrong key", "wrong clock"],
 )
 def test_a_query_that_may_not_write_ends_at_its_start_and_changes_nothing(
     proxy: FaultProxy, faults: dict[str, str], message: str, tmp_path: Path
 ):
-    made = BucketStream("skyline", tmp_path / uuid.uuid4().hex, rows(3, 3), 0, -1)
-    made.folder.mkdir()
+    made = stream_in(tmp_path / uuid.uuid4().hex)
     proxy.choose = lambda request: faults.get(request.kind, FINE)
     with pytest.raises(CheckpointError, match=message) as raised:
         drive(made, random.Random(3))
@@ -212,10 +204,7 @@ def test_the_extra_that_is_missing_is_reported_with_how_to_install_it(monkeypatc
 )
 def test_a_stream_answers_each_row_once_among_faults(proxy: FaultProxy, seeds: range, tmp_path: Path):
     for seed in seeds:
-        chance = random.Random(seed)
-        folder = tmp_path / f"faults-{seed}"
-        folder.mkdir()
-        made = BucketStream(chance.choice(SCENARIOS), folder, rows(seed, 3), 0, -1)
+        made = stream_in(tmp_path / f"faults-{seed}", seed, random.Random(seed).choice(SCENARIOS))
         proxy.choose = partial(_often, random.Random(seed))
         drive(made, random.Random(seed))
         proxy.choose = lambda _: FINE
@@ -230,11 +219,8 @@ def test_a_stream_answers_each_row_once_among_faults(proxy: FaultProxy, seeds: r
         ("s3a://bucket/a b", "S3Store"),
     ],
 )
-def test_each_cloud_has_its_client(address: str, kind: str, monkeypatch: pytest.MonkeyPatch):
-    for name, value in s3.environment(1).items():
-        monkeypatch.setenv(name, value)
-    object_client._connected.cache_clear()
-    place = Location.of(address)
-    assert type(object_client.client_of(place)).__name__ == kind
-    assert ObjectStore(place).key("c") == "a b/c"
-    object_client._connected.cache_clear()
+def test_each_cloud_has_its_client(address: str, kind: str):
+    with s3.connected(1):
+        place = Location.of(address)
+        assert type(object_client.client_of(place)).__name__ == kind
+        assert ObjectStore(place).key("c") == "a b/c"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.runtime.restarts.test_ledger import DEFINITION as QUERY
 from tests.runtime.restarts.test_ledger import claimed, manifest
-from tests.stores.memory import in_memory
 from tests.stores.requests import before_each
 
 from skypane.runtime.spark.document_store import DocumentStore
@@ -22,9 +19,9 @@ from skypane.types import CheckpointError
 
 
 @pytest.fixture
-def store() -> Iterator[DocumentStore]:
-    with in_memory():
-        yield DocumentStore("s3://bucket/checkpoint/skypane")
+def store(memory: None) -> DocumentStore:
+    del memory
+    return DocumentStore("s3://bucket/checkpoint/skypane")
 
 
 def test_the_head_has_the_newest_manifest_and_files_have_those_before(store: DocumentStore):
@@ -123,36 +120,30 @@ def test_a_head_that_is_gone_is_named(store: DocumentStore):
         Ledger(store).claim(QueryDefinition(QUERY))
 
 
-def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
-    ledger, put, lost = claimed(store), ObjectStore._put, [True, True]
-
-    def without_answer(folder: ObjectStore, name: str, content: bytes, mode: object) -> object:
-        done = put(folder, name, content, mode)
-        if name == HEAD and lost:
-            lost.pop()
-            raise OSError("the connection was closed")
-        return done
-
-    monkeypatch.setattr(ObjectStore, "_put", without_answer)
-    ledger.commit(manifest(0))
-    ledger.commit(manifest(1))
-    assert Ledger(store).latest() == manifest(1)
-
-
-def test_a_conflict_that_is_not_over_fences_nobody(store: DocumentStore, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("error", "is_written"),
+    [(OSError("the connection was closed"), True), (ConflictError(HEAD), False)],
+    ids=["the answer is lost", "another write is on its way"],
+)
+def test_a_commit_happens_once_and_fences_nobody_after_errors(
+    store: DocumentStore, monkeypatch: pytest.MonkeyPatch, error: Exception, is_written: bool
+):
     """S3 answers 409 while another write of the object is on its way, which may come to nothing."""
-    ledger, put, conflicts = claimed(store), ObjectStore._put, [True, True]
+    ledger, put, left = claimed(store), ObjectStore._put, [error, error]
 
-    def not_over(folder: ObjectStore, name: str, content: bytes, mode: object) -> object:
-        if name == HEAD and conflicts:
-            conflicts.pop()
-            raise ConflictError(name)
-        return put(folder, name, content, mode)
+    def failing(folder: ObjectStore, name: str, content: bytes, mode: object) -> Stamp:
+        if name != HEAD or not left:
+            return put(folder, name, content, mode)
+        if is_written:
+            put(folder, name, content, mode)
+        raise left.pop()
 
-    monkeypatch.setattr(ObjectStore, "_put", not_over)
+    monkeypatch.setattr(ObjectStore, "_put", failing)
     ledger.commit(manifest(0))
-    assert conflicts == []
-    assert Ledger(store).latest() == manifest(0)
+    assert len(left) == is_written, "what has been written is not written again"
+    ledger.commit(manifest(1))
+    assert left == []
+    assert Ledger(store).latest() == manifest(1)
 
 
 def test_a_checkpoint_that_is_removed_meanwhile_is_not_written_again(store: DocumentStore):

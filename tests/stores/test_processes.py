@@ -20,16 +20,9 @@ import pytest
 from tests.chaos.bombs import DONE, TAKEN_OVER
 from tests.parameters import slow_but
 from tests.runtime.forked import Forked, Parent
-from tests.servers import fault_proxy, s3
 from tests.servers.fault_proxy import FINE, FaultProxy, Request
 from tests.stores.process_driver import stream
 from tests.stores.streams import SCENARIOS, BucketStream
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[FaultProxy]:
-    with s3.running() as port, fault_proxy.before(port) as (running, own), s3.connected(own):
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +89,8 @@ class Nursery:
 
 def place(chance: random.Random) -> tuple[int, str]:
     """Return a request at which something happens, and whether before or after it."""
-    return chance.choice([chance.randint(0, 30), chance.randint(0, 90), chance.randint(0, 250)]), chance.choice(
-        ["before", "after"]
-    )
+    number = chance.choice([chance.randint(0, 30), chance.randint(0, 90), chance.randint(0, 250)])
+    return number, chance.choice(["before", "after"])
 
 
 def born(folder: Path, seed: int, proxy: FaultProxy, parent: Parent, chance: random.Random) -> Nursery:

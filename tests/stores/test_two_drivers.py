@@ -12,17 +12,12 @@ import pytest
 from tests.chaos.driver import drive
 from tests.chaos.naive import rows
 from tests.parameters import slow_but
-from tests.stores.memory import in_memory
 from tests.stores.requests import Turns, before_each
 from tests.stores.streams import SCENARIOS, BucketStream
 
 from skypane.types import CheckpointError
 
-
-@pytest.fixture(autouse=True)
-def _memory():
-    with in_memory():
-        yield
+pytestmark = pytest.mark.usefixtures("memory")
 
 
 def stream(folder: Path, scenario: str, chance: random.Random) -> BucketStream:
