@@ -397,12 +397,8 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
     stage = opened(tmp_path).stage("driver")
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
-    made = [
-        BatchRows(local, 1, tables=(rows,)),
-        BatchRows(local, 1, store=stage, files=("run.parquet",)),
-        BatchRows(local, 0),
-    ]
-    for batch_id, each in enumerate(made):
+    in_files = BatchRows(local, 1, store=stage, files=("run.parquet",))
+    for batch_id, each in enumerate([BatchRows(local, 1, tables=(rows,)), in_files, BatchRows(local, 0)]):
         Call(function).write(spark, each, batch_id)
     kinds = [("time", "timestamp"), ("x", "double"), ("y", "double"), ("label", "string"), ("local", "timestamp_ntz")]
     assert seen == [(0, kinds, multiset(rows)), (1, kinds, multiset(rows)), (2, kinds, Counter())]
@@ -421,15 +417,8 @@ def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "link").symlink_to("out")
-    for other in (
-        "out/",
-        "x/../out",
-        "./out",
-        "link",
-        f"file:{tmp_path}/out",
-        f"file://{tmp_path}/link",
-        tmp_path / "out",
-    ):
+    uris = (f"file:{tmp_path}/out", f"file://{tmp_path}/link")
+    for other in ("out/", "x/../out", "./out", "link", *uris, tmp_path / "out"):
         with pytest.raises(ConfigError, match=f"^output and late must be two folders, both are {tmp_path}/out$"):
             checked("out", other)
     with pytest.raises(ConfigError, match=r"both are s3://bucket/out$"):
@@ -446,12 +435,6 @@ def test_answers_and_late_rows_have_different_names_and_folders(tmp_path: Path):
     assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
     with pytest.raises(CheckpointError, match="holds the answers of this query, so late rows cannot be written there"):
         Directory(str(tmp_path / "out")).for_rejected().open(QueryStart("q"))
-
-
-def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
-    (tmp_path / OWNER).write_text("{", encoding="ascii")
-    with pytest.raises(CheckpointError, match=f"^{tmp_path / OWNER}, .* is damaged"):
-        opened(tmp_path)
 
 
 @pytest.mark.parametrize("path", ["", "dbfs:/x", "file://host/x"])
