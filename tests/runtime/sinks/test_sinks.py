@@ -260,36 +260,25 @@ def test_text_formats_are_written_from_either_side_once(tmp_path: Path, kind: Fo
 
 
 def test_json_loses_nothing(tmp_path: Path):
-    noon = datetime(2024, 3, 10, 12)  # noqa: DTZ001 - a time without zone is meant
-    columns: dict[str, pa.Array] = {
-        "big": pa.array([2**62 + 1, None], pa.int64()),
-        "float": pa.array([float("inf"), NAN], pa.float64()),
-        "money": pa.array([Decimal("12345678901234567890.12"), None], pa.decimal128(38, 2)),
-        "day": pa.array([date(1, 1, 1), date(9999, 12, 31)]),
-        "local": pa.array([noon, None], pa.timestamp("us")),
-        "raw": pa.array([b"\xff", None], pa.binary()),
-        "list": pa.array([[{"a": -float("inf"), "at": noon}], None]),
-        "pairs": pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64())),
-        "lasted": pa.array([timedelta(days=1, microseconds=1), None], pa.duration("us")),
-        "text": pa.array(['süß "\n', ""]),
-        "flag": pa.array([True, None]),
+    noon, shown = datetime(2024, 3, 10, 12), "2024-03-10T12:00:00"  # noqa: DTZ001 - a time without zone is meant
+    money, lasted = "12345678901234567890.12", pa.array([timedelta(days=1, microseconds=1), None], pa.duration("us"))
+    columns: dict[str, tuple[pa.Array, object]] = {
+        "big": (pa.array([2**62 + 1, None], pa.int64()), 2**62 + 1),
+        "float": (pa.array([float("inf"), NAN], pa.float64()), "Infinity"),
+        "money": (pa.array([Decimal(money), None], pa.decimal128(38, 2)), money),
+        "day": (pa.array([date(1, 1, 1), date(9999, 12, 31)]), "0001-01-01"),
+        "local": (pa.array([noon, None], pa.timestamp("us")), shown),
+        "raw": (pa.array([b"\xff", None], pa.binary()), "/w=="),
+        "list": (pa.array([[{"a": -float("inf"), "at": noon}], None]), [{"a": "-Infinity", "at": shown}]),
+        "pairs": (pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64())), {"k": 1.5}),
+        "lasted": (lasted, "INTERVAL '1 00:00:00.000001' DAY TO SECOND"),
+        "text": (pa.array(['süß "\n', ""]), 'süß "\n'),
+        "flag": (pa.array([True, None]), True),
     }
-    rows = pa.table(columns)
+    rows = pa.table({name: column for name, (column, _) in columns.items()})
     opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, second = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
-    assert json.loads(first) == {
-        "big": 2**62 + 1,
-        "float": "Infinity",
-        "money": "12345678901234567890.12",
-        "day": "0001-01-01",
-        "local": "2024-03-10T12:00:00",
-        "raw": "/w==",
-        "list": [{"a": "-Infinity", "at": "2024-03-10T12:00:00"}],
-        "pairs": {"k": 1.5},
-        "lasted": "INTERVAL '1 00:00:00.000001' DAY TO SECOND",
-        "text": 'süß "\n',
-        "flag": True,
-    }
+    assert json.loads(first) == {name: written for name, (_, written) in columns.items()}
     nulls = dict.fromkeys(columns) | {"float": "NaN", "day": "9999-12-31", "text": ""}
     assert json.loads(second) == nulls
 
