@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,6 +21,7 @@ from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, WINDOWS, plan
 from tests.runtime.connect_features import ALL, PATIENT, PROMPT
 from tests.runtime.connect_server import connect_server
 from tests.runtime.forked import Parent
+from tests.runtime.scenarios import Found, lines_of
 from tests.runtime.streams import answers, expected, parquet_rows, windows_of, write_batches
 from tests.servers.kafka import Broker
 
@@ -36,16 +35,6 @@ pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
 # Slow: Spark waits ten seconds for Python beside the server to start, which is too short on a busy machine.
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-PATIENCE = 900
-"""Seconds after which a scenario that has not ended fails."""
-
-
-class Found(Protocol):
-    """Runs a scenario in a client of its own, and returns what it finds."""
-
-    def __call__(self, scenario: str) -> dict[str, Any]: ...
-
-
 PREFERENCE = "price MIN, rating MAX, weight MIN"
 OF_A_TABLE: Final = {
     "skyline": sp.Skyline("price MIN, rating MAX"),
@@ -54,6 +43,7 @@ OF_A_TABLE: Final = {
     "top delta": sp.TopDelta(4, PREFERENCE),
 }
 """The queries of the scenario "static"."""
+
 PATIENT_PLAN: Final = Plan(LOAD, WINDOWS, "ts", PATIENT)
 
 
@@ -81,23 +71,18 @@ def found(server: str, parent: Parent, tmp_path: Path) -> Found:
         with client.stdout:
             printed = client.stdout.read()
         assert client.wait() == 0, (tmp_path / "errors.txt").read_text()[-3000:]
-        return answer_of(printed)
+        return answer_of(printed.splitlines())
 
     return run
 
 
 def ran(client: str, scenario: Sequence[str]) -> dict[str, Any]:
     """Run a scenario in a client that is a program of its own; return what it finds."""
-    command = [sys.executable, "-m", f"tests.runtime.{client}", json.dumps(scenario)]
-    done = subprocess.run(
-        command, env=client_environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return answer_of(done.stdout)
+    return answer_of(lines_of("-m", f"tests.runtime.{client}", json.dumps(scenario), env=client_environment()))
 
 
-def answer_of(printed: str) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
+def answer_of(printed: Sequence[str]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(printed[-1])
     return answer
 
 
@@ -232,24 +217,29 @@ def test_a_policy_changes_the_workers(found: Found, tmp_path: Path):
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
 
 
+def chosen() -> dict[str, list[int]]:
+    """Return the rows that the queries over a table answer, by their ids."""
+    return {name: sorted(query.lower(query.lift(ALL))["id"].to_pylist()) for name, query in OF_A_TABLE.items()}
+
+
 def test_queries_over_a_table_answer_as_without_spark(found: Found, tmp_path: Path):
     answer = found("static")
-    for name, query in OF_A_TABLE.items():
-        assert answer[name] == sorted(query.lower(query.lift(ALL))["id"].to_pylist()), name
-    asked = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
-    wanted = dict(expected(asked, [ALL, local.Drain()]))
-    assert by_start(pq.read_table(tmp_path / "asked.parquet")) == wanted
-    assert answer["refused"].startswith(
-        "output: over Spark Connect this process need not reach the files of the server's"
-    )
+    refused = answer.pop("refused")
+    assert answer == chosen()
+    assert_asked(tmp_path)
+    assert refused.startswith("output: over Spark Connect this process need not reach the files of the server's")
+
+
+def assert_asked(folder: Path) -> None:
+    """Compare the windows of a table, which Spark may answer in any order, with those of the definition."""
+    found = windows_of(pq.read_table(folder / "asked.parquet").sort_by("window_start"))
+    assert dict(found) == dict(expected(Plan(SKYLINE, WINDOWS, "ts", PATIENT), [ALL, local.Drain()]))
 
 
 def test_table_functions_answer_as_without_spark(found: Found, tmp_path: Path):
     answer = found("in_sql")
-    for name, query in OF_A_TABLE.items():
-        assert answer["answers"][name] == sorted(query.lower(query.lift(ALL))["id"].to_pylist()), name
-    asked = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
-    assert by_start(pq.read_table(tmp_path / "asked.parquet")) == dict(expected(asked, [ALL, local.Drain()]))
+    assert answer["answers"] == chosen()
+    assert_asked(tmp_path)
     assert "skypane_skyline: column 'prise' does not exist; did you mean 'price'?" in answer["error"]
     assert "Traceback" not in answer["error"]
 
@@ -282,7 +272,8 @@ def test_a_topic_is_read_and_another_written_once(found: Found, kafka: Broker, t
     (tmp_path / "broker.json").write_text(json.dumps([kafka.address, source, target]))
     assert found("topics") == {"rows": ALL.num_rows}
     wanted = answers(PATIENT_PLAN, [ALL, local.Drain()])
-    sent = Counter((row["window_start"], row["sensor"], row["n"], row["total"]) for row in _messages(kafka, target))
+    messages = [json.loads(value or "") for _, value in kafka.committed(target)]
+    sent = Counter((row["window_start"], row["sensor"], row["n"], row["total"]) for row in messages)
     starts = [start.isoformat() for start in wanted["window_start"].to_pylist()]
     columns_of = (wanted[name].to_pylist() for name in ("sensor", "n", "total"))
     assert sent == Counter(zip(starts, *columns_of, strict=True))
@@ -306,12 +297,8 @@ def test_a_job_file_runs_on_the_server_of_an_address(server: str, tmp_path: Path
     (tmp_path / "client").mkdir()
     schema = "id long, ts timestamp, sensor string, price double, rating double, weight long, sent timestamp"
     (tmp_path / "job.yaml").write_text(JOB.format(folder=tmp_path, schema=schema))
-    command = [sys.executable, "-m", "skypane", "run", str(tmp_path / "job.yaml"), "--remote", server, "--drain"]
-    done = subprocess.run(
-        command, cwd=tmp_path / "client", env=client_environment(), capture_output=True, text=True, check=False,
-        timeout=PATIENCE,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    command = ["-m", "skypane", "run", tmp_path / "job.yaml", "--remote", server, "--drain"]
+    lines_of(*command, cwd=tmp_path / "client", env=client_environment())
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
     assert [path.name for path in (tmp_path / "client").iterdir()] == ["checkpoint-metrics"]
 
@@ -320,12 +307,3 @@ def test_expressions_are_computed_by_the_server(found: Found, tmp_path: Path):
     alike = dict.fromkeys(("skyline", "aggregate", "plain"), True)
     assert found("expressions") == {**alike, "batches": len(BATCHES)}
     assert parquet_rows(tmp_path / "out").num_rows
-
-
-def _messages(kafka: Broker, topic: str) -> list[dict[str, Any]]:
-    return [json.loads(value or "") for _, value in kafka.committed(topic)]
-
-
-def by_start(rows: pa.Table) -> dict[Any, Counter[tuple[Any, ...]]]:
-    """Return the rows of each window, which Spark may answer in any order."""
-    return dict(windows_of(rows.sort_by("window_start")))

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from tests.checkout import ROOT
 from tests.runtime.cluster import FRUGAL
 from tests.runtime.driver import Task, job_of
+from tests.runtime.scenarios import PATIENCE
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, write_batches
 
 import skypane as sp
@@ -33,8 +34,7 @@ pytest.importorskip("yaml")
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-PATIENCE: Final = 900
-"""Seconds after which a pipeline that has not ended fails."""
+
 BATCHES: Final = late_rows(31, batches=4)
 QUERY: Final = sp.Skyline("price MIN, rating MAX", ("sensor",))
 SPEC: Final = """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.runtime.late.test_zones import run_elsewhere
+from tests.runtime.scenarios import lines_of
 
 
 @pytest.mark.slow
@@ -33,9 +33,5 @@ spark.stop()
 def test_over_spark_connect_static_rows_are_answered(tmp_path: Path):
     pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK")}
-    done = subprocess.run(
-        [sys.executable, "-c", OVER_CONNECT], cwd=tmp_path, env=environment | {"PYSPARK_PYTHON": sys.executable},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.splitlines()[-2:] == ["2", "20"]
+    printed = lines_of("-c", OVER_CONNECT, env=environment | {"PYSPARK_PYTHON": sys.executable}, cwd=tmp_path)
+    assert printed[-2:] == ["2", "20"]

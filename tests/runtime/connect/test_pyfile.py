@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import sysconfig
 import venv
 from importlib.metadata import version
@@ -12,9 +11,9 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.runtime.connect.test_connect import OF_A_TABLE, ran
-from tests.runtime.connect_features import ALL
+from tests.runtime.connect.test_connect import chosen, ran
 from tests.runtime.connect_server import connect_server
+from tests.runtime.scenarios import lines_of
 
 import skypane as sp
 from skypane.types import ConfigError
@@ -40,11 +39,8 @@ def test_python_imports_the_package_from_the_file_and_knows_its_version(tmp_path
     program = (
         "import skypane, importlib.metadata as m; print(skypane.__file__, skypane.__version__, m.version('skypane'))"
     )
-    environment = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    file, *versions = done.stdout.split()
+    (printed,) = lines_of("-c", program, env=os.environ | {"PYTHONPATH": path}, cwd=tmp_path)
+    file, *versions = printed.split()
     assert file == f"{path}/skypane/__init__.py"
     assert versions == [version("skypane")] * 2
 
@@ -65,8 +61,7 @@ def test_a_server_without_the_package_answers_static_queries_and_refuses_streams
     assert answer["before"].startswith(
         "ConfigError: Python on the Spark Connect server has no skypane; install skypane"
     )
-    for name, query in OF_A_TABLE.items():
-        assert answer["answers"][name] == sorted(query.lower(query.lift(ALL))["id"].to_pylist()), name
+    assert answer["answers"] == chosen()
     assert answer["stream"].startswith("ConfigError: the Spark Connect server has skypane only as ")
 
 

@@ -1,7 +1,6 @@
 """A client whose environment has the package pyspark-client instead of pyspark, and so neither Java nor Py4J.
 
-The newest pyspark-client may be older than the PySpark here. Then the server is of its version, too; the Delta table has a
-server of a version that Delta works with.
+The newest pyspark-client may be older than the PySpark here. Then the server is of its version, too.
 """
 
 from __future__ import annotations
@@ -20,9 +19,10 @@ import pyspark
 import pytest
 from packaging.requirements import Requirement
 from tests.checkout import PATHS, PYTHONPATH, ROOT
-from tests.runtime.connect.test_connect import PATIENCE, answer_of, client_environment
+from tests.runtime.connect.test_connect import answer_of, client_environment
 from tests.runtime.connect_driver import BATCHES, SKYLINE, plan
 from tests.runtime.connect_server import SPARK, connect_server
+from tests.runtime.scenarios import PATIENCE
 from tests.runtime.streams import expected, parquet_rows, windows_of
 from tests.servers.kafka import NoArtefactsError, classpath
 
@@ -56,22 +56,22 @@ class Pair:
         paths = PATHS if self.spark == SPARK else (self.spark.parent, *PATHS)
         with connect_server(folder / "server", spark=self.spark, paths=paths, conf=conf) as address:
             command = [self.python, "-m", "tests.runtime.connect_thin", address, scenario, str(folder)]
-            environment = client_environment() | {
-                "PYTHONPATH": PYTHONPATH, "JAVA_HOME": "/nowhere",
-            }  # fmt: skip
+            environment = client_environment() | {"PYTHONPATH": PYTHONPATH, "JAVA_HOME": "/nowhere"}
             done = subprocess.run(
                 command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
             )
         assert done.returncode == 0, done.stderr[-3000:]
-        return answer_of(done.stdout)
+        return answer_of(done.stdout.splitlines())
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     folder = tmp_path_factory.mktemp("thin")
     python = client(folder / "client")
-    version = version_in(python)
-    return Pair(python, ".".join(version.split(".")[:2]), server_of(version, python, folder / "spark"))
+    program = f"from importlib.metadata import version; print(version('{CLIENT}'))"
+    version = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    minor = ".".join(version.split(".")[:2])
+    return Pair(python, minor, server_of(minor, python, folder / "spark"))
 
 
 @pytest.mark.slow
@@ -92,12 +92,8 @@ def test_a_delta_table_has_each_window_once_after_a_kill_between_two_commits(pai
         jars = classpath(DELTA[pair.minor])
     except NoArtefactsError as error:
         pytest.skip(str(error))
-    conf = {
-        "spark.jars": jars.replace(os.pathsep, ","),
-        "spark.sql.warehouse.dir": str(tmp_path / "tables"),
-        **OF_DELTA,
-    }
-    for name, answer in pair.run("tables", tmp_path, conf).items():
+    places = {"spark.jars": jars.replace(os.pathsep, ","), "spark.sql.warehouse.dir": str(tmp_path / "tables")}
+    for name, answer in pair.run("tables", tmp_path, {**places, **OF_DELTA}).items():
         assert answer["error"].startswith("SkypaneError: the query has failed in Spark's part"), name
         assert answer["batches"] == [2, 3, 4, 5], name
         assert windows_of(parquet_rows(tmp_path / name / "out")) == expected(plan(SKYLINE), BATCHES), name
@@ -121,15 +117,8 @@ def install(python: str, *packages: str, options: Sequence[str] = ()) -> bool:
     return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE).returncode == 0
 
 
-def version_in(python: str) -> str:
-    """Return the version of pyspark-client."""
-    program = f"from importlib.metadata import version; print(version('{CLIENT}'))"
-    return subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def server_of(version: str, python: str, folder: Path) -> Path:
+def server_of(minor: str, python: str, folder: Path) -> Path:
     """Return the folder of PySpark in the client's minor version: the one here, or one that is installed into `folder`."""
-    minor = ".".join(version.split(".")[:2])
     if pyspark.__version__.startswith(f"{minor}."):
         return SPARK
     if not install(python, f"pyspark~={minor}.0", options=["--no-deps", "--target", str(folder)]):

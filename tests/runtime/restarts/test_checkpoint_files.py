@@ -5,29 +5,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.streams import (
-    SECOND,
-    expected,
-    finish,
-    late_rows,
-    parquet_rows,
-    read_batches,
-    windows_of,
-    write_batches,
-)
+from tests.runtime.driver import Task, job_of
+from tests.runtime.streams import expected, finish, late_rows, parquet_rows, windows_of, write_batches
 
-import skypane as sp
 from skypane.locations import Location
-from skypane.operators.skyline import Skyline
-from skypane.plan import Plan
 from skypane.runtime.spark.batch_lifecycle import BatchLifecycle
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, local_files, manager_of
-from skypane.types import Length, SkypaneError
-from skypane.windows import Windows
-
-PLAN = Plan(
-    Skyline(sp.low("price") * sp.high("rating"), ("sensor",)), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack()
-)
+from skypane.types import SkypaneError
 
 
 @pytest.fixture(autouse=True)
@@ -39,22 +23,13 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
     spark.conf.set(MANAGER, before)
 
 
-def job_of(spark: SparkSession, folder: Path) -> sp.Job:
-    rows = read_batches(spark, folder / "in", late_rows(3)[0].schema)
-    return sp.stream(
-        rows,
-        PLAN.query,
-        time="ts",
-        window=Length(PLAN.windows.length),
-        slide=Length(PLAN.windows.slide),
-        progress=PLAN.progress,
-        checkpoint=folder / "checkpoint",
-        output=folder / "out",
-    )
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return Task(str(tmp_path), late=False)
 
 
 def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_is(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     seen: list[str | None] = []
     take = BatchLifecycle.__call__
@@ -65,22 +40,24 @@ def test_the_batches_of_a_job_run_with_quick_files_and_the_session_stays_as_it_i
 
     monkeypatch.setattr(BatchLifecycle, "__call__", watched)
     write_batches(tmp_path / "in", late_rows(3)[:2])
-    finish(job_of(spark, tmp_path))
+    finish(job_of(spark, task))
     assert set(seen) == {manager_of(spark.version)}
     assert spark.conf.get(MANAGER, None) is None
 
 
-def test_settings_of_the_session_for_spark_files_are_kept(session: SparkSession, tmp_path: Path):
+def test_settings_of_the_session_for_spark_files_are_kept(session: SparkSession, task: Task, tmp_path: Path):
     session.conf.set(MANAGER, "no.such.Manager")
     write_batches(tmp_path / "in", late_rows(3)[:1])
     with pytest.raises(SkypaneError, match=r"no\.such\.Manager"):
-        job_of(session, tmp_path).start()
+        job_of(session, task).start()
     assert session.conf.get(MANAGER) == "no.such.Manager"
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("quick_first", [True, False])
-def test_a_checkpoint_of_one_kind_continues_with_the_other(session: SparkSession, tmp_path: Path, quick_first: bool):
+def test_a_checkpoint_of_one_kind_continues_with_the_other(
+    session: SparkSession, task: Task, tmp_path: Path, quick_first: bool
+):
     files, quick = late_rows(3), manager_of(session.version)
     assert quick is not None
     sparks_own = quick.replace("FileSystemBased", "FileContextBased")
@@ -91,8 +68,8 @@ def test_a_checkpoint_of_one_kind_continues_with_the_other(session: SparkSession
         else:
             session.conf.unset(MANAGER)
         write_batches(tmp_path / "in", some, first=first * half)
-        finish(job_of(session, tmp_path))
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(PLAN, files)
+        finish(job_of(session, task))
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, files)
 
 
 def test_other_places_are_left_to_spark(spark: SparkSession):

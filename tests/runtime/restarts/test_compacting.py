@@ -152,28 +152,25 @@ def test_a_copy_that_was_not_completed_cannot_be_taken_for_a_whole_one(
 
 def test_what_cannot_be_copied_is_refused(tmp_path: Path):
     out, copy = DocumentStore.at(str(tmp_path / "out")), DocumentStore.at(str(tmp_path / "copy"))
-    with pytest.raises(ConfigError, match="is not the folder of a query's answers"):
-        compact(out, copy, 1)
+
+    def assert_refused(message: str, target: DocumentStore = copy, error: type[Exception] = ConfigError) -> None:
+        with pytest.raises(error, match=message):
+            compact(out, target, 1)
+
+    assert_refused("is not the folder of a query's answers")
     written(out, [(0, [1]), (0, [1])])
     copy.make()
     (tmp_path / "copy" / "mine").touch()
-    with pytest.raises(ConfigError, match="copy is not empty"):
-        compact(out, copy, 1)
+    assert_refused("copy is not empty")
     (tmp_path / "copy" / "mine").rename(tmp_path / "mine")
-    with pytest.raises(ConfigError, match=r"mine cannot be a folder"):
-        compact(out, DocumentStore.at(str(tmp_path / "mine")), 1)
-    with pytest.raises(ConfigError, match=r"out/joined is in the folder that is copied"):
-        compact(out, out.child("joined"), 1)
-    with pytest.raises(ConfigError, match=r"out is in the folder that is copied"):
-        compact(out, DocumentStore.at(str(tmp_path / "copy" / ".." / "out")), 1)
+    assert_refused("mine cannot be a folder", DocumentStore.at(str(tmp_path / "mine")))
+    assert_refused("out/joined is in the folder that is copied", out.child("joined"))
+    assert_refused("out is in the folder that is copied", DocumentStore.at(str(tmp_path / "copy" / ".." / "out")))
     out.write_json(OWNER, {"query": "q", "holds": "front"})
-    with pytest.raises(ConfigError, match="holds a current front"):
-        compact(out, copy, 1)
+    assert_refused("holds a current front")
     out.write_json(OWNER, {"query": "q", "holds": "part"})
     (tmp_path / "out" / "part-000000000002-00000.csv").touch()
-    with pytest.raises(ConfigError, match=r"part-000000000002-00000\.csv is not parquet"):
-        compact(out, copy, 1)
+    assert_refused(r"part-000000000002-00000\.csv is not parquet")
     (tmp_path / "out" / "part-000000000002-00000.csv").rename(tmp_path / "out" / "part-000000000002-00000.parquet")
-    with pytest.raises(CheckpointError, match=r"part-000000000002-00000\.parquet cannot be read"):
-        compact(out, copy, 1)
+    assert_refused(r"part-000000000002-00000\.parquet cannot be read", error=CheckpointError)
     assert copy.names() == []

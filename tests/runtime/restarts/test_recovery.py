@@ -25,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.checkout import PYTHONPATH, ROOT
 from tests.rows import flipped
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
+from tests.runtime.restarts.test_ledger import DAMAGES
 from tests.runtime.streams import (
     NaiveKSlack,
     Window,
@@ -182,15 +183,6 @@ def test_a_checkpoint_of_another_job_is_refused(
         job.start()
 
 
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "truncated": lambda whole: whole[: len(whole) // 2],
-    "empty": lambda _: b"",
-    "garbage": lambda _: b"\xff\x00garbage",
-    "a list": lambda _: b"[]",
-    "without fields": lambda _: b"{}",
-}
-
-
 @pytest.mark.parametrize("document", ["definition.json", "ledger/000000000002.json"])
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_damaged_document_is_named(document: str, damage: Callable[[bytes], bytes], begun: Path, spark: SparkSession):
@@ -203,15 +195,8 @@ def test_a_damaged_document_is_named(document: str, damage: Callable[[bytes], by
 def test_what_answers_do_not_depend_on_may_change(begun: Path, spark: SparkSession):
     """And the numbers of a policy: a larger bound changes nothing here, but the state must not be lost."""
     (begun / "out").rename(begun / "moved")
-    finish(
-        job_of(
-            spark,
-            Task(str(begun)),
-            workers=sp.WorkerOptions(plq_workers=3, wlq_workers=1, splitting="TB_RR"),
-            progress=sp.KSlack("2 days"),
-            output=begun / "moved",
-        )
-    )
+    workers = sp.WorkerOptions(plq_workers=3, wlq_workers=1, splitting="TB_RR")
+    finish(job_of(spark, Task(str(begun)), workers=workers, progress=sp.KSlack("2 days"), output=begun / "moved"))
     (begun / "moved").rename(begun / "out")
     assert_is_complete(begun, FILES)
 
@@ -244,8 +229,7 @@ def test_partials_that_are_gone_are_named(begun: Path, spark: SparkSession):
 def test_partials_that_are_damaged_are_named(begun: Path, spark: SparkSession):
     files = sorted((begun / "checkpoint" / "skypane" / "partials").iterdir())
     for path in files:
-        whole = path.read_bytes()
-        path.write_bytes(flipped(whole, 4 * len(whole)))
+        bit_flipped(path)
     handle = job_of(spark, Task(str(begun))).start(trigger="available now")
     with pytest.raises(sp.SkypaneError, match=re.escape(f"{files[0].parent}/") + ".* is damaged.*restore the whole"):
         handle.await_termination(PATIENCE)
@@ -404,29 +388,21 @@ def test_a_damaged_file_of_sparks_is_named(name: str, damage: Damage, begun: Pat
     assert re.search(f"^{path}, .* is (empty|damaged.*): {REMEDY}$", message(begun, spark))
 
 
-@pytest.mark.parametrize(
-    ("name", "missed"),
-    [
-        ("offsets", "offsets/2"),
-        ("offsets/2", "offsets/2"),
-        ("sources", "sources/0/2"),
-        ("sources/0", "sources/0/2"),
-        ("sources/0/2", "sources/0/2"),
-        ("sources/0/1", "sources/0/1"),
-        ("metadata", "metadata"),
-    ],
-)
-def test_what_is_gone_of_sparks_is_named(name: str, missed: str, begun: Path, spark: SparkSession):
+FOLDERS = {"offsets": "offsets/2", "sources": "sources/0/2", "sources/0": "sources/0/2"}
+"""Folders, and the file that is missed first where one is gone."""
+
+
+@pytest.mark.parametrize("name", [*FOLDERS, "offsets/2", "sources/0/2", "sources/0/1", "metadata"])
+def test_what_is_gone_of_sparks_is_named(name: str, begun: Path, spark: SparkSession):
     gone(begun / "checkpoint" / name)
-    path = begun / "checkpoint" / missed
+    path = begun / "checkpoint" / FOLDERS.get(name, name)
     assert re.search(f"^{path}, .* is gone: {REMEDY}$", message(begun, spark))
 
 
 def test_a_ledger_that_is_gone_is_reported_by_the_output(begun: Path, spark: SparkSession):
     gone(begun / "checkpoint" / "skypane" / "ledger")
-    assert re.search(
-        r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", message(begun, spark)
-    )
+    said = message(begun, spark)
+    assert re.search(r"late-000000000001-00000.parquet .*batches after 0, .*older than the output", said)
 
 
 def test_a_newest_manifest_that_is_gone_is_missed(begun: Path, spark: SparkSession):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.driver import Task, job_of
+from tests.runtime.scenarios import lines_of
 from tests.runtime.streams import (
     SECOND,
     expected,
@@ -118,11 +116,11 @@ def test_queries_in_one_session_do_not_disturb_each_other(spark: SparkSession, t
         if batch_id == 2:
             raise TroubleError
 
-    def places(number: int) -> dict[str, Any]:
-        output: Any = failing if number == 2 else tmp_path / f"out{number}"
-        return {"checkpoint": tmp_path / f"checkpoint{number}", "output": output}
-
-    jobs = [job_of(spark, task, slide=Length(slide), **places(number)) for number, slide in enumerate(slides)]
+    outputs: list[Any] = [tmp_path / "out0", tmp_path / "out1", failing]
+    jobs = [
+        job_of(spark, task, slide=Length(slide), checkpoint=tmp_path / f"checkpoint{number}", output=outputs[number])
+        for number, slide in enumerate(slides)
+    ]
     handles = [job.start(trigger="available now") for job in jobs]
     for handle in handles[:2]:
         assert handle.await_termination(120)
@@ -149,11 +147,7 @@ def test_a_second_start_in_the_same_session_takes_the_query_over(spark: SparkSes
 
 def test_a_stream_that_jumps_a_year_as_a_whole_is_followed(spark: SparkSession, tmp_path: Path):
     batches = late_rows(5)
-    at = batches[0].schema.get_field_index("ts")
-    jumped = [
-        batch.set_column(at, "ts", pc.add(batch["ts"].cast(pa.int64()), YEAR).cast(batch.schema.field("ts").type))
-        for batch in late_rows(6, batches=6)
-    ]
+    jumped = late_rows(6, batches=6, start=YEAR)
     task = Task(str(tmp_path))
     write_batches(tmp_path / "in", [*batches, *jumped])
     metrics = finish(job_of(spark, task))
@@ -179,17 +173,13 @@ def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path
     ]
     write_batches(tmp_path / "in", batches)
     query = Skyline(", ".join(f"c{column} MIN" for column in range(MANY)))
+    shape: dict[str, Any] = {"time": "ts", "window": "20 seconds"}
     plan = Plan(query, Windows(20 * SECOND, 20 * SECOND), "ts", sp.KSlack())
     rows = read_batches(spark, tmp_path / "in", batches[0].schema)
     memory = sp.Memory()
-    checkpoint, progress = tmp_path / "checkpoint", plan.progress
-    job = sp.stream(
-        rows, query, time="ts", window="20 seconds", progress=progress, checkpoint=checkpoint, output=memory
-    )
-    finish(job)
+    finish(sp.stream(rows, query, progress=plan.progress, checkpoint=tmp_path / "checkpoint", output=memory, **shape))
     assert windows_of(memory.table()) == expected(plan, batches)
-    static = spark.read.parquet(str(tmp_path / "in"))
-    assert sp.ask(static, query, time="ts", window="20 seconds").count() > 0
+    assert sp.ask(spark.read.parquet(str(tmp_path / "in")), query, **shape).count() > 0
 
 
 STOPPED = """
@@ -218,10 +208,5 @@ finish(job_of(session("local[1]", "second", {}), task))
 def test_a_session_that_is_stopped_under_a_query_leaves_a_checkpoint_to_continue_from(tmp_path: Path):
     batches = late_rows(5, batches=12)
     write_batches(tmp_path / "in", batches)
-    subprocess.run(
-        [sys.executable, "-c", STOPPED, str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": PYTHONPATH},
-        check=True,
-    )
+    lines_of("-c", STOPPED, tmp_path, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH})
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Task(str(tmp_path)).plan, batches)

@@ -78,45 +78,29 @@ def test_an_empty_folder_and_one_behind_a_link_receive_answers(tmp_path: Path):
     assert seen(tmp_path / "disk" / "answers") == seen(tmp_path / "link") == files_of(1)
 
 
-def with_files(out: Path) -> None:
-    answered(out, 1)
-
-
-def with_file(out: Path) -> None:
+def a_file_instead(out: Path) -> None:
+    rmtree(out)
     out.write_text("mine")
 
 
-def with_other_file(out: Path) -> None:
-    answered(out, 1)
-    (out / "notes.txt").write_text("mine")
-
-
-def with_subfolder(out: Path) -> None:
-    answered(out, 1)
-    (out / "day=1").mkdir()
-
-
-def with_stream(out: Path) -> None:
-    answered(out, 1)
-    (out / OWNER).write_text("{}")
-
-
 @pytest.mark.parametrize(
-    ("before", "if_exists", "problem"),
+    ("changed", "if_exists", "problem"),
     [
-        (with_files, "error", "has files already: name another folder, or replace them with if_exists='overwrite'"),
-        (with_file, "error", "is a file"),
-        (with_file, "overwrite", "is a file"),
-        (with_other_file, "overwrite", "has 'notes.txt', which is not a file of answers"),
-        (with_subfolder, "overwrite", "has 'day=1', which is not a file of answers"),
-        (with_stream, "overwrite", "has the answers of a stream"),
+        (lambda _: None, "error", "has files already: name another folder, or replace them with if_exists='overwrite'"),
+        (a_file_instead, "error", "is a file"),
+        (a_file_instead, "overwrite", "is a file"),
+        (lambda out: (out / "notes.txt").touch(), "overwrite", "has 'notes.txt', which is not a file of answers"),
+        (lambda out: (out / "day=1").mkdir(), "overwrite", "has 'day=1', which is not a file of answers"),
+        (lambda out: (out / OWNER).write_text("{}"), "overwrite", "has the answers of a stream"),
     ],
+    ids=["answers", "a file", "a file to replace", "another file", "a folder", "a stream"],
 )
 def test_what_is_no_answer_is_never_replaced(
-    before: Callable[[Path], None], if_exists: IfExists, problem: str, tmp_path: Path
+    changed: Callable[[Path], object], if_exists: IfExists, problem: str, tmp_path: Path
 ):
     out = tmp_path / "answers"
-    before(out)
+    answered(out, 1)
+    changed(out)
     known = sorted(tmp_path.rglob("*"))
     with pytest.raises(ConfigError, match=f"output: {out} {problem}"):
         begun(out, if_exists)

@@ -17,24 +17,20 @@ import skypane as sp
 from skypane.reporting import snapshot
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-COLUMNS = ("window_start", "window_end", "version", "empty", "x")
-#: window, version, whether it is empty, and a value
+BOUNDS = [(name, pa.timestamp("us", "UTC")) for name in ("window_start", "window_end")]
+SCHEMA = pa.schema([*BOUNDS, ("version", pa.int32()), ("empty", pa.bool_()), ("x", pa.int64())])
+Rows = list[tuple[int, int | None, bool | None, int]]
+"""Window, version, whether it is empty, and a value."""
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans(), st.integers(0, 2)), max_size=12)
 
 
-def answers(rows: list[tuple[int, int | None, bool | None, int]]) -> pa.Table:
-    kinds = (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC"), pa.int32(), pa.bool_(), pa.int64())
-    hours = [START + timedelta(hours=window) for window, *_ in rows]
-    columns = [
-        hours,
-        [hour + timedelta(hours=1) for hour in hours],
-        *(list(column) for column in zip(*rows, strict=True)),
-    ]
-    arrays = [pa.array(column, kind) for column, kind in zip([*columns[:2], *columns[3:]], kinds, strict=True)]
-    return pa.Table.from_arrays(arrays, COLUMNS)
+def answers(rows: Rows) -> pa.Table:
+    bounds = [[START + timedelta(hours=window + more) for window, *_ in rows] for more in (0, 1)]
+    others = [[row[at] for row in rows] for at in (1, 2, 3)]
+    return pa.table([*bounds, *others], schema=SCHEMA)
 
 
-def current(rows: list[tuple[int, int | None, bool | None, int]]) -> list[tuple[int, int]]:
+def current(rows: Rows) -> list[tuple[int, int]]:
     """Return window and value of the rows of the last versions."""
     newest = {window: max(version or 0 for other, version, *_ in rows if other == window) for window, *_ in rows}
     return sorted((w, value) for w, version, empty, value in rows if (version or 0) == newest[w] and not empty)
@@ -47,7 +43,7 @@ def test_the_rows_of_the_last_version_of_each_window(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, bool, int]]
 ):
     """A row of before the query amended has no version. The report takes the same rows."""
-    all_rows: list[tuple[int, int | None, bool | None, int]] = [*rows, (4, 0, False, 7), (5, None, None, 8)]
+    all_rows: Rows = [*rows, (4, 0, False, 7), (5, None, None, 8)]
     table = answers(all_rows)
     found = sp.current_answers(spark.createDataFrame(table)).toArrow()
     hours = [int((hour - START) / timedelta(hours=1)) for hour in found["window_start"].to_pylist()]

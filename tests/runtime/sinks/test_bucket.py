@@ -22,16 +22,9 @@ from skypane.runtime.spark.document_store import DocumentStore
 
 def driven(folder: Path, last: int) -> int:
     """Run a driver that dies after batch `last`; return how it ended."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.runtime.bucket_driver",
-        str(folder),
-        f"s3a://{BUCKET}/{folder.name}",
-        str(last),
-    ]
+    bucket, environment = f"s3a://{BUCKET}/{folder.name}", os.environ | {"PYTHONPATH": PYTHONPATH}
+    command = [sys.executable, "-m", "tests.runtime.bucket_driver", str(folder), bucket, str(last)]
     with (folder / "driver.log").open("ab") as log:
-        environment = os.environ | {"PYTHONPATH": PYTHONPATH}
         return subprocess.run(command, cwd=ROOT, env=environment, stdout=log, stderr=log, check=False).returncode
 
 

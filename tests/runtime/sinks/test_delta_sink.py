@@ -13,6 +13,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError
 from tests.runtime.rows_of_batches import NO_SPARK, SCHEMA, numbers
+from tests.runtime.sinks.opening import opened
 from tests.runtime.table_histories import Interposed
 from tests.runtime.table_places import PROPERTY
 from tests.runtime.table_places import DeltaPlace as Place
@@ -64,9 +65,7 @@ def test_a_commit_that_is_sent_twice_is_there_once(place: Place, interposed: Int
 
 
 def test_a_client_that_always_refuses_fails_the_batch_which_comes_again(place: Place, interposed: Interposed):
-    sink = Delta(place.path, timeout="100 milliseconds")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
+    sink = opened(Delta(place.path, timeout="100 milliseconds"))
 
     def always(commit: Callable[[], Any]) -> Any:
         interposed.step = always
@@ -100,15 +99,6 @@ def test_hundreds_of_batches_survive_the_checkpoints_of_the_log(place: Place):
     with pytest.raises(CheckpointError, match="batch 210 comes again with other rows"):
         second.write(NO_SPARK, numbers(0), 210)
     assert place.rows() == list(range(211))
-
-
-def test_moments_are_the_same_whatever_their_zone_and_however_far(place: Place):
-    schema = pa.schema([("moment", pa.timestamp("us", "Europe/Oslo"))])
-    micros = [1_000_001, 2**62, -(2**62)]
-    rows = pa.table([pa.array(micros, pa.int64()).cast(schema.field(0).type)], schema)
-    place.started(schema=schema).write(NO_SPARK, BatchRows(schema, 3, (), (rows,)), 0)
-    moments = place.read()["moment"]
-    assert (moments.type, moments.cast(pa.int64()).to_pylist()) == (pa.timestamp("us", "UTC"), micros)
 
 
 @pytest.mark.parametrize(("rows", "column", "value"), [
@@ -176,9 +166,7 @@ def test_the_folder_does_not_depend_on_the_working_folder(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     sink = Delta("best of 100% # ü")
     monkeypatch.chdir("/")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
-    sink.write(NO_SPARK, numbers(1), 0)
+    opened(sink).write(NO_SPARK, numbers(1), 0)
     assert (tmp_path / "best of 100% # ü" / "_delta_log").is_dir()
     assert DeltaTable(tmp_path / "best of 100% # ü").to_pyarrow_table()["n"].to_pylist() == [1]
 
@@ -193,9 +181,7 @@ def test_a_folder_that_cannot_be_used_is_named_with_the_remedy(tmp_path: Path):
 
 
 def test_a_disk_that_refuses_fails_the_batch_which_comes_again(place: Place):
-    sink = Delta(place.path, timeout="1 second")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
+    sink = opened(Delta(place.path, timeout="1 second"))
     next_commit = Path(place.path) / "_delta_log" / f"{2:020}.json"
     next_commit.mkdir()
     with pytest.raises(OSError, match=r"did not take batch 0 .*it has none of its rows, or all"):
@@ -226,9 +212,7 @@ def test_a_table_in_an_object_store_has_each_batch_once(monkeypatch: pytest.Monk
                  "aws_access_key_id": found["AWS_ACCESS_KEY_ID"], "aws_secret_access_key": found["AWS_SECRET_ACCESS_KEY"]}  # fmt: skip
         table = DeltaTable(f"s3://{s3.BUCKET}/best/answers", storage_options=plain)
         assert sorted(table.to_pyarrow_table()["n"].to_pylist()) == [0, 1]
-        second = replace(sink)
-        second.check(SCHEMA)
-        second.open(QueryStart("q", "driver-2", next_batch=1))
+        second = opened(replace(sink), "driver-2", 1)
         with pytest.raises(CheckpointError, match="taken over"):
             sink.write(NO_SPARK, numbers(2), 2)
     with pytest.raises(OSError, match=r"did not take batch 2") as raised:

@@ -127,5 +127,5 @@ def test_an_output_may_move_with_its_owner_file(tmp_path: Path):
 def test_a_damaged_owner_file_is_named(text: str, tmp_path: Path):
     Directory(str(tmp_path)).open(FIRST)
     (tmp_path / OWNER).write_text(text, encoding="ascii")
-    with pytest.raises(CheckpointError, match=f"^{re.escape(str(tmp_path / OWNER))}.*is damaged.*another folder"):
+    with pytest.raises(CheckpointError, match=f"^{re.escape(str(tmp_path / OWNER))}, .* is damaged.*another folder"):
         Directory(str(tmp_path)).open(FIRST)

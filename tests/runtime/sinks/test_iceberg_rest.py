@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from flask import Response
-from pyspark.sql import SparkSession
-from tests.runtime.rows_of_batches import SCHEMA, VERSIONS, numbers, of
+from tests.runtime.rows_of_batches import NO_SPARK, SCHEMA, VERSIONS, numbers, of
+from tests.runtime.sinks.opening import opened
+from tests.runtime.table_places import NAME
 from tests.servers.iceberg_rest import TOKEN, Commit, Server, failure, running
 
-from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.iceberg import Iceberg
 from skypane.types import CheckpointError, ConfigError
-
-NO_SPARK = cast("SparkSession", None)
-NAME = "shop.answers"
 
 
 @pytest.fixture
@@ -29,9 +26,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def started(server: Server, next_batch: int = 0, driver: str = "driver-1", schema: Any = SCHEMA) -> Iceberg:
     sink = Iceberg(NAME, catalog="prod", options={"uri": server.url, "token": "$SKYPANE_TEST_TOKEN"})
-    sink.check(schema)
-    sink.open(QueryStart("q", driver, next_batch))
-    return sink
+    return opened(sink, driver, next_batch, schema)
 
 
 def rows(server: Server) -> list[int]:

@@ -18,6 +18,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from sqlalchemy import QueuePool
 from tests.runtime.rows_of_batches import NO_SPARK, SCHEMA, VERSIONS, numbers, of
+from tests.runtime.sinks.opening import opened
 from tests.runtime.table_histories import Interposed, write_at_once
 from tests.runtime.table_places import NAME, without_pool
 from tests.runtime.table_places import IcebergPlace as Place
@@ -46,12 +47,7 @@ def test_each_snapshot_names_its_query_and_its_batch(place: Place):
     *_, last = place.table().snapshots()
     assert last.summary is not None
     named = {name: value for name, value in last.summary.additional_properties.items() if name.startswith("skypane")}
-    assert named == {
-        "skypane.query": "q",
-        "skypane.role": "output",
-        "skypane.driver": "driver-1",
-        "skypane.batch": "0",
-    }
+    assert named == {"skypane.query": "q", "skypane.role": "output", "skypane.driver": "driver-1", "skypane.batch": "0"}
 
 
 def test_a_commit_that_a_server_reports_as_a_conflict_though_it_happened_is_there_once_and_whole(
@@ -72,9 +68,7 @@ def test_a_commit_that_a_server_reports_as_a_conflict_though_it_happened_is_ther
 def test_other_writers_that_always_commit_first_fail_the_batch_which_comes_again(
     place: Place, interposed: Interposed, monkeypatch: pytest.MonkeyPatch
 ):
-    sink = place.sink(timeout="100 milliseconds")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
+    sink = opened(place.sink(timeout="100 milliseconds"))
     commit = SqlCatalog.commit_table
     with monkeypatch.context() as patched:
         patched.setattr(SqlCatalog, "commit_table", lambda *_: interposed.is_lost(lambda: None))
@@ -162,14 +156,6 @@ def test_tables_of_a_query_have_separate_batches(place: Place):
     place.started(1, table="shop.others").write(NO_SPARK, numbers(7), 0)
     assert place.rows() == [1]
     assert place.table("shop.others").scan().to_arrow()["n"].to_pylist() == [7]
-
-
-def test_a_time_with_a_zone_is_the_same_moment_whatever_its_zone(place: Place):
-    schema = pa.schema([("moment", pa.timestamp("us", "Europe/Oslo"))])
-    rows = pa.table([pa.array([1_000_001], pa.int64()).cast(schema.field(0).type)], schema)
-    place.started(schema=schema).write(NO_SPARK, BatchRows(schema, 1, (), (rows,)), 0)
-    moments = place.table().scan().to_arrow()["moment"]
-    assert (moments.type, moments.cast(pa.int64()).to_pylist()) == (pa.timestamp("us", "UTC"), [1_000_001])
 
 
 def test_a_time_that_pyiceberg_cannot_take_fails_the_batch_with_the_remedy(place: Place):
@@ -279,9 +265,7 @@ def test_files_of_a_catalog_of_sqlite_do_not_depend_on_the_working_folder(
     monkeypatch.chdir(tmp_path)
     sink = Iceberg(NAME, options={"uri": "sqlite:///catalog.db", "warehouse": "tables"})
     monkeypatch.chdir("/")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
-    sink.write(NO_SPARK, numbers(1), 0)
+    opened(sink).write(NO_SPARK, numbers(1), 0)
     assert Place(tmp_path).rows() == [1]
     assert sink == Iceberg(NAME, options=Place(tmp_path).properties)
 

@@ -17,6 +17,7 @@ import pytest
 from psycopg import OperationalError
 from tests.runtime.database_places import DATABASES, DatabasePlace, database, on_server
 from tests.runtime.rows_of_batches import CHANGES, NO_SPARK, SCHEMA, UPDATES, VERSIONS, numbers, of
+from tests.runtime.sinks.opening import opened
 
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
@@ -126,10 +127,7 @@ def test_updates_of_a_front_are_applied_by_key_in_their_order(place: DatabasePla
 
 def test_tables_of_a_query_have_separate_batches(place: DatabasePlace):
     place.started().write(NO_SPARK, numbers(1), 0)
-    other = place.sink(table=f"{place.table}_2")
-    other.check(SCHEMA)
-    other.open(QueryStart("q", next_batch=1))
-    other.write(NO_SPARK, numbers(7), 0)
+    opened(place.sink(table=f"{place.table}_2"), next_batch=1).write(NO_SPARK, numbers(7), 0)
     assert place.ask(f"SELECT n FROM {place.table}_2") == [(7,)]  # noqa: S608
 
 
@@ -164,22 +162,21 @@ def test_a_file_that_one_sink_of_two_jobs_names_is_that_of_the_working_folder_of
 
 
 PLAIN = datetime.fromisoformat("2026-01-02T03:04:05.000006")
-TYPES: dict[str, tuple[pa.DataType, Any, Any, Any]] = {
-    "yes": (pa.bool_(), True, True, 1),
-    "small": (pa.int16(), -7, -7, -7),
-    "large": (pa.int64(), -(2**62), -(2**62), -(2**62)),
-    "price": (pa.float64(), 0.1, 0.1, 0.1),
-    "rate": (pa.float32(), 0.5, 0.5, 0.5),
-    "exact": (pa.decimal128(20, 3), Decimal("12345678901234567.125"), Decimal("12345678901234567.125"),
-              "12345678901234567.125"),
-    "text": (pa.string(), 'a,"b"\n%s', 'a,"b"\n%s', 'a,"b"\n%s'),
-    "bytes": (pa.binary(), b"\x00\xff", b"\x00\xff", b"\x00\xff"),
-    "day": (pa.date32(), date(2026, 1, 2), date(2026, 1, 2), "2026-01-02"),
-    "plain": (pa.timestamp("us"), PLAIN, PLAIN, PLAIN.isoformat()),
-    "list": (pa.list_(pa.int64()), [1, None], [1, None], "[1, null]"),
-    "pair": (pa.struct([("a", pa.string())]), {"a": "ü"}, {"a": "ü"}, '{"a": "ü"}'),
-}  # fmt: skip
-"""By the name of a column: its type, a value, and the value as PostgreSQL and as SQLite return it."""
+TYPES: dict[str, tuple[pa.DataType, Any, Any]] = {
+    "yes": (pa.bool_(), True, 1),
+    "small": (pa.int16(), -7, -7),
+    "large": (pa.int64(), -(2**62), -(2**62)),
+    "price": (pa.float64(), 0.1, 0.1),
+    "rate": (pa.float32(), 0.5, 0.5),
+    "exact": (pa.decimal128(20, 3), Decimal("12345678901234567.125"), "12345678901234567.125"),
+    "text": (pa.string(), 'a,"b"\n%s', 'a,"b"\n%s'),
+    "bytes": (pa.binary(), b"\x00\xff", b"\x00\xff"),
+    "day": (pa.date32(), date(2026, 1, 2), "2026-01-02"),
+    "plain": (pa.timestamp("us"), PLAIN, PLAIN.isoformat()),
+    "list": (pa.list_(pa.int64()), [1, None], "[1, null]"),
+    "pair": (pa.struct([("a", pa.string())]), {"a": "ü"}, '{"a": "ü"}'),
+}
+"""By the name of a column: its type, a value, as PostgreSQL returns it, too, and the value as SQLite returns it."""
 
 
 def test_values_of_every_type_and_nulls_come_back(place: DatabasePlace):
@@ -188,7 +185,7 @@ def test_values_of_every_type_and_nulls_come_back(place: DatabasePlace):
     sink = place.started(schema=schema)
     sink.write(NO_SPARK, BatchRows(schema, 2, ((0, 2),), (rows,)), 0)
     found = place.ask(f"SELECT {', '.join(TYPES)} FROM {place.table}")  # noqa: S608
-    of_place = 2 if place.is_server else 3
+    of_place = 1 if place.is_server else 2
     assert set(map(repr, found)) == {repr(tuple(one[of_place] for one in TYPES.values())), repr((None,) * len(TYPES))}
 
 
@@ -219,23 +216,18 @@ def test_a_table_that_is_there_is_used_and_one_without_a_column_is_refused_with_
         place.started(1, schema=more)
 
 
-def test_a_key_without_a_unique_constraint_is_refused_with_the_remedy(place: DatabasePlace):
-    place.ask(f"CREATE TABLE {place.table} (city text, n integer, window_start text, window_end text)")
-    with pytest.raises(ConfigError, match=r'no unique constraint on its key .*CREATE UNIQUE INDEX ON .* \("city"\)'):
-        place.started(key="city").write(NO_SPARK, numbers(1), 0)
-
-
-def test_a_value_with_the_words_of_another_error_is_not_taken_for_it(place: DatabasePlace):
-    place.ask(f"""CREATE TABLE {place.table} (city text, n integer, window_start text, window_end text,
-        CONSTRAINT "no ON CONFLICT" CHECK (n < 5), UNIQUE (city))""")
-    with pytest.raises(ConfigError, match=r"table \S+ of \S+ refuses batch 0: .*no ON CONFLICT"):
-        place.started(key="city").write(NO_SPARK, numbers(7), 0)
-
-
-def test_a_value_that_the_table_refuses_fails_the_batch_by_its_name(place: DatabasePlace):
-    place.ask(f"CREATE TABLE {place.table} (city text, n integer CHECK (n < 5), window_start text, window_end text)")
-    with pytest.raises(ConfigError, match=r"table \S+ of \S+ refuses batch 0: .*constraint"):
-        place.started().write(NO_SPARK, numbers(1, 7), 0)
+@pytest.mark.parametrize(("constraint", "key", "found", "message"), [
+    ("", "city", [1], r'no unique constraint on its key .*CREATE UNIQUE INDEX ON .* \("city"\)'),
+    (', CONSTRAINT "no ON CONFLICT" CHECK (n < 5), UNIQUE (city)', "city", [7],
+     r"table \S+ of \S+ refuses batch 0: .*no ON CONFLICT"),
+    (", CHECK (n < 5)", "", [1, 7], r"table \S+ of \S+ refuses batch 0: .*constraint"),
+], ids=["a key that is none", "with the words of another error", "a value"])  # fmt: skip
+def test_what_a_table_refuses_is_named_and_fails_the_batch(
+    place: DatabasePlace, constraint: str, key: str, found: list[int], message: str
+):
+    place.ask(f"CREATE TABLE {place.table} (city text, n integer, window_start text, window_end text{constraint})")
+    with pytest.raises(ConfigError, match=message):
+        place.started(key=key).write(NO_SPARK, numbers(*found), 0)
     assert place.rows() == []
 
 
@@ -335,9 +327,7 @@ def test_queries_that_start_at_once_create_each_table_once(postgresql: Any):
 def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql: Any, monkeypatch: pytest.MonkeyPatch):
     """The server ends its transaction, in which no statement comes; what it wrote is gone when it resumes."""
     place = on_server(postgresql)
-    first = place.sink(timeout="1 second")
-    first.check(SCHEMA)
-    first.open(QueryStart("q", driver="driver-1"))
+    first = opened(place.sink(timeout="1 second"))
 
     def suspended(*_: object) -> None:
         monkeypatch.undo()
@@ -352,9 +342,7 @@ def test_a_driver_that_is_suspended_in_a_batch_gives_way_to_the_next(postgresql:
 
 def test_a_server_that_does_not_answer_fails_the_batch_which_comes_again(postgresql: Any):
     place = on_server(postgresql)
-    sink = place.sink(timeout="1 second")
-    sink.check(SCHEMA)
-    sink.open(QueryStart("q"))
+    sink = opened(place.sink(timeout="1 second"))
     with postgresql.silent(), pytest.raises(OSError, match=r"did not take batch 0 .*timeout expired"):
         sink.write(NO_SPARK, numbers(1), 0)
     sink.write(NO_SPARK, numbers(1), 0)

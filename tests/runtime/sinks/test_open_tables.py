@@ -35,6 +35,16 @@ def interposed(place: OpenPlace, monkeypatch: pytest.MonkeyPatch) -> Interposed:
     return place.interposed(monkeypatch)
 
 
+def after(happens: Callable[[], object]) -> Callable[[Callable[[], Any]], Any]:
+    """Return the step of a commit before which something happens."""
+
+    def step(commit: Callable[[], Any]) -> Any:
+        happens()
+        return commit()
+
+    return step
+
+
 def test_a_batch_that_comes_again_makes_no_version_of_the_table(place: OpenPlace):
     place.started().write(NO_SPARK, numbers(3, 13), 0)
     second = place.started(0, driver="driver-2")
@@ -69,13 +79,12 @@ def test_a_driver_that_was_frozen_before_its_commit_adds_nothing_after_its_succe
     frozen = place.started(driver="driver-1")
     frozen.write(NO_SPARK, numbers(0), 0)
 
-    def others_write(commit: Callable[[], Any]) -> Any:
+    def another_writes() -> None:
         successor = place.started(1, driver="driver-2")
         for batch in (1, 2, 3):
             successor.write(NO_SPARK, numbers(batch), batch)
-        return commit()
 
-    interposed.step = others_write
+    interposed.step = after(another_writes)
     with pytest.raises(CheckpointError, match="another driver of this query has started and taken over"):
         frozen.write(NO_SPARK, numbers(1), 1)
     assert place.rows() == [0, 1, 2, 3]
@@ -85,12 +94,7 @@ def test_a_driver_that_was_frozen_while_its_successor_only_started_adds_nothing(
     place: OpenPlace, interposed: Interposed
 ):
     frozen = place.started(driver="driver-1")
-
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        place.started(driver="driver-2")
-        return commit()
-
-    interposed.step = another_starts
+    interposed.step = after(lambda: place.started(driver="driver-2"))
     with pytest.raises(CheckpointError, match="taken over"):
         frozen.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == []
@@ -105,11 +109,7 @@ def test_a_driver_that_is_fenced_while_it_opens_the_sink_takes_nothing(place: Op
         if successor:
             raise CheckpointError("another driver has taken over")
 
-    def another_starts(commit: Callable[[], Any]) -> Any:
-        successor.append(place.started(1, driver="driver-2"))
-        return commit()
-
-    interposed.step = another_starts
+    interposed.step = after(lambda: successor.append(place.started(1, driver="driver-2")))
     with pytest.raises(CheckpointError, match="another driver has taken over"):
         place.started(1, driver="driver-1", check=fenced)
     successor[0].write(NO_SPARK, numbers(1), 1)
@@ -159,12 +159,7 @@ def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: OpenPlace,
 def test_a_batch_follows_the_rows_that_another_writer_adds_meanwhile(place: OpenPlace, interposed: Interposed):
     """With the same files: Delta needs no second try."""
     sink = place.started()
-
-    def others_write(commit: Callable[[], Any]) -> Any:
-        place.foreign(-1)
-        return commit()
-
-    interposed.step = others_write
+    interposed.step = after(lambda: place.foreign(-1))
     sink.write(NO_SPARK, numbers(1), 0)
     assert place.rows() == [-1, 1]
     assert len(list(place.folder.rglob("*.parquet"))) == 2
@@ -226,12 +221,7 @@ def test_a_version_that_meets_a_compaction_replaces_its_rows(place: OpenPlace, i
     sink = place.started(schema=VERSIONS)
     for batch in range(3):
         sink.write(NO_SPARK, of(VERSIONS, (batch, 0, False, "Oslo", batch)), batch)
-
-    def compacted(commit: Callable[[], Any]) -> Any:
-        place.join_files()
-        return commit()
-
-    interposed.step = compacted
+    interposed.step = after(place.join_files)
     sink.write(NO_SPARK, of(VERSIONS, (0, 1, False, "Rome", 7)), 3)
     assert place.rows() == [1, 2, 7]
 
@@ -310,6 +300,16 @@ def test_values_of_every_type_and_nulls_come_back(tmp_path: Path, kind: str):
         sink = place.started(batch, schema=schema, driver=f"driver-{batch}")
         sink.write(NO_SPARK, BatchRows(schema, 2, ((0, 2),), (rows,)), batch)
     assert place.read().to_pylist() == rows.to_pylist() * 2
+
+
+@pytest.mark.parametrize(("kind", "micros"), [("delta", [1_000_001, 2**62, -(2**62)]), ("iceberg", [1_000_001])])
+def test_moments_are_the_same_whatever_their_zone_and_how_far_they_are(tmp_path: Path, kind: str, micros: list[int]):
+    """PyIceberg takes none outside of the years 1 to 9999."""
+    place, schema = PLACES[kind](tmp_path), pa.schema([("moment", pa.timestamp("us", "Europe/Oslo"))])
+    rows = pa.table([pa.array(micros, pa.int64()).cast(schema.field(0).type)], schema)
+    place.started(schema=schema).write(NO_SPARK, BatchRows(schema, len(micros), (), (rows,)), 0)
+    moments = place.read()["moment"]
+    assert (moments.type, moments.cast(pa.int64()).to_pylist()) == (pa.timestamp("us", "UTC"), micros)
 
 
 @pytest.mark.parametrize(("columns", "message"), [

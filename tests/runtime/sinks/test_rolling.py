@@ -96,11 +96,14 @@ class Driven:
         self._drivers.append(self.job.engine(roll, size))
         assert self._seen() == self.job.committed(), "a start delivers all that was committed"
 
-    def batch(self, operation: int | None = None, *, after: bool = False) -> None:
+    def wait(self, seconds: float) -> None:
+        self.job.clock.seconds += seconds
+
+    def batch(self, operation: int | None = None, after: bool = False) -> None:
         """Run the next batch; the driver ends at an operation, if it comes to that, and another starts."""
         self._while_killed(operation, after, lambda: self._drivers[-1](ROWS, self.job.committed()))
 
-    def look(self, operation: int | None = None, *, after: bool = False) -> None:
+    def look(self, operation: int | None = None, after: bool = False) -> None:
         """Let the clock of the sinks look whether a file is due."""
         self._while_killed(operation, after, lambda: self._drivers[-1].publish_due(SPARK))
         seen = self._seen()
@@ -147,62 +150,41 @@ class Driven:
 
 steps = st.one_of(
     st.tuples(st.just("batch")),
-    st.tuples(st.just("killed batch"), st.integers(1, 14), st.booleans()),
+    st.tuples(st.just("batch"), st.integers(1, 14), st.booleans()),
     st.tuples(st.just("look")),
-    st.tuples(st.just("killed look"), st.integers(1, 8), st.booleans()),
+    st.tuples(st.just("look"), st.integers(1, 8), st.booleans()),
     st.tuples(st.just("wait"), st.sampled_from([1.0, SECONDS / 2, float(SECONDS)])),
     st.tuples(st.just("start"), st.sampled_from([None, ROLL]), st.sampled_from([1, 3_000, 1 << 20])),
     st.tuples(st.just("wake"), st.integers(0, 5)),
 )
-
-
-def take(driven: Driven, step: tuple[Any, ...]) -> None:
-    match step:
-        case ("batch",):
-            driven.batch()
-        case ("killed batch", operation, after):
-            driven.batch(operation, after=after)
-        case ("look",):
-            driven.look()
-        case ("killed look", operation, after):
-            driven.look(operation, after=after)
-        case ("wait", seconds):
-            driven.job.clock.seconds += seconds
-        case ("start", roll, size):
-            driven.start(roll, size)
-        case ("wake", which):
-            driven.wake(which)
-
-
+"""Methods of Driven, and what they are given."""
 sizes = st.lists(st.integers(0, 3), min_size=30, max_size=30).map(lambda rows: dict(enumerate(rows)))
+histories = given(sizes, st.lists(steps, min_size=5, max_size=25), st.booleans())
 
 
-@given(sizes, st.lists(steps, min_size=5, max_size=25), st.booleans())
+@histories
 def test_each_answer_is_read_once_whatever_happens_on_a_disk(
     answers: dict[int, int], taken: list[tuple[Any, ...]], in_files: bool
 ):
     with tempfile.TemporaryDirectory() as folder:
-        job = Rolling(folder, answers)
-        with job.programs(in_files=in_files):
-            go_through(job, taken)
+        go_through(Rolling(folder, answers), taken, in_files=in_files)
 
 
-@given(sizes, st.lists(steps, min_size=5, max_size=25), st.booleans())
+@histories
 def test_each_answer_is_read_once_whatever_happens_in_an_object_store(
     answers: dict[int, int], taken: list[tuple[Any, ...]], in_files: bool
 ):
     with in_memory():
-        job = Rolling(f"s3://bucket/{uuid.uuid4().hex}", answers)
-        with job.programs(in_files=in_files):
-            go_through(job, taken)
+        go_through(Rolling(f"s3://bucket/{uuid.uuid4().hex}", answers), taken, in_files=in_files)
 
 
-def go_through(job: Rolling, taken: list[tuple[Any, ...]]) -> None:
-    driven = Driven(job)
-    for step in taken:
-        take(driven, step)
-    engine = job.engine(None)
-    engine(ROWS, job.committed())  # which may have been delivered before, without a commit
+def go_through(job: Rolling, taken: list[tuple[Any, ...]], *, in_files: bool) -> None:
+    with job.programs(in_files=in_files):
+        driven = Driven(job)
+        for step, *arguments in taken:
+            getattr(driven, step)(*arguments)
+        engine = job.engine(None)
+        engine(ROWS, job.committed())  # which may have been delivered before, without a commit
     done = job.committed()
     assert job.read() == job.expected(done)
     assert job.read("late") == job.expected_late(done)
@@ -220,6 +202,17 @@ def job(tmp_path: Path) -> Iterator[Rolling]:
 def batches(engine: Engine, *numbers: int) -> None:
     for number in numbers:
         engine(ROWS, number)
+
+
+def with_sinks(settings: JobSettings, **others: Any) -> JobSettings:
+    """Return settings with other sinks for some roles."""
+    assert isinstance(settings.sinks, Sinks)
+    return replace(settings, sinks=replace(settings.sinks, **others))
+
+
+def handle_of(engine: Engine) -> StreamHandle:
+    query = cast("StreamingQuery", None)
+    return StreamHandle(query, engine, BatchLifecycle(engine), SPARK, InputStatus(), BatchListeners())
 
 
 def test_batches_share_a_file_when_the_oldest_has_waited_for_long_enough(job: Rolling):
@@ -350,13 +343,10 @@ def test_a_flipped_bit_in_waiting_rows_is_found(job: Rolling, tmp_path: Path):
 
 def test_a_start_without_the_sink_of_waiting_rows_is_refused(job: Rolling):
     batches(job.engine(ROLL), 0, 1, 2, 3)
-    settings = job.settings(None)
-    assert isinstance(settings.sinks, Sinks)
-    without = replace(settings, sinks=replace(settings.sinks, late=None))
     with pytest.raises(
         CheckpointError, match=r"1 row for late wait in the checkpoint .* start the query once as it was"
     ):
-        Engine(without, Workers(1, 1))
+        Engine(with_sinks(job.settings(None), late=None), Workers(1, 1))
     job.engine(None)
     assert job.read("late") == job.expected_late(4)
 
@@ -372,12 +362,10 @@ def test_rows_that_begin_to_wait_during_a_start_without_their_sink_are_noticed(
         batches(running, 3)
         return claim(ledger, definition)
 
-    settings = job.settings(ROLL)
-    assert isinstance(settings.sinks, Sinks)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "claim", goes_on_before)
         with pytest.raises(CheckpointError, match="1 row for late wait"):
-            Engine(replace(settings, sinks=replace(settings.sinks, late=None)), Workers(1, 1))
+            Engine(with_sinks(job.settings(ROLL), late=None), Workers(1, 1))
     job.engine(ROLL)
     assert job.read("late") == job.expected_late(4)
 
@@ -422,10 +410,7 @@ def test_a_stop_leaves_the_rows_of_a_fenced_driver_to_the_next(job: Rolling, cap
     fenced = job.engine(ROLL)
     batches(fenced, 0, 1)
     job.engine(ROLL)
-    handle = StreamHandle(
-        cast("StreamingQuery", None), fenced, BatchLifecycle(fenced), SPARK, InputStatus(), BatchListeners()
-    )
-    handle._settle()
+    handle_of(fenced)._settle()
     assert "another driver has started" in caplog.text
     assert job.read() == job.expected(2)
 
@@ -435,9 +420,7 @@ def test_a_stop_raises_the_error_of_a_sink_unless_the_query_has_failed(
 ):
     engine = job.engine(ROLL)
     batches(engine, 0, 1)
-    handle = StreamHandle(
-        cast("StreamingQuery", None), engine, BatchLifecycle(engine), SPARK, InputStatus(), BatchListeners()
-    )
+    handle = handle_of(engine)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "empty_outbox", full)
         with pytest.raises(OSError, match="no space left"):
@@ -450,9 +433,8 @@ def test_a_stop_raises_the_error_of_a_sink_unless_the_query_has_failed(
 
 def test_another_kind_of_sink_gets_the_waiting_rows(job: Rolling):
     batches(job.engine(ROLL), 0, 1, 2)
-    memory, settings = Memory(), job.settings(None)
-    assert isinstance(settings.sinks, Sinks)
-    engine = Engine(replace(settings, sinks=replace(settings.sinks, output=memory)), Workers(1, 1))
+    memory = Memory()
+    engine = Engine(with_sinks(job.settings(None), output=memory), Workers(1, 1))
     engine.finish_drain(SPARK)
     batches(engine, 3)
     assert memory.table().to_pydict()["batch"] == [1, 1, 2, 2, 3, 3]
@@ -482,9 +464,7 @@ def test_files_of_text_roll_too(format_: Any, tmp_path: Path):
     job = Rolling(str(tmp_path), dict.fromkeys(range(9), 2))
     out = Directory(str(tmp_path / "texts"), format_, roll=ROLL)
     with job.programs(in_files=True):
-        settings = job.settings(ROLL)
-        assert isinstance(settings.sinks, Sinks)
-        engine = Engine(replace(settings, sinks=replace(settings.sinks, output=out)), Workers(1, 1))
+        engine = Engine(with_sinks(job.settings(ROLL), output=out), Workers(1, 1))
         batches(engine, 0, 1, 2)
         engine.publish(SPARK)
     (text,) = [path.read_text() for path in (tmp_path / "texts").glob(f"part-000000000002-*.{format_}")]

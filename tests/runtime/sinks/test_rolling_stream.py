@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.test_amended import QUERIES, job_of
 from tests.engine.test_readmission import REASON, batches_with_nulls, repair
-from tests.runtime.streams import AnySession, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import AnySession, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.document_store import DocumentStore
@@ -21,33 +21,32 @@ from skypane.testing import Session
 from skypane.testing.query_kit import multiset
 
 QUERY = QUERIES["aggregate"]
+BATCHES = late_rows(7, batches=8)
 
 
 def files_of(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.parquet"))
 
 
-def plain_answers(session: AnySession, folder: Path) -> Counter[str]:
-    """Return the answers of the same stream with a file for each batch."""
-    job = sp.stream(
-        read_batches(session, folder / "in", late_rows(7)[0].schema), QUERY, time="ts", window="50 seconds",
-        progress=sp.Watermark("1 second"), output=folder / "plain", checkpoint=folder / "plain-state",
-    )  # fmt: skip
-    handle = job.start(trigger="available now")
-    handle.await_termination(600)
-    return multiset(parquet_rows(folder / "plain"))
-
-
-def rolling_job(session: AnySession, folder: Path, roll: str = "1 hour") -> sp.Job:
+def rolling_job(session: AnySession, folder: Path, roll: str | None = "1 hour", out: str = "out") -> sp.Job:
     return sp.stream(
-        read_batches(session, folder / "in", late_rows(7)[0].schema), QUERY, time="ts", window="50 seconds",
-        progress=sp.Watermark("1 second"), output=sp.Directory(str(folder / "out"), roll=roll), checkpoint=folder / "state",
+        read_batches(session, folder / "in", BATCHES[0].schema), QUERY, time="ts", window="50 seconds",
+        progress=sp.Watermark("1 second"), output=sp.Directory(str(folder / out), roll=roll),
+        checkpoint=folder / f"state of {out}",
     )  # fmt: skip
 
 
-def test_the_answers_of_several_batches_are_in_one_file_when_the_stream_has_ended(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
-    expected = plain_answers(session, tmp_path)
+@pytest.fixture
+def expected(session: Session, tmp_path: Path) -> Counter[str]:
+    """Answers of the batches, which are in `in`, with a file for each batch."""
+    write_batches(tmp_path / "in", BATCHES)
+    finish(rolling_job(session, tmp_path, None, "plain"))
+    return multiset(parquet_rows(tmp_path / "plain"))
+
+
+def test_the_answers_of_several_batches_are_in_one_file_when_the_stream_has_ended(
+    session: Session, tmp_path: Path, expected: Counter[str]
+):
     during: list[int] = []
     handle = rolling_job(session, tmp_path).start(
         trigger="available now", on_batch=lambda _: during.append(len(files_of(tmp_path / "out")))
@@ -59,9 +58,7 @@ def test_the_answers_of_several_batches_are_in_one_file_when_the_stream_has_ende
     assert multiset(session.read.parquet(str(tmp_path / "out")).toArrow()) == expected
 
 
-def test_a_stop_writes_the_file(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
-    expected = plain_answers(session, tmp_path)
+def test_a_stop_writes_the_file(session: Session, tmp_path: Path, expected: Counter[str]):
     seen: list[int] = []
     handle = rolling_job(session, tmp_path).start(
         trigger="0 seconds", on_batch=lambda metrics: seen.append(metrics.rows)
@@ -75,7 +72,7 @@ def test_a_stop_writes_the_file(session: Session, tmp_path: Path):
 def test_who_waits_for_a_query_hears_of_a_file_that_a_stop_from_a_listener_cannot_write(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
+    write_batches(tmp_path / "in", BATCHES)
     handles: list[sp.StreamHandle] = []
     is_there = Event()
 
@@ -94,16 +91,16 @@ def test_who_waits_for_a_query_hears_of_a_file_that_a_stop_from_a_listener_canno
         with pytest.raises(OSError, match="no space left on device"):
             handles[0].await_termination(600)
     handles[0].stop()
-    latest = Ledger(DocumentStore.at(str(tmp_path / "state" / "skypane"))).latest()
+    latest = Ledger(DocumentStore.at(str(tmp_path / "state of out" / "skypane"))).latest()
     assert latest is not None
     assert latest.batch_id >= 3
     assert latest.outbox == {}
     assert len(files_of(tmp_path / "out")) == 2
 
 
-def test_the_file_is_written_in_time_while_the_stream_runs_and_no_rows_come(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
-    expected = plain_answers(session, tmp_path)
+def test_the_file_is_written_in_time_while_the_stream_runs_and_no_rows_come(
+    session: Session, tmp_path: Path, expected: Counter[str]
+):
     handle = rolling_job(session, tmp_path, "2 seconds").start(trigger="0 seconds")
     try:
         for _ in range(600):
@@ -117,15 +114,13 @@ def test_the_file_is_written_in_time_while_the_stream_runs_and_no_rows_come(sess
 
 
 def test_a_drain_and_the_next_start_write_the_file(session: Session, tmp_path: Path):
-    batches = late_rows(7, batches=8)
-    write_batches(tmp_path / "in", batches[:4])
+    write_batches(tmp_path / "in", BATCHES[:4])
     handle = rolling_job(session, tmp_path).start(trigger="available now")
     assert handle.await_termination(600)
     handle.drain()
     drained = parquet_rows(tmp_path / "out")
-    write_batches(tmp_path / "in", batches[4:], first=4)
-    handle = rolling_job(session, tmp_path).start(trigger="available now")
-    assert handle.await_termination(600)
+    write_batches(tmp_path / "in", BATCHES[4:], first=4)
+    finish(rolling_job(session, tmp_path))
     rows = parquet_rows(tmp_path / "out")
     assert rows.num_rows > drained.num_rows
     keys = [(row["window_start"], row["sensor"]) for row in rows.to_pylist()]
@@ -163,11 +158,11 @@ def test_rejected_rows_that_wait_are_readmitted(session: Session, tmp_path: Path
 
 
 def test_each_of_several_queries_rolls(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
+    write_batches(tmp_path / "in", BATCHES)
     queries = {"best": QUERIES["skyline"], "load": QUERY}
     for name, roll in (("plain", None), ("rolled", "1 hour")):
         handle = sp.streams(
-            read_batches(session, tmp_path / "in", late_rows(7)[0].schema), queries, time="ts", window="50 seconds",
+            read_batches(session, tmp_path / "in", BATCHES[0].schema), queries, time="ts", window="50 seconds",
             output=sp.Directory(str(tmp_path / name), roll=roll), checkpoint=tmp_path / f"{name}-state",
         ).start(trigger="available now")  # fmt: skip
         assert handle.await_termination(600)
@@ -177,9 +172,9 @@ def test_each_of_several_queries_rolls(session: Session, tmp_path: Path):
         assert len(files_of(tmp_path / "rolled" / query)) <= 3
 
 
-def test_a_query_that_fails_has_its_committed_answers_in_files(session: Session, tmp_path: Path):
-    write_batches(tmp_path / "in", late_rows(7, batches=8))
-    expected = plain_answers(session, tmp_path)
+def test_a_query_that_fails_has_its_committed_answers_in_files(
+    session: Session, tmp_path: Path, expected: Counter[str]
+):
     run, answered = WindowedProgram.run, [0]
 
     def failing(program: Any, batch: Any, state: Any) -> Any:
@@ -196,6 +191,5 @@ def test_a_query_that_fails_has_its_committed_answers_in_files(session: Session,
         with pytest.raises(sp.SkypaneError, match="the end comes here"):
             handle.await_termination(600)
     assert parquet_rows(tmp_path / "out").num_rows == sum(answered) > 0
-    handle = rolling_job(session, tmp_path).start(trigger="available now")
-    assert handle.await_termination(600)
+    finish(rolling_job(session, tmp_path))
     assert multiset(parquet_rows(tmp_path / "out")) == expected

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 import pytest
 from tests.parameters import times
-from tests.runtime.database_places import database
+from tests.runtime.database_places import DATABASES, database
 from tests.runtime.forked import Parent
 from tests.runtime.killed_sinks import BATCHES, KINDS, ROWS
 from tests.runtime.table_places import NAME, DeltaPlace, IcebergPlace
@@ -24,65 +24,53 @@ from skypane.runtime.spark.sinks.current_front import FILE
 
 Place = tuple[Mapping[str, Any], Callable[[], list[int]]]
 """The arguments of a sink of its own, and what reads it: rows by their number, those of a topic as they lie there."""
-Made = Callable[[pytest.FixtureRequest, Path], Place]
+Made = Callable[[str, pytest.FixtureRequest, Path], Place]
 
 SERVERS: Final = ("postgresql", "kafka")
 
 
-def of_folder(form: str) -> Made:
-    def made(_request: pytest.FixtureRequest, folder: Path) -> Place:
-        files = folder / "out"
+def of_folder(form: str, _request: pytest.FixtureRequest, folder: Path) -> Place:
+    files = folder / "out"
 
-        def read() -> list[int]:
-            texts = [
-                json.loads(line)["n"] for path in files.glob("part-*.json") for line in path.read_text().splitlines()
-            ]
-            return sorted(
-                texts + [n for path in files.glob("part-*.parquet") for n in pq.read_table(path)["n"].to_pylist()]
-            )
+    def read() -> list[int]:
+        lines = [line for path in files.glob("part-*.json") for line in path.read_text().splitlines()]
+        tables = [pq.read_table(path) for path in files.glob("part-*.parquet")]
+        return sorted([json.loads(line)["n"] for line in lines] + [n for one in tables for n in one["n"].to_pylist()])
 
-        return {"path": str(files), "format": form}, read
-
-    return made
+    return {"path": str(files), "format": form}, read
 
 
-def of_front(_request: pytest.FixtureRequest, folder: Path) -> Place:
+def of_front(_kind: str, _request: pytest.FixtureRequest, folder: Path) -> Place:
     """Return a folder of which a reader has the last batch alone."""
     file = folder / "out" / FILE
     return {"path": str(file.parent)}, lambda: [*range((BATCHES - 1) * ROWS), *pq.read_table(file)["n"].to_pylist()]
 
 
-def of_database(kind: str) -> Made:
-    def made(request: pytest.FixtureRequest, folder: Path) -> Place:
-        place = database(kind, request, folder)
-        place = replace(place, table=f"killed_{uuid4().hex[:8]}")
-        return {"url": place.url, "table": place.table, "options": place.options}, place.rows
-
-    return made
+def of_database(kind: str, request: pytest.FixtureRequest, folder: Path) -> Place:
+    place = replace(database(kind, request, folder), table=f"killed_{uuid4().hex[:8]}")
+    return {"url": place.url, "table": place.table, "options": place.options}, place.rows
 
 
-def of_delta(_request: pytest.FixtureRequest, folder: Path) -> Place:
+def of_delta(_kind: str, _request: pytest.FixtureRequest, folder: Path) -> Place:
     place = DeltaPlace(folder)
     return {"path": place.path}, place.rows
 
 
-def of_iceberg(_request: pytest.FixtureRequest, folder: Path) -> Place:
+def of_iceberg(_kind: str, _request: pytest.FixtureRequest, folder: Path) -> Place:
     place = IcebergPlace(folder)
     return {"table": NAME, "options": place.properties}, place.rows
 
 
-def of_topic(request: pytest.FixtureRequest, _folder: Path) -> Place:
+def of_topic(_kind: str, request: pytest.FixtureRequest, _folder: Path) -> Place:
     place = TopicPlace.made(request.getfixturevalue("kafka"))
     arguments = {"servers": place.broker.address, "topic": place.topic}
     return arguments, lambda: [row["n"] for _, row in place.messages()]
 
 
 PLACES: Final[Mapping[str, Made]] = {
-    "parquet": of_folder("parquet"),
-    "json": of_folder("json"),
+    **dict.fromkeys(("parquet", "json"), of_folder),
     "current": of_front,
-    "sqlite": of_database("sqlite"),
-    "postgresql": of_database("postgresql"),
+    **dict.fromkeys(DATABASES, of_database),
     "delta": of_delta,
     "iceberg": of_iceberg,
     "kafka": of_topic,
@@ -119,7 +107,7 @@ def test_kills_at_any_line_leave_each_batch_once(
     def place(name: object) -> tuple[Path, Place]:
         folder = tmp_path / str(name)
         folder.mkdir()
-        return folder, PLACES[kind](request, folder)
+        return folder, PLACES[kind](kind, request, folder)
 
     folder, (arguments, _) = place("whole")
     code, printed = driven(parent, folder, kind, arguments, sys.maxsize)

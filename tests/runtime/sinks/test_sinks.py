@@ -260,36 +260,25 @@ def test_text_formats_are_written_from_either_side_once(tmp_path: Path, kind: Fo
 
 
 def test_json_loses_nothing(tmp_path: Path):
-    noon = datetime(2024, 3, 10, 12)  # noqa: DTZ001 - a time without zone is meant
-    columns: dict[str, pa.Array] = {
-        "big": pa.array([2**62 + 1, None], pa.int64()),
-        "float": pa.array([float("inf"), NAN], pa.float64()),
-        "money": pa.array([Decimal("12345678901234567890.12"), None], pa.decimal128(38, 2)),
-        "day": pa.array([date(1, 1, 1), date(9999, 12, 31)]),
-        "local": pa.array([noon, None], pa.timestamp("us")),
-        "raw": pa.array([b"\xff", None], pa.binary()),
-        "list": pa.array([[{"a": -float("inf"), "at": noon}], None]),
-        "pairs": pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64())),
-        "lasted": pa.array([timedelta(days=1, microseconds=1), None], pa.duration("us")),
-        "text": pa.array(['süß "\n', ""]),
-        "flag": pa.array([True, None]),
+    noon, shown = datetime(2024, 3, 10, 12), "2024-03-10T12:00:00"  # noqa: DTZ001 - a time without zone is meant
+    money, lasted = "12345678901234567890.12", pa.array([timedelta(days=1, microseconds=1), None], pa.duration("us"))
+    columns: dict[str, tuple[pa.Array, object]] = {
+        "big": (pa.array([2**62 + 1, None], pa.int64()), 2**62 + 1),
+        "float": (pa.array([float("inf"), NAN], pa.float64()), "Infinity"),
+        "money": (pa.array([Decimal(money), None], pa.decimal128(38, 2)), money),
+        "day": (pa.array([date(1, 1, 1), date(9999, 12, 31)]), "0001-01-01"),
+        "local": (pa.array([noon, None], pa.timestamp("us")), shown),
+        "raw": (pa.array([b"\xff", None], pa.binary()), "/w=="),
+        "list": (pa.array([[{"a": -float("inf"), "at": noon}], None]), [{"a": "-Infinity", "at": shown}]),
+        "pairs": (pa.array([[("k", 1.5)], None], pa.map_(pa.string(), pa.float64())), {"k": 1.5}),
+        "lasted": (lasted, "INTERVAL '1 00:00:00.000001' DAY TO SECOND"),
+        "text": (pa.array(['süß "\n', ""]), 'süß "\n'),
+        "flag": (pa.array([True, None]), True),
     }
-    rows = pa.table(columns)
+    rows = pa.table({name: column for name, (column, _) in columns.items()})
     opened(tmp_path, "json").write(NO_SPARK, BatchRows(rows.schema, 2, tables=(rows,)), 0)
     first, second = (tmp_path / "part-000000000000-00000.json").read_text(encoding="utf-8").splitlines()
-    assert json.loads(first) == {
-        "big": 2**62 + 1,
-        "float": "Infinity",
-        "money": "12345678901234567890.12",
-        "day": "0001-01-01",
-        "local": "2024-03-10T12:00:00",
-        "raw": "/w==",
-        "list": [{"a": "-Infinity", "at": "2024-03-10T12:00:00"}],
-        "pairs": {"k": 1.5},
-        "lasted": "INTERVAL '1 00:00:00.000001' DAY TO SECOND",
-        "text": 'süß "\n',
-        "flag": True,
-    }
+    assert json.loads(first) == {name: written for name, (_, written) in columns.items()}
     nulls = dict.fromkeys(columns) | {"float": "NaN", "day": "9999-12-31", "text": ""}
     assert json.loads(second) == nulls
 
@@ -397,12 +386,8 @@ def test_a_callable_gets_a_dataframe_and_the_batch(spark: SparkSession, tmp_path
     stage = opened(tmp_path).stage("driver")
     assert stage is not None
     stage.write_parquet("run.parquet", local, [rows])
-    made = [
-        BatchRows(local, 1, tables=(rows,)),
-        BatchRows(local, 1, store=stage, files=("run.parquet",)),
-        BatchRows(local, 0),
-    ]
-    for batch_id, each in enumerate(made):
+    in_files = BatchRows(local, 1, store=stage, files=("run.parquet",))
+    for batch_id, each in enumerate([BatchRows(local, 1, tables=(rows,)), in_files, BatchRows(local, 0)]):
         Call(function).write(spark, each, batch_id)
     kinds = [("time", "timestamp"), ("x", "double"), ("y", "double"), ("label", "string"), ("local", "timestamp_ntz")]
     assert seen == [(0, kinds, multiset(rows)), (1, kinds, multiset(rows)), (2, kinds, Counter())]
@@ -421,15 +406,8 @@ def test_output_and_late_are_two_folders_however_they_are_written(tmp_path: Path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "link").symlink_to("out")
-    for other in (
-        "out/",
-        "x/../out",
-        "./out",
-        "link",
-        f"file:{tmp_path}/out",
-        f"file://{tmp_path}/link",
-        tmp_path / "out",
-    ):
+    uris = (f"file:{tmp_path}/out", f"file://{tmp_path}/link")
+    for other in ("out/", "x/../out", "./out", "link", *uris, tmp_path / "out"):
         with pytest.raises(ConfigError, match=f"^output and late must be two folders, both are {tmp_path}/out$"):
             checked("out", other)
     with pytest.raises(ConfigError, match=r"both are s3://bucket/out$"):
@@ -446,12 +424,6 @@ def test_answers_and_late_rows_have_different_names_and_folders(tmp_path: Path):
     assert visible(tmp_path / "late") == ["late-000000000000-00000.parquet"]
     with pytest.raises(CheckpointError, match="holds the answers of this query, so late rows cannot be written there"):
         Directory(str(tmp_path / "out")).for_rejected().open(QueryStart("q"))
-
-
-def test_a_damaged_note_of_the_owner_is_named(tmp_path: Path):
-    (tmp_path / OWNER).write_text("{", encoding="ascii")
-    with pytest.raises(CheckpointError, match=f"^{tmp_path / OWNER}, .* is damaged"):
-        opened(tmp_path)
 
 
 @pytest.mark.parametrize("path", ["", "dbfs:/x", "file://host/x"])

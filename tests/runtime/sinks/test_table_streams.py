@@ -21,6 +21,7 @@ import skypane as sp
 from skypane.runtime import local
 
 OTHER: Final = {"delta": "iceberg", "iceberg": "delta"}
+SHORT: Final[dict[str, Any]] = {"time": "ts", "window": "10 seconds", "progress": sp.Watermark("1 second")}
 
 
 def multiset(rows: pa.Table) -> Counter[tuple[Any, ...]]:
@@ -126,12 +127,10 @@ def test_the_tables_of_a_stream_that_amends_have_the_current_answers(
     job = sp.streams(
         read_batches(spark, tmp_path / "in", sent.schema),
         dict.fromkeys(tables, sp.Aggregate("city", n=sp.count(), having="n < 2")),
-        time="ts",
-        window="10 seconds",
-        progress=sp.Watermark("1 second"),
         late=sp.Amend("1 minute"),
         output={name: sink for name, (sink, _) in tables.items()},
         checkpoint=tmp_path / "checkpoint",
+        **SHORT,
     )
     finish_at_once([job], drain=True)
     current = [("Bern", 1, 1), ("Oslo", 1, 1), ("Oslo", 1, 0)]
@@ -150,17 +149,8 @@ def test_one_sink_of_two_streams_at_once_has_the_answers_of_both(
         sent = pa.table({"ts": times, "city": [city] * 4})
         write_batches(tmp_path / city, [sent.slice(at, 1) for at in range(4)])
         wanted += [city] * 4
-        jobs.append(
-            sp.stream(
-                read_batches(spark, tmp_path / city, sent.schema),
-                sp.Aggregate("city", n=sp.count()),
-                time="ts",
-                window="10 seconds",
-                progress=sp.Watermark("1 second"),
-                output=given,
-                checkpoint=tmp_path / f"checkpoint of {city}",
-            )
-        )
+        rows, checkpoint = read_batches(spark, tmp_path / city, sent.schema), tmp_path / f"checkpoint of {city}"
+        jobs.append(sp.stream(rows, sp.Aggregate("city", n=sp.count()), output=given, checkpoint=checkpoint, **SHORT))
     finish_at_once(jobs, drain=True)
     assert sorted(place.rows("city")) == wanted
 
@@ -170,16 +160,10 @@ def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tm
     """Its updates are in a table of the other format."""
     tables, form, other = late_rows(3, batches=3), FORMATS[name], FORMATS[OTHER[name]]
     write_batches(tmp_path / "in", tables)
-    job = sp.continuous_skyline(
-        read_batches(spark, tmp_path / "in", tables[0].schema),
-        "price MIN, rating MAX",
-        time="ts",
-        window="40 seconds",
-        output=other.sink(tmp_path, "shop.updates"),
-        front=form.sink(tmp_path, "shop.front"),
-        checkpoint=tmp_path / "checkpoint",
-    )
-    finish_at_once([job])
+    rows = read_batches(spark, tmp_path / "in", tables[0].schema)
+    sinks: dict[str, Any] = {"output": other.sink(tmp_path, "shop.updates"), "front": form.sink(tmp_path, "shop.front")}
+    checkpoint, query = tmp_path / "checkpoint", "price MIN, rating MAX"
+    finish_at_once([sp.continuous_skyline(rows, query, time="ts", window="40 seconds", checkpoint=checkpoint, **sinks)])
     updates, front = other.rows(tmp_path, "shop.updates"), form.rows(tmp_path, "shop.front")
     added: Counter[int] = Counter()
     for row in updates.to_pylist():
