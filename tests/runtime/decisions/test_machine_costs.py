@@ -47,7 +47,7 @@ def test_what_is_written_is_read_on_the_same_machine_only(cache: Path):
 def test_a_damaged_file_is_reported_and_the_defaults_hold(
     damage: bytes | dict[str, object], caplog: pytest.LogCaptureFixture
 ):
-    """Of a dict, what the file has otherwise is as it was written."""
+    """Bytes take the place of the file; a dict takes the place of its parts alone."""
     path = write(HERE, MEASURED)
     written = json.loads(path.read_bytes())
     path.write_bytes(damage if isinstance(damage, bytes) else json.dumps(written | damage).encode())
