@@ -10,10 +10,14 @@ from skypane.datasets.sensorscope import CRITERIA
 from skypane.types import BadInputError, ConfigError
 
 
-def written(tmp_path, name, *lines):
-    path = tmp_path / name
+def written(path, *lines):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def read(layout, path, *lines):
+    """The reading of a file of a layout that has these lines."""
+    return read_all(layout, [written(path, *lines)])
 
 
 def rejected_lines(reading):
@@ -22,7 +26,7 @@ def rejected_lines(reading):
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_rows_begin_with_an_event_time_and_a_source(tmp_path, layout):
-    reading = read_all(layout, [written(tmp_path, "rows.txt", "nonsense")])
+    reading = read(layout, tmp_path / "rows.txt", "nonsense")
     assert reading.table.schema.field("time").type == pa.timestamp("us", "UTC")
     assert reading.table.schema.field("source").type == pa.string()
     assert reading.table.column_names[:2] == ["time", "source"]
@@ -31,15 +35,14 @@ def test_rows_begin_with_an_event_time_and_a_source(tmp_path, layout):
 
 
 def test_soccer(tmp_path):
-    path = written(
-        tmp_path,
-        "full-game",
+    reading = read(
+        SOCCER,
+        tmp_path / "full-game",
         "4,10753295594424116,26215,-13,2480,2100713,9834051,-9213,-3878,-279,3345,-9421,229",
         "4,10753295594424116,26215,-13,2480,2100713,9834051,-9213,-3878",
         "105,10753295594999999,1,2,3,4,5,6,7,8,9,10,eleven",
         "105,10753295595000001,1,2,3,4,5,6,7,8,9,10,11",
     )
-    reading = read_all(SOCCER, [path])
     first, second = reading.table.to_pylist()
     assert first["time"] == datetime(1970, 1, 1, 2, 59, 13, 295594, UTC)
     assert second["time"] == datetime(1970, 1, 1, 2, 59, 13, 295595, UTC)
@@ -50,15 +53,14 @@ def test_soccer(tmp_path):
 
 
 def test_sensorscope_takes_nan_for_a_missing_reading(tmp_path):
-    path = written(
-        tmp_path,
-        "sensorscope-monitor-2.txt",
+    reading = read(
+        SENSORSCOPE,
+        tmp_path / "sensorscope-monitor-2.txt",
         "2 2007 08 27 17 43 10 1188229390 7 120 120 1.5 0 868 3.243 4.003 6.202 1.807 2.000",
         "2 2007 08 27 17 45 10 1188229510 8 NaN 120 1.5 0 868 3.243 4.003 NaN 1.807 2.000",
         "2 NaN 08 27 17 45 10 1188229510 8 120 120 1.5 0 868 3.243 4.003 6.202 1.807 2.000",
         "2 2007 08 27 17 45 10 -1 8 120 120 1.5 0 868 3.243 4.003 6.202 1.807 2.000",
     )
-    reading = read_all(SENSORSCOPE, [path])
     first, second = reading.table.to_pylist()
     assert first["time"] == datetime(2007, 8, 27, 15, 43, 10, tzinfo=UTC)  # the calendar fields are two hours ahead
     assert first["source"] == "2"
@@ -72,14 +74,13 @@ def test_sensorscope_takes_nan_for_a_missing_reading(tmp_path):
 
 def test_cabs_are_turned_round_and_merged_by_time(tmp_path):
     one = written(
-        tmp_path,
-        "new_abboip.txt",
+        tmp_path / "new_abboip.txt",
         "37.75134 -122.39488 0 1213084687",
         "97.75136 -122.39527 0 1213084659",
         "37.75199 -122.39460 2 1213084600",
         "37.75200 -122.39460 1 1213084540",
     )
-    two = written(tmp_path, "new_enyenewl.txt", "37.8 -122.4 1 1213084650")
+    two = written(tmp_path / "new_enyenewl.txt", "37.8 -122.4 1 1213084650")
     reading = read_all(CABS, [one, two])
     assert [row["source"] for row in reading.table.to_pylist()] == ["abboip", "abboip", "enyenewl"]
     merged = reading.by_time().table.to_pylist()
@@ -95,9 +96,9 @@ def test_cabs_are_turned_round_and_merged_by_time(tmp_path):
 
 
 def test_meters_follow_the_clock_of_their_country(tmp_path):
-    path = written(
-        tmp_path,
-        "File1.txt",
+    reading = read(
+        meters(),
+        tmp_path / "File1.txt",
         "1392 00101 0.14",  # 1 January 2009, winter time
         "1392 19503 0.138",  # 14 July 2009, summer time
         "1392 29850 0.2",  # 25 October 2009 has 25 hours
@@ -108,7 +109,6 @@ def test_meters_follow_the_clock_of_their_country(tmp_path):
         "1392 19504 NaN",
         "1392 19505",
     )
-    reading = read_all(meters(), [path])
     assert [row["time"] for row in reading.table.to_pylist()] == [
         datetime(2009, 1, 1, tzinfo=UTC),
         datetime(2009, 7, 14, 0, 0, tzinfo=UTC),  # 01:00 on the meter
@@ -125,9 +125,9 @@ def test_meters_follow_the_clock_of_their_country(tmp_path):
 
 
 def test_rates(tmp_path):
-    path = written(
-        tmp_path,
-        "arrivals.txt",
+    reading = read(
+        RATES,
+        tmp_path / "arrivals.txt",
         "0 13909",
         "1\t14861.0",
         "",
@@ -139,7 +139,6 @@ def test_rates(tmp_path):
         "7 2",
         "99999999999 1",
     )
-    reading = read_all(RATES, [path])
     assert reading.table["source"].to_pylist() == ["arrivals"] * 4
     assert counts(reading.table).tolist() == [13909, 14861, 0, 5, 0, 0, 0, 2]
     assert rejected_lines(reading) == [
@@ -152,15 +151,14 @@ def test_rates(tmp_path):
 
 
 def test_a_trace_of_centuries_is_refused(tmp_path):
-    reading = read_all(RATES, [written(tmp_path, "arrivals.txt", "0 1", "9999999999 1")])
+    reading = read(RATES, tmp_path / "arrivals.txt", "0 1", "9999999999 1")
     with pytest.raises(BadInputError, match="a trace from second 0 to 9999999999 is longer than ten years"):
         counts(reading.table)
 
 
 def test_nothing_to_count():
-    assert (
-        counts(pa.table({"time": pa.array([], pa.timestamp("us", "UTC")), "count": pa.array([], pa.int64())})).size == 0
-    )
+    schema = pa.schema({"time": pa.timestamp("us", "UTC"), "count": pa.int64()})
+    assert counts(schema.empty_table()).size == 0
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain, pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.multiway import Ready, ReadyMerge
+from skypane.multiway.ready_merge import MergeState
 from skypane.types import BadInputError, ConfigError
 
 Tuple = tuple[int, int, int]
@@ -41,16 +43,23 @@ def table(batch: list[Tuple]) -> pa.Table:
     return pa.table({"number": pa.array([number for _, _, number in batch], pa.int64())})
 
 
-def run(merge: ReadyMerge, batches: list[list[Tuple]]) -> list[list[Tuple]]:
-    """What each push releases."""
-    state, released = merge.init(), []
+def pushed(merge: ReadyMerge, batches: list[list[Tuple]]) -> Iterator[tuple[MergeState, list[Tuple]]]:
+    """The state after each push, and what it releases."""
+    state = merge.init()
     for batch in batches:
-        times = np.array([time for time, _, _ in batch], np.int64)
-        inputs = np.array([source for _, source, _ in batch], np.int64)
+        times, inputs = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
         tagged = table(batch).append_column("time", pa.array(times)).append_column("input", pa.array(inputs))
         state, ready = merge.push(state, tagged, times, inputs)
-        released.append([(row["time"], row["input"], row["number"]) for row in ready.to_pylist()])
-    return released
+        yield state, tuples_of(ready)
+
+
+def tuples_of(ready: pa.Table) -> list[Tuple]:
+    return [(row["time"], row["input"], row["number"]) for row in ready.to_pylist()]
+
+
+def run(merge: ReadyMerge, batches: list[list[Tuple]]) -> list[list[Tuple]]:
+    """What each push releases."""
+    return [released for _, released in pushed(merge, batches)]
 
 
 def naive(count: int, batches: list[list[Tuple]], rule: Ready) -> list[list[Tuple]]:
@@ -95,11 +104,7 @@ def test_the_output_is_the_same_however_the_inputs_interleave(data: st.DataObjec
 
 @given(st.data(), streams())
 def test_the_backlog_is_behind_the_slowest_input(data: st.DataObject, inputs: list[list[Tuple]]):
-    merge = ReadyMerge(len(inputs))
-    state = merge.init()
-    for batch in data.draw(arrivals(inputs)):
-        times, sources = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
-        state, _ = merge.push(state, table(batch), times, sources)
+    for state, _ in pushed(ReadyMerge(len(inputs)), data.draw(arrivals(inputs))):
         assert all((run.times >= state.newest.min()).all() for run in state.runs)
 
 
@@ -137,20 +142,15 @@ def test_an_input_that_is_at_a_time_holds_nothing_older_and_may_send_nothing_old
     data: st.DataObject, inputs: list[list[Tuple]], time: int
 ):
     merge = ReadyMerge(len(inputs) + 1)  # the last input sends nothing
-    state = merge.init()
-    for batch in data.draw(arrivals(inputs)):
-        times, sources = (np.array([one[part] for one in batch], np.int64) for part in (0, 1))
-        state, ready = merge.push(
-            state, pa.table({"n": [n for _, _, n in batch], "i": sources, "t": times}), times, sources
-        )
-        assert ready.num_rows == 0
-    state, ready = merge.advance(state, [len(inputs)], time)
-    out = [] if ready is None else [(row["t"], row["i"], row["n"]) for row in ready.to_pylist()]
+    states = list(pushed(merge, data.draw(arrivals(inputs))))
+    assert not any(released for _, released in states)
+    state, ready = merge.advance(states[-1][0], [len(inputs)], time)
+    out = [] if ready is None else tuples_of(ready)
     newest = [*((tuples[-1][0] if tuples else -1, source) for source, tuples in enumerate(inputs)), (time, len(inputs))]
     everything = sorted(one for tuples in inputs for one in tuples)
     assert out == [one for one in everything if all(one[:2] <= last for last in newest)]
     with pytest.raises(BadInputError, match=f"input {len(inputs)} goes backwards"):
-        merge.push(state, pa.table({"n": [0], "i": [0], "t": [0]}), np.array([time - 1]), np.array([len(inputs)]))
+        merge.push(state, table([(0, 0, 0)]), np.array([time - 1]), np.array([len(inputs)]))
 
 
 def test_an_input_that_joins_is_waited_for():

@@ -15,10 +15,7 @@ from tests.checkout import ROOT
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "papers/README.md", "docs/**/*.md")
 MODULES: Final = ("src/**/*.py", "papers/src/**/*.py", "docs/**/*.py")
 TESTS: Final = ("tests/**/*.py",)
-EXCEPT: Final = (
-    "tests/prose/",
-    "tests/test_prose.py",
-)
+EXCEPT: Final = ("tests/prose/", "tests/test_prose.py")
 """The rules, with their examples."""
 
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,17 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.parameters import slow_but
 from tests.rows import multiset
+from tests.runtime import driver
+from tests.runtime.driver import WINDOWS, Task
 from tests.runtime.named_answers import assert_same, bags, differing, kept, tables
-from tests.runtime.streams import (
-    SECOND,
-    expected,
-    finish,
-    late_rows,
-    parquet_rows,
-    read_batches,
-    windows_of,
-    write_batches,
-)
+from tests.runtime.streams import expected, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
 
 import skypane as sp
 from skypane.jobs.building import BatchJob, build
@@ -40,7 +34,6 @@ pytestmark = pytest.mark.spark
 
 BATCHES = late_rows(3, batches=5, rows=60)
 ROWS = pa.concat_tables(BATCHES)
-WINDOWS = Windows(50 * SECOND, 20 * SECOND)
 PRODUCT = "price * weight"
 
 
@@ -49,11 +42,6 @@ def df(spark: SparkSession) -> Iterator[DataFrame]:
     held = spark.createDataFrame(ROWS).repartition(3).cache()
     yield held
     held.unpersist()
-
-
-def rows_of(df: DataFrame) -> Counter[str]:
-    """Rows of a DataFrame without their order."""
-    return multiset(df.toArrow())
 
 
 def made(df: DataFrame) -> DataFrame:
@@ -254,7 +242,8 @@ def test_an_expression_is_computed_for_each_row_whatever_the_condition(df: DataF
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         sp.aggregate(rows, total=sp.sum("id / parts", where="parts > 0")).collect()
     answer = sp.aggregate(rows, total=sp.sum("try_divide(id, parts)", where="parts > 0"))
-    assert rows_of(answer) == rows_of(rows.agg(sf.expr("sum(id / parts) FILTER (WHERE parts > 0)").alias("total")))
+    wanted = rows.agg(sf.expr("sum(id / parts) FILTER (WHERE parts > 0)").alias("total"))
+    assert answer.collect() == wanted.collect()
 
 
 JOB = """
@@ -275,20 +264,20 @@ def test_a_job_file_takes_expressions(spark: SparkSession, df: DataFrame, tmp_pa
     df.write.parquet(str(tmp_path / "rows"))
     ready = build(parse(JOB.format(path=tmp_path / "rows")), spark)
     assert isinstance(ready, BatchJob)
-    answer = ready.answers
     wanted = sp.aggregate(
         df.withColumn("at", sf.expr("ts + INTERVAL 7 SECONDS")), by=sf.upper("sensor").alias("who"), time="at", window="30 seconds",
         required="abs(rating - 3)", n=sp.count(), total=sp.sum(df.price * df.weight), last=sp.max_by(sf.upper("sensor"), df.price / 2),
         whole=sp.sum(df.price.cast("int")),
     )  # fmt: skip
-    assert answer.columns == wanted.columns
-    assert rows_of(answer) == rows_of(wanted)
+    assert ready.answers.columns == wanted.columns
+    assert_same({"of a job file": (ready.answers, wanted)})
 
 
 def plan_of(df: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return a plan without the numbers of its expressions."""
     capsys.readouterr()
     df.explain()
-    return capsys.readouterr().out
+    return re.sub(r"#\d+L?|plan_id=\d+", "", capsys.readouterr().out)
 
 
 def test_the_plan_of_columns_as_they_are_is_that_of_their_names(df: DataFrame, capsys: pytest.CaptureFixture[str]):
@@ -297,21 +286,16 @@ def test_the_plan_of_columns_as_they_are_is_that_of_their_names(df: DataFrame, c
         {"by": "sensor", "total": sp.sum("price")},
         {"by": df.sensor, "total": sp.sum(sf.col("price"))},
     )
-    plans = [plan_of(sp.aggregate(df, **one), capsys) for one in asked]
-    assert without_numbers(plans[0]) == without_numbers(plans[1])
-    assert "InMemoryTableScan [sensor, price]" in without_numbers(plans[0])
+    by_names, by_columns = (plan_of(sp.aggregate(df, **one), capsys) for one in asked)
+    assert by_names == by_columns
+    assert "InMemoryTableScan [sensor, price]" in by_names
 
 
 def test_only_what_the_query_reads_crosses_to_python(df: DataFrame, capsys: pytest.CaptureFixture[str]):
-    plan = without_numbers(plan_of(sp.aggregate(df, total=sp.sum("price * weight")), capsys))
+    plan = plan_of(sp.aggregate(df, total=sp.sum("price * weight")), capsys)
     line = next(line for line in plan.splitlines() if "Project [" in line)
     assert line.endswith(f"AS {PRODUCT}]"), plan
     assert line.count(",") == 0, plan
-
-
-def without_numbers(plan: str) -> str:
-    """Return a plan without the numbers of its expressions."""
-    return pc.replace_substring_regex(pa.scalar(plan), r"#\d+L?|plan_id=\d+", "").as_py()  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -371,9 +355,8 @@ def test_a_condition_that_spark_cannot_evaluate_is_named(df: DataFrame):
     for having in ("totl LIKE 'a'", "upper(sensor", sf.col("totl") > 1):
         with pytest.raises(ConfigError, match=r"having=.*: Spark cannot evaluate it on the answers: "):
             sp.aggregate(df, by="sensor", total=sp.sum("price"), having=having)
-    with pytest.raises(
-        ConfigError, match=r"having=.* is evaluated by Spark, after the workers have chosen the rows of top"
-    ):
+    complaint = r"having=.* is evaluated by Spark, after the workers have chosen the rows of top"
+    with pytest.raises(ConfigError, match=complaint):
         sp.aggregate(df, by="sensor", n=sp.count(), having="sensor LIKE 'a'", top=1, rank_by="n")
 
 
@@ -391,31 +374,34 @@ STREAMED: dict[str, tuple[Callable[[], sp.Query], sp.Query]] = {
 }  # fmt: skip
 
 
-def job_of(spark: SparkSession, tmp_path: Path, query: sp.Query, **options: Any) -> sp.Job:
-    rows = read_batches(spark, tmp_path / "in", ROWS.schema)
-    return sp.stream(
-        rows, query, time="ts", window=WINDOWS, checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
-        **{"progress": sp.KSlack(), **options},
-    )  # fmt: skip
+def job_of(spark: SparkSession, folder: Path, query: sp.Query, **options: Any) -> sp.Job:
+    return driver.job_of(spark, Task(str(folder), late=False), query, **options)
 
 
-def ended(job: sp.Job) -> None:
-    """Run a job over all that is there, and drain it."""
-    handle = job.start(trigger="available now")
-    assert handle.await_termination(600)
+def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+    """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
+    seen: list[sp.BatchMetrics] = []
+    handle = job.start(trigger="available now", on_batch=seen.append, **options)
+    assert handle.await_termination(600), handle.status
     handle.drain()
+    return seen
+
+
+def finish_and_continue(folder: Path, first: Callable[[], sp.Job], second: Callable[[], sp.Job] | None = None) -> None:
+    """Run a job over some batches, and over the others it again, or a second one that is the same to the checkpoint."""
+    write_batches(folder / "in", BATCHES[:3])
+    finish(first())
+    write_batches(folder / "in", BATCHES[3:], first=3)
+    job = (second or first)()
+    assert not job.changes()
+    drained(job)
 
 
 @pytest.mark.parametrize("name", slow_but(["skyline"], STREAMED))
 def test_a_stream_answers_as_the_definition_over_projected_rows(spark: SparkSession, tmp_path: Path, name: str):
     """Stopped and started in between, so that the partials of computed columns are read again."""
     written, plain = STREAMED[name]
-    write_batches(tmp_path / "in", BATCHES[:3])
-    finish(job_of(spark, tmp_path, written()))
-    write_batches(tmp_path / "in", BATCHES[3:], first=3)
-    job = job_of(spark, tmp_path, written())
-    assert not job.changes()
-    ended(job)
+    finish_and_continue(tmp_path, lambda: job_of(spark, tmp_path, written()))
     assert_projected(tmp_path / "out", plain)
 
 
@@ -428,9 +414,9 @@ def assert_projected(out: Path, plain: sp.Query) -> None:
 
 def test_late_rows_keep_what_was_computed(spark: SparkSession, tmp_path: Path):
     write_batches(tmp_path / "in", BATCHES)
-    late = {"late": str(tmp_path / "late"), "progress": sp.Watermark("0 seconds")}
-    finish(job_of(spark, tmp_path, STREAMED["sums"][0](), **late))
-    found = parquet_rows(tmp_path / "late")
+    late = tmp_path / "late"
+    finish(job_of(spark, tmp_path, STREAMED["sums"][0](), late=late, progress=sp.Watermark("0 seconds")))
+    found = parquet_rows(late)
     assert found.num_rows
     assert found[PRODUCT] == pc.multiply(found["price"], pc.cast(found["weight"], pa.float64()))
 
@@ -498,12 +484,11 @@ def jobs_of(spark: SparkSession, tmp_path: Path, queries: dict[str, sp.Query]) -
 
 def test_a_checkpoint_of_names_continues_with_columns(spark: SparkSession, tmp_path: Path):
     """As a query of Columns, whose names were read from how they show themselves, was recorded before."""
-    write_batches(tmp_path / "in", BATCHES[:3])
-    finish(jobs_of(spark, tmp_path, {name: named for name, (named, _) in NAMED.items()}))
-    write_batches(tmp_path / "in", BATCHES[3:], first=3)
-    job = jobs_of(spark, tmp_path, {name: columns() for name, (_, columns) in NAMED.items()})
-    assert not job.changes()
-    ended(job)
+    by_names = {name: named for name, (named, _) in NAMED.items()}
+    by_columns = {name: columns() for name, (_, columns) in NAMED.items()}
+    finish_and_continue(
+        tmp_path, lambda: jobs_of(spark, tmp_path, by_names), lambda: jobs_of(spark, tmp_path, by_columns)
+    )
     for name, (named, _) in NAMED.items():
         plan = Plan(named, WINDOWS, "ts", sp.KSlack())
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == expected(plan, [*BATCHES, local.Drain()]), name
@@ -511,15 +496,9 @@ def test_a_checkpoint_of_names_continues_with_columns(spark: SparkSession, tmp_p
 
 def test_several_queries_over_one_stream_each_leave_out_what_was_computed(spark: SparkSession, tmp_path: Path):
     """Stopped and started in between, as one query is."""
-
-    def job() -> sp.Job:
-        return jobs_of(spark, tmp_path, {name: written() for name, (written, _) in STREAMED.items()})
-
-    write_batches(tmp_path / "in", BATCHES[:3])
-    finish(job())
-    write_batches(tmp_path / "in", BATCHES[3:], first=3)
-    assert not job().changes()
-    ended(job())
+    finish_and_continue(
+        tmp_path, lambda: jobs_of(spark, tmp_path, {name: written() for name, (written, _) in STREAMED.items()})
+    )
     for name, (_, plain) in STREAMED.items():
         assert_projected(tmp_path / "out" / name, plain)
 
@@ -529,7 +508,7 @@ def test_a_history_of_the_front_leaves_out_what_was_computed(df: DataFrame):
     answer = sp.skyline_history(df, sp.low("price * weight") * sp.high("rating"), by=sf.upper("sensor"), **options)
     wanted = sp.skyline_history(made(df), "product MIN, rating MAX", by="who", **options).select(answer.columns)
     assert answer.columns == wanted.columns
-    assert rows_of(answer) == rows_of(wanted)
+    assert_same({"history": (answer, wanted)})
 
 
 def test_updates_of_a_front_are_those_of_a_column_made_before(spark: SparkSession, tmp_path: Path):
@@ -541,8 +520,8 @@ def test_updates_of_a_front_are_those_of_a_column_made_before(spark: SparkSessio
             frame, sp.low(PRODUCT) * sp.high("rating"), time="ts", window="50 seconds", progress=sp.KSlack(),
             checkpoint=tmp_path / name / "checkpoint", output=tmp_path / name / "updates",
         )  # fmt: skip
-        ended(job)
+        drained(job)
         found[name] = parquet_rows(tmp_path / name / "updates")
     assert found["written"].num_rows
     assert found["written"].schema.names == found["made"].schema.names
-    assert Counter(map(repr, found["written"].to_pylist())) == Counter(map(repr, found["made"].to_pylist()))
+    assert multiset(found["written"]) == multiset(found["made"])

@@ -23,6 +23,8 @@ from tests.engine.test_amended import job_of as amended_job
 from tests.engine.test_query_changes import Killed
 from tests.engine.test_stays import IN_DRIVER
 from tests.parameters import slow_but
+from tests.rows import multiset
+from tests.runtime.conditions.test_expressions import drained
 from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 from tests.runtime.named_answers import differing, kept, tables
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
@@ -91,15 +93,6 @@ def job_of(
     return replace(job, settings=replace(job.settings, costs=costs))
 
 
-def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
-    """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
-    seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append, **options)
-    assert handle.await_termination(600), handle.status
-    handle.drain()
-    return seen
-
-
 def utc(rows: pa.Table) -> pa.Table:
     """Return rows with UTC as the zone of their times, which Spark labels with that of its session."""
     kinds = [pa.timestamp("us", "UTC") if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
@@ -107,11 +100,7 @@ def utc(rows: pa.Table) -> pa.Table:
 
 
 def bag(rows: pa.Table) -> Counter[str]:
-    return bag_of(utc(rows).to_pylist())
-
-
-def bag_of(rows: list[dict[str, Any]]) -> Counter[str]:
-    return Counter(map(repr, rows))
+    return multiset(utc(rows))
 
 
 def by_start(rows: list[dict[str, Any]]) -> dict[Any, Counter[str]]:
@@ -145,7 +134,7 @@ def static(df: DataFrame) -> Static:
     )
     found = {name: utc(rows).to_pylist() for name, rows in tables(asked).items()}
     wanted = {name: bag(rows) for name, rows in by_spark.items()}
-    assert differing({name: bag_of(rows) for name, rows in found.items()}, wanted) == {}
+    assert differing({name: multiset(rows) for name, rows in found.items()}, wanted) == {}
     assert [name for name in WANTED if not found[name]] == ["none"]
     return found
 
@@ -167,7 +156,7 @@ def test_a_stream_answers_as_a_static_dataframe(
     seen = drained(job_of(spark, tmp_path, aggregate(WANTED[name]), PLACES[place]))
     found = parquet_rows(tmp_path / "out")
     assert found.schema.names == [*wanted[0]]
-    assert bag(found) == bag_of(wanted)
+    assert bag(found) == multiset(wanted)
     assert place in {metrics.wlq_where for metrics in seen}
     assert sum(metrics.window_rows for metrics in seen) == len(wanted)
     starts = found["window_start"].to_pylist()
@@ -184,7 +173,7 @@ def test_each_of_several_queries_has_its_own_condition(place: str, static: Stati
     seen = drained(job_of(spark, tmp_path, queries, PLACES[place]))
     found = {name: tmp_path / "out" / name for name in WANTED}
     read = {name: bag(parquet_rows(out)) for name, out in found.items() if name != "none"}
-    assert differing(read, {name: bag_of(static[name]) for name in read}) == {}
+    assert differing(read, {name: multiset(static[name]) for name in read}) == {}
     assert not [*found["none"].glob("*.parquet")]
     for name, out in found.items():
         mine = [metrics.queries[name] for metrics in seen]
@@ -192,9 +181,8 @@ def test_each_of_several_queries_has_its_own_condition(place: str, static: Stati
         assert sum(one.window_rows for one in mine) == len(static[name]), name
         assert place in {metrics.wlq_where for metrics in seen}
         assert_no_leavings(tmp_path, out)
-    with pytest.raises(
-        ConfigError, match=r"^query 'b': having=\"totl LIKE 'a'\": Spark cannot evaluate it on the answers: "
-    ):
+    complaint = r"^query 'b': having=\"totl LIKE 'a'\": Spark cannot evaluate it on the answers: "
+    with pytest.raises(ConfigError, match=complaint):
         job_of(spark, tmp_path, {"a": aggregate(LIKE), "b": aggregate("totl LIKE 'a'")})
 
 
@@ -209,7 +197,7 @@ def test_answers_do_not_depend_on_batches(static: Static, spark: SparkSession, t
     """The rows of all batches in one."""
     write_batches(tmp_path / "in", [ROWS])
     drained(job_of(spark, tmp_path, aggregate(LIKE)))
-    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
+    assert bag(parquet_rows(tmp_path / "out")) == multiset(static["LIKE"])
 
 
 SINKS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], pa.Table]]] = {
@@ -273,7 +261,7 @@ def test_a_batch_that_is_repeated_after_a_kill_has_the_same_answers(
         with pytest.raises((Killed, sp.SkypaneError)):
             finish(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
     drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
-    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
+    assert bag(parquet_rows(tmp_path / "out")) == multiset(static["LIKE"])
 
 
 def test_windows_may_be_divided_otherwise_in_every_batch(
@@ -283,7 +271,7 @@ def test_windows_may_be_divided_otherwise_in_every_batch(
     monkeypatch.setattr(window_program, "WindowDivision", AnyDivision)
     write_batches(tmp_path / "in", BATCHES)
     drained(job_of(spark, tmp_path, aggregate(CONDITIONS["functions"]), ON_SPARK))
-    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["functions"])
+    assert bag(parquet_rows(tmp_path / "out")) == multiset(static["functions"])
 
 
 JOB = """
@@ -366,9 +354,9 @@ def test_stays_are_filtered(place: str, static: Static, spark: SparkSession, tmp
     write_batches(tmp_path / "in", BATCHES)
     seen = drained(job_of(spark, tmp_path, aggregate(CONDITIONS["functions"]), PLACES[place], answers="stays"))
     found = expanded(parquet_rows(tmp_path / "out"))
-    assert bag(found.select([*wanted[0]])) == bag_of(wanted)
+    assert bag(found.select([*wanted[0]])) == multiset(wanted)
     assert sum(metrics.window_rows for metrics in seen) == len(wanted)
-    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select([*wanted[0]])) == bag_of(wanted)
+    assert bag(sp.read_answers(spark, tmp_path / "out").toArrow().select([*wanted[0]])) == multiset(wanted)
 
 
 REFUSED: dict[str, tuple[Having, dict[str, Any], str]] = {
@@ -411,7 +399,7 @@ def test_a_condition_that_fails_on_an_answer_is_named_and_may_be_changed(
         drained(job_of(spark, tmp_path, aggregate(dividing), PLACES[place]))
     assert not [*(tmp_path / "out").glob("*.parquet")]
     drained(job_of(spark, tmp_path, aggregate(LIKE), PLACES[place]))
-    assert bag(parquet_rows(tmp_path / "out")) == bag_of(static["LIKE"])
+    assert bag(parquet_rows(tmp_path / "out")) == multiset(static["LIKE"])
 
 
 def test_a_function_is_added_beside_a_condition_that_does_not_read_it(spark: SparkSession, tmp_path: Path):
@@ -437,9 +425,7 @@ def test_an_earlier_query_keeps_its_condition_beside_another_one(spark: SparkSes
     other = job_of(spark, tmp_path, sp.TopK(2, "rating", "sensor"))
     assert not other.changes("at_offsets").refused
     drained(other, begin="at_offsets")
-    rows = [
-        row for path in sorted((tmp_path / "out").glob("*.parquet")) for row in pa.parquet.read_table(path).to_pylist()
-    ]
+    rows = [row for path in (tmp_path / "out").glob("*.parquet") for row in pa.parquet.read_table(path).to_pylist()]
     later = [row for row in rows if "n" in row and row["window_start"] not in there]
     assert later, "the earlier query has answered windows beside the new one"
     assert {row["sensor"] for row in rows if "n" in row} == {"a"}

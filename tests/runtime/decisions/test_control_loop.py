@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.rows import multiset
 from tests.runtime.control_driver import JOBS, LAST, choosing_job, dividing_job, splitting_job
-from tests.runtime.driver import Task, assert_killed
+from tests.runtime.driver import Task, assert_killed, job_of
 from tests.runtime.streams import (
     CountBySensor,
     answers,
@@ -20,7 +20,6 @@ from tests.runtime.streams import (
     finish,
     late_rows,
     parquet_rows,
-    read_batches,
     windows_of,
     write_batches,
 )
@@ -44,24 +43,54 @@ from skypane.control.splitting import (
 from skypane.control.splitting.pid import FALLBACK
 from skypane.operators.skyline import Skyline
 from skypane.plan import Plan
+from skypane.policy import Decision
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.control_loop import ControlLoop
+from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.plq import routed
 from skypane.runtime.spark.engine.utilization import period_of
 from skypane.types import CheckpointError, ConfigError
 from skypane.windows import Windows
 
 CONTROL = ControlLoop(splitting("PB_RR"), Workers(2, 2))
+GAINED = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
+TENS = Plan(Skyline(sp.low("price")), Windows.of("10 s"), "ts")
 KILLED = late_rows(14, batches=8)
 """What the streams read whose control goes on after a stop or a kill."""
 
 
-def lopsided(*, exchanged: bool = False) -> BatchMeasurements:
+def lopsided(
+    *, exchanged: bool = False, merge_seconds: float = 0.0, interval: float | None = 4.0, sized: bool = False
+) -> BatchMeasurements:
     """A batch in which one of two tasks had all the work."""
     busy = TaskWork(1_000, 3.0, (PaneWork(0, 600, 1.5), PaneWork(1, 400, 1.0)))
-    return BatchMeasurements((busy, TaskWork(0, 0.0, ())), merge_seconds=0.0, interval=4.0, exchanged=exchanged)
+    return BatchMeasurements((busy, TaskWork(0, 0.0, ())), merge_seconds, interval, exchanged, sized=sized)
+
+
+def after(control: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
+    """Return the state of a control that has decided on each of these batches, and has seen it."""
+    for one in batches:
+        state = control.observe(control.decide(state)[0], one)
+    return state
+
+
+def read_again(control: ControlLoop, state: ControlState) -> ControlState:
+    """Return a state as it comes back from the ledger."""
+    return control.restore(json.loads(json.dumps(control.snapshot(state))))
+
+
+def last_batch(folder: Path) -> Manifest:
+    """Return what the ledger of a stream has of its last batch."""
+    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
+    assert manifest is not None
+    return manifest
+
+
+def decision_of(batch: sp.BatchMetrics, what: str) -> Decision[Any]:
+    decision = batch.decision(what)
+    assert decision is not None
+    return decision
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, "2", True, None])
@@ -71,13 +100,9 @@ def test_workers_are_whole_numbers_of_at_least_one(number: Any):
 
 
 def test_rows_stay_until_an_exchange_has_paid_several_times():
-    state = CONTROL.init()
-    for _ in range(CONFIRM):
-        state, decided = CONTROL.decide(state)
-        assert decided.routing is None
-        state = CONTROL.observe(state, lopsided())
-    state, decided = CONTROL.decide(state)
-    assert decided.routing == Routing(2)
+    states = [after(CONTROL, CONTROL.init(), *[lopsided()] * batches) for batches in range(CONFIRM + 1)]
+    assert [CONTROL.decide(state)[1].routing for state in states] == [None] * CONFIRM + [Routing(2)]
+    state, decided = CONTROL.decide(states[-1])
     assert decided.exchange.value
     assert CONTROL.observe(state, lopsided(exchanged=True)).exchange.age == 1
 
@@ -103,24 +128,20 @@ def test_the_exchange_policy_gets_the_growth_of_a_querys_partials():
     }
 
 
-def test_the_state_of_control_comes_back_from_the_ledger():
-    state = CONTROL.observe(replace(CONTROL.init(), workers=Workers(3, 1)), lopsided())
-    assert CONTROL.restore(json.loads(json.dumps(CONTROL.snapshot(state)))) == state
-
-
 def test_a_job_with_other_numbers_of_workers_starts_with_them():
-    """And one with the same numbers as before continues with those that scale() has set."""
-    scaled = CONTROL.snapshot(replace(CONTROL.init(), workers=Workers(7, 1)))
-    assert CONTROL.restore(scaled).workers == Workers(7, 1)
+    """And one with the same numbers as before continues with those that scale() has set, and with all else."""
+    scaled = replace(CONTROL.init(), workers=Workers(7, 1))
     other = ControlLoop(CONTROL.splitting, Workers(4, 2))
-    assert other.restore(scaled) == other.init()
+    assert other.restore(CONTROL.snapshot(scaled)) == other.init()
+    state = CONTROL.observe(scaled, lopsided())
+    assert read_again(CONTROL, state) == state
 
 
 def test_a_splitting_policy_gets_its_state_back_and_another_starts_without():
     control = ControlLoop(PidSplitting(), Workers(2, 2))
     state = control.observe(control.init(), lopsided(exchanged=True))
     assert state.splitting["AS_PID"].rho is not None, "the policy has seen how hard the tasks worked"
-    assert control.restore(json.loads(json.dumps(control.snapshot(state)))) == state
+    assert read_again(control, state) == state
     assert CONTROL.restore(control.snapshot(state)).splitting == CONTROL.init().splitting
 
 
@@ -142,11 +163,10 @@ def test_a_checkpoint_with_the_old_key_law_for_a_policy_is_read():
 def test_a_source_that_sets_its_readers_gets_that_many_tasks():
     """The elastic policy knows what waited a batch ago; a number that the job itself gives holds all the same."""
     elastic = sp.Model(latency="5 seconds", max_workers=9).scaling(Workers(2, 1), 8)
-    quiet = replace(lopsided(exchanged=True), sized=True)
     for limits, sized, tasks in ((False, False, 2), (False, True, None), (True, True, 2)):
         control = ControlLoop(splitting("PB_RR"), Workers(2, 1), elastic=elastic, limits=limits)
-        state = control.observe(control.init(), replace(quiet, sized=sized))
-        state = control.observe(state, replace(quiet, sized=False))  # a batch that comes again is not measured
+        state = control.observe(control.init(), lopsided(exchanged=True, sized=sized))
+        state = control.observe(state, lopsided(exchanged=True))  # a batch that comes again is not measured
         _, steering = control.decide(state)
         assert (steering.workers.plq, steering.tasks) == (2, tasks)
 
@@ -171,40 +191,30 @@ def test_a_batch_is_split_as_the_last_one_would_have_been():
 
 
 def test_the_interval_of_a_batch_is_what_its_other_steps_leave():
-    period = period_of(replace(lopsided(), merge_seconds=1.0))
+    period, overloaded = (period_of(lopsided(merge_seconds=seconds)) for seconds in (1.0, 9.0))
     assert period is not None
-    assert period.seconds == 3.0
-    assert period.sigma == 1.0
-    overloaded = period_of(replace(lopsided(), merge_seconds=9.0))
+    assert (period.seconds, period.sigma) == (3.0, 1.0)
     assert overloaded is not None
     assert overloaded.seconds > 0
-    assert period_of(replace(lopsided(), interval=None)) is None
+    assert period_of(lopsided(interval=None)) is None
 
 
 def test_a_clock_that_runs_backwards_measures_nothing_and_moves_nothing():
-    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
-    state = control.observe(control.init(), lopsided(exchanged=True))
-    after = control.observe(state, replace(lopsided(exchanged=True), interval=-4.0))
-    assert period_of(replace(lopsided(), interval=-4.0)) is None
-    before, now = state.splitting["AS_PID"], after.splitting["AS_PID"]
+    state = GAINED.observe(GAINED.init(), lopsided(exchanged=True))
+    assert period_of(lopsided(interval=-4.0)) is None
+    moved = GAINED.observe(state, lopsided(exchanged=True, interval=-4.0))
+    before, now = state.splitting["AS_PID"], moved.splitting["AS_PID"]
     assert (now.pid, now.rho) == (before.pid, before.rho)
 
 
-def test_a_batch_longer_than_its_interval_lowers_alpha():
+def test_a_batch_longer_than_its_interval_lowers_alpha_and_a_restart_continues_with_it():
     """Rows of two seconds that took three: the stage is overloaded, and panes are split more from now on."""
-    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
-    state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
+    overloaded = lopsided(exchanged=True, interval=2.0)
+    state = GAINED.observe(GAINED.init(), overloaded)
     assert state.splitting["AS_PID"].rho > 1
-    assert state.splitting["AS_PID"].pid.alpha < 1
-
-
-def test_a_restart_continues_with_the_same_alpha():
-    control = ControlLoop(PidSplitting(gains=FALLBACK), Workers(2, 2))
-    state = control.observe(control.init(), replace(lopsided(exchanged=True), interval=2.0))
-    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
-    assert restored.splitting["AS_PID"].pid.alpha == state.splitting["AS_PID"].pid.alpha != 1
-    again = replace(lopsided(exchanged=True), interval=2.0)
-    assert control.observe(restored, again) == control.observe(state, again)
+    restored = read_again(GAINED, state)
+    assert restored.splitting["AS_PID"].pid.alpha == state.splitting["AS_PID"].pid.alpha < 1
+    assert GAINED.observe(restored, overloaded) == GAINED.observe(state, overloaded)
 
 
 def test_a_start_continues_with_the_alpha_of_the_one_before(spark: SparkSession, tmp_path: Path):
@@ -249,8 +259,7 @@ def test_a_kill_keeps_what_runs_took(spark: SparkSession, killed: Path):
 
 def _left_in(folder: Path) -> dict[str, Any]:
     """The state of control that the first driver left, with its last batch."""
-    manifest = Ledger(DocumentStore.at(str(folder / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
+    manifest = last_batch(folder)
     assert manifest.batch_id == LAST
     return manifest.control
 
@@ -262,8 +271,7 @@ def _goes_on(spark: SparkSession, folder: Path) -> None:
     assert state["relay"]["samples"] > 0, "in the midst of the relay's experiment"
     seen = finish(splitting_job(spark, folder))
     assert seen[0].batch_id == LAST + 1
-    decided = seen[0].decision("splitting")
-    assert decided is not None
+    decided = decision_of(seen[0], "splitting")
     assert decided.value == "AS_PID"
     assert decided.figures["alpha"] == state["pid"]["alpha"]
     assert windows_of(parquet_rows(folder / "out")) == expected(Task(str(folder)).plan, KILLED)
@@ -282,8 +290,7 @@ def _chooses_on(spark: SparkSession, folder: Path) -> None:
     assert _left_in(folder)["exchange"]["source"]["partitions"] == 1
     seen = finish(choosing_job(spark, folder))
     assert [(batch.batch_id, batch.splitting) for batch in seen] == [(LAST + 1, "TB_RR"), (LAST + 2, "TB_RR")]
-    decided = seen[0].decision("exchange")
-    assert decided is not None
+    decided = decision_of(seen[0], "exchange")
     assert decided.value is True
     assert decided.because.startswith("TB_RR for balance")
     assert decided.figures["TB_RR"] < decided.figures["as read"]
@@ -298,18 +305,22 @@ def one_pane(number: int, loads: tuple[int, ...], *, exchanged: bool) -> BatchMe
     return BatchMeasurements(tasks, 0.02, 10.0, exchanged, (RunWork(1, 0.02),), lift)
 
 
-def seconds_of_one_pane(name: str | None, batches: int = 60) -> list[tuple[str, float]]:
-    """Return the way of each batch of a stream, and its seconds: one source partition, one pane of a million rows a batch."""
-    control = ControlLoop(None if name is None else splitting(name), Workers(16, 16))
+def after_single_panes(control: ControlLoop, batches: int, rows: int) -> tuple[ControlState, list[tuple[str, float]]]:
+    """Return the state after a stream of one source partition and one pane a batch; the way of each batch, and its seconds."""
     state, ways = control.init(), list[tuple[str, float]]()
     for number in range(batches):
         state, decided = control.decide(state)
         routing = decided.routing
-        loads = (1_000_000,) if routing is None else routing.rows_by_worker({number: 1_000_000})
+        loads = (rows,) if routing is None else routing.rows_by_worker({number: rows})
         measured = one_pane(number, loads, exchanged=routing is not None)
         ways.append((decided.splitting.value if routing else AS_READ, measured.lift_seconds))
         state = control.observe(state, measured)
-    return ways
+    return state, ways
+
+
+def seconds_of_one_pane(name: str | None) -> list[tuple[str, float]]:
+    control = ControlLoop(None if name is None else splitting(name), Workers(16, 16))
+    return after_single_panes(control, 60, 1_000_000)[1]
 
 
 @pytest.mark.parametrize("name", ["PB_RR", "AS", "AS_PID"])
@@ -332,13 +343,9 @@ def test_a_single_pane_is_routed_row_by_row_whether_that_is_set_or_chosen():
 def test_many_panes_that_a_source_cuts_are_kept_whole():
     """Of 64 even partitions, each with all of 32 panes: balance saves nothing, whole panes nearly all of the merges."""
     control = ControlLoop(None, Workers(16, 16), growth=0.0)
-    state = control.init()
     task = TaskWork(3_200, 0.01, tuple(PaneWork(pane, 100, 0.0003) for pane in range(32)))
-    for _ in range(CONFIRM):
-        state = control.observe(
-            control.decide(state)[0], BatchMeasurements((task,) * 64, 4.0, 10.0, exchanged=False, lift_seconds=0.05)
-        )
-    _, decided = control.decide(state)
+    shown = BatchMeasurements((task,) * 64, 4.0, 10.0, exchanged=False, lift_seconds=0.05)
+    _, decided = control.decide(after(control, control.init(), *[shown] * CONFIRM))
     assert (decided.exchange.value, decided.splitting.value, decided.routing) == (True, "PB_RR", Routing(16))
     assert decided.exchange.because.startswith("PB_RR for fewer merges")
 
@@ -346,14 +353,9 @@ def test_many_panes_that_a_source_cuts_are_kept_whole():
 def test_a_large_pane_among_small_ones_is_split_where_merges_are_dear():
     """TB_RR would split all panes, PB_RR none: AS splits the one of 800,000 rows, as its workers cost more than its merges."""
     control = ControlLoop(None, Workers(8, 8), growth=0.5)
-    state = control.init()
     panes = (*(PaneWork(pane, 10_000, 0.01) for pane in range(20)), PaneWork(20, 800_000, 0.8))
-    for _ in range(CONFIRM):
-        state = control.observe(
-            control.decide(state)[0],
-            BatchMeasurements((TaskWork(1_000_000, 2.0, panes),), 1.0, 10.0, exchanged=False, lift_seconds=2.1),
-        )
-    _, decided = control.decide(state)
+    shown = BatchMeasurements((TaskWork(1_000_000, 2.0, panes),), 1.0, 10.0, exchanged=False, lift_seconds=2.1)
+    _, decided = control.decide(after(control, control.init(), *[shown] * CONFIRM))
     assert decided.splitting.value == "AS"
     figures = decided.exchange.figures
     assert figures["AS"] < min(figures[name] for name in ("as read", "PB_RR", "TB_RR"))
@@ -382,12 +384,8 @@ def test_a_policy_learns_the_sizes_of_partitions_that_it_made_and_of_whole_panes
 
 def test_the_state_of_a_choice_comes_back_from_the_ledger_and_decides_alike():
     control = ControlLoop(None, Workers(2, 2))
-    state = control.init()
-    for number in range(CONFIRM + 2):
-        state, decided = control.decide(state)
-        loads = (10**7,) if decided.routing is None else decided.routing.rows_by_worker({number: 10**7})
-        state = control.observe(state, one_pane(number, loads, exchanged=decided.routing is not None))
-    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
+    state, _ = after_single_panes(control, CONFIRM + 2, 10**7)
+    restored = read_again(control, state)
     assert restored == state
     assert control.decide(restored) == control.decide(state)
     assert control.decide(restored)[1].splitting.value == "TB_RR"
@@ -412,13 +410,12 @@ def test_predicted_loads_are_those_of_the_routed_rows(name: str, spark: SparkSes
     policy = control.policies[name]
     state = policy.observe(policy.init(), SplittingSample(None, (500, 500)))
     routing = policy.decide(state, UpcomingBatch(panes, 3, open_from=4))[1].value
-    plan = Plan(Skyline(sp.low("price")), Windows.of("10 s"), "ts")
     bounds = [sum(list(panes.values())[: at + 1]) for at in range(len(panes))]
     pane = "case " + " ".join(f"when id < {bound} then {at}" for at, bound in enumerate(bounds)) + " end"
     rows = spark.range(sum(panes.values())).selectExpr(
         f"timestamp_seconds(10 * ({pane})) as ts", "cast(id as double) as price"
     )
-    moved = routed(rows, plan.gate, routing).selectExpr("spark_partition_id() as task").groupBy("task").count()
+    moved = routed(rows, TENS.gate, routing).selectExpr("spark_partition_id() as task").groupBy("task").count()
     found = {row.task: row["count"] for row in moved.collect()}
     assert sum(found.values()) == sum(panes.values())
     for worker, load in enumerate(routing.rows_by_worker(panes)):
@@ -427,13 +424,12 @@ def test_predicted_loads_are_those_of_the_routed_rows(name: str, spark: SparkSes
 
 def test_rows_go_to_the_owners_of_their_panes(spark: SparkSession):
     """A pane of several owners is spread over them by its shares; others have one owner; rows without a time have one too."""
-    plan = Plan(Skyline(sp.low("price")), Windows.of("10 s"), "ts")
     rows = spark.range(6_000).selectExpr(
         "timestamp_seconds(10 * (id % 3) + id % 7) as ts", "cast(id as double) as price", "map('a', id) as tags"
     )
     rows = rows.unionByName(rows.limit(1).selectExpr("cast(null as timestamp) as ts", "price", "tags"))
     routing = Routing(4, {0: (Share(3, 100), Share(1, 300)), 2: (Share(0, 7),)})
-    moved = routed(rows, plan.gate, routing).selectExpr(
+    moved = routed(rows, TENS.gate, routing).selectExpr(
         "floor(unix_seconds(ts) / 10) as pane", "spark_partition_id() as task"
     )
     found = {(row.pane, row.task): row["count"] for row in moved.groupBy("pane", "task").count().collect()}
@@ -468,23 +464,14 @@ def test_workers_belong_to_a_start_and_outlive_it(spark: SparkSession, tmp_path:
     """scale() holds from the next batch on, and for later starts; a handle that has ended changes nothing."""
     batches = late_rows(3, batches=3)
     write_batches(tmp_path / "in", batches[:2])
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        sp.Skyline(sp.low("price")),
-        time="ts",
-        window="50 s",
-        checkpoint=tmp_path / "checkpoint",
-        output=sp.Memory(),
-        workers=sp.WorkerOptions(plq_workers=2, wlq_workers=2),
-    )
+    workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2)
+    job = job_of(spark, Task(str(tmp_path), late=False), workers=workers)
     used: list[Any] = []
     handles: list[sp.StreamHandle] = []
     started = threading.Event()
 
     def note(batch: sp.BatchMetrics) -> None:
-        manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
-        assert manifest is not None
-        used.append(manifest.control["workers"])
+        used.append(last_batch(tmp_path).control["workers"])
         assert started.wait(60)
         if batch.batch_id == 0:
             handles[0].scale(plq=5)

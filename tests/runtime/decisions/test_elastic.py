@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.decisions.test_control_loop import after, last_batch, read_again
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, assert_killed
 from tests.runtime.elastic_driver import LAST, CostOption, Laborious, elastic_job
 from tests.runtime.streams import (
@@ -28,44 +28,45 @@ from skypane.control.costs import Costs
 from skypane.control.elasticity.fuzzy import FuzzyController
 from skypane.control.exchange import Exchange, ExchangeState
 from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
+from skypane.control.monitoring import SamplingPeriod
 from skypane.control.parallelism import Workers
 from skypane.control.placement import place_windows
 from skypane.control.splitting import PidSplitting, splitting
 from skypane.plan import Plan
-from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import window_program
-from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.control_loop import BatchDecisions, ControlLoop, ControlState
 from skypane.runtime.spark.engine.utilization import stages_of, window_period_of
 from skypane.types import CheckpointError, ConfigError, Length
 from skypane.windows import Windows
 
 PAPER: dict[str, Any] = {"controller": FuzzyController(), "catch_up": None}
 FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
-
-
 FOUR = Workers(4, 4)
+PLAIN = ControlLoop(splitting("PB_RR"), FOUR)
 
 
 def controlled(elastic: Any = FUZZY, requested: Workers = FOUR) -> ControlLoop:
     return ControlLoop(splitting("PB_RR"), requested, elastic=elastic.scaling(requested))
 
 
-def batch(
-    busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False, windows: int = 20
-) -> BatchMeasurements:
-    """A batch of ten seconds whose tasks were busy for so long, and whose windows took a second."""
+def batch(busy: float, *, tasks: int = 4, runs: int = 4, exchanged: bool = False) -> BatchMeasurements:
+    """A batch of ten seconds whose tasks were busy for so long, and whose windows, twenty, took a second."""
     task = TaskWork(1_000, busy, (PaneWork(0, 600, busy / 2), PaneWork(1, 400, busy / 2)))
-    run = RunWork(windows // runs, 1.0)
-    return BatchMeasurements(
-        (task,) * tasks, 1.0, interval=10.0, exchanged=exchanged, runs=(run,) * runs, lift_seconds=busy
-    )
+    run = RunWork(20 // runs, 1.0)
+    return BatchMeasurements((task,) * tasks, 1.0, 10.0, exchanged, runs=(run,) * runs, lift_seconds=busy)
 
 
-def after(control: ControlLoop, state: ControlState, *batches: BatchMeasurements) -> ControlState:
-    for one in batches:
-        state = control.observe(control.decide(state)[0], one)
-    return state
+def decided(control: ControlLoop, *batches: BatchMeasurements) -> tuple[ControlState, BatchDecisions]:
+    """Return the state and the decisions of a new query after these batches."""
+    return control.decide(after(control, control.init(), *batches))
+
+
+def stages(of: BatchMeasurements) -> tuple[SamplingPeriod, SamplingPeriod]:
+    """Return what a batch shows of both levels."""
+    shown = stages_of(of)
+    assert shown.plq is not None
+    assert shown.wlq is not None
+    return shown.plq, shown.wlq
 
 
 def test_workers_follow_at_the_end_of_a_control_interval():
@@ -83,39 +84,28 @@ def test_workers_follow_at_the_end_of_a_control_interval():
 def test_few_workers_need_no_exchange():
     """A task then reads several of the source's partitions; as requested by default, they are left as they are."""
     control = controlled(sp.Fuzzy(max_workers=16, every=2, cooldown=0))
-    _, steering = control.decide(after(control, control.init(), batch(0.1), batch(0.1)))
+    _, steering = decided(control, batch(0.1), batch(0.1))
     assert (steering.routing, steering.tasks) == (None, 2)
-    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
-    assert plain.decide(plain.init())[1].tasks is None
-    assert plain.decide(plain.scaled(plain.init(), Workers(3, 4)))[1].tasks == 3
-    assert replace(plain, limits=True).decide(plain.init())[1].tasks == 4
+    assert PLAIN.decide(PLAIN.init())[1].tasks is None
+    assert PLAIN.decide(PLAIN.scaled(PLAIN.init(), Workers(3, 4)))[1].tasks == 3
+    assert replace(PLAIN, limits=True).decide(PLAIN.init())[1].tasks == 4
 
 
 def test_both_stages_share_the_interval():
     """Ten seconds, of which the windows took one and the panes five: nine are left for panes, five for windows."""
-    shown = stages_of(batch(5.0))
-    assert shown.plq is not None
-    assert shown.wlq is not None
-    assert (shown.plq.seconds, shown.wlq.seconds) == (9.0, 5.0)
-    assert shown.plq.sigma is None, "the source cut the panes, not the policy"
-    exchanged = stages_of(batch(5.0, exchanged=True)).plq
-    assert exchanged is not None
-    assert exchanged.sigma == 4.0
+    plq, wlq = stages(batch(5.0))
+    assert (plq.seconds, wlq.seconds) == (9.0, 5.0)
+    assert plq.sigma is None, "the source cut the panes, not the policy"
+    assert stages(batch(5.0, exchanged=True))[0].sigma == 4.0
     assert window_period_of(replace(batch(5.0), interval=None)) is None
 
 
 def test_a_slow_pane_level_does_not_make_little_windows_slow():
     """Rows of ten seconds took thirty, and a second went to windows: each stage has its share of the ten."""
     late = replace(batch(30.0, runs=1), lift_seconds=30.0)
-    shown = stages_of(late)
-    assert shown.plq is not None
-    assert shown.wlq is not None
-    assert (shown.plq.seconds, shown.wlq.seconds) == pytest.approx((10 * 30 / 31, 10 / 31))
-    control = controlled(sp.Fuzzy(max_workers=64, every=1), Workers(4, 4))
-    state = control.decide(after(control, control.init(), late))[0]
-    assert state.workers.plq == round(4 * 3.1 / 0.9), (
-        "as many as its work needs, not a quarter more for the windows' sake"
-    )
+    assert tuple(stage.seconds for stage in stages(late)) == pytest.approx((10 * 30 / 31, 10 / 31))
+    needed = round(4 * 3.1 / 0.9)  # as many as its work needs, not a quarter more for the windows' sake
+    assert decided(controlled(sp.Fuzzy(max_workers=64, every=1)), late)[0].workers.plq == needed
 
 
 def test_rows_that_came_while_a_batch_lasted_too_long_wait():
@@ -123,26 +113,24 @@ def test_rows_that_came_while_a_batch_lasted_too_long_wait():
     late = replace(batch(5.0), overrun=4.0)
     arrived = sum(task.rows for task in late.tasks)
     assert stages_of(late).backlog == round(0.4 * arrived)
-    assert stages_of(replace(late, backlog=7)).backlog == round(0.4 * arrived) + 7, (
-        "beside those that the source reports"
-    )
+    reported = replace(late, backlog=7)
+    assert stages_of(reported).backlog == round(0.4 * arrived) + 7, "beside those that the source reports"
     assert stages_of(replace(late, interval=None)).backlog == 0
     control = controlled(sp.Fuzzy(max_workers=64, every=1))
-    assert "rows wait" in control.explained(control.decide(after(control, control.init(), late))[0])
+    assert "rows wait" in control.explained(decided(control, late)[0])
 
 
 def test_a_batch_without_a_window_gives_no_figures_of_the_window_level():
     none_due = replace(batch(18.0), runs=(RunWork(0, 1e-4),))
     assert (stages_of(none_due).wlq, stages_of(none_due).used_wlq) == (None, None)
-    control = controlled(sp.Fuzzy(max_workers=16, every=1))
-    assert control.decide(after(control, control.init(), none_due))[0].workers == Workers(8, 4)
+    assert decided(controlled(sp.Fuzzy(max_workers=16, every=1)), none_due)[0].workers == Workers(8, 4)
 
 
 def test_rows_that_wait_at_the_source_are_to_be_worked_off_within_the_bound():
     """Ten times as many rows wait as came: the model has more workers for them, within a bound of a second."""
     control = controlled(sp.Model(max_workers=64, every=1, cooldown=0, latency="1 second"), Workers(2, 2))
     calm, busy = batch(5.0), replace(batch(5.0), backlog=100_000_000)
-    without, within = (control.decide(after(control, control.init(), one, one))[0].workers for one in (calm, busy))
+    without, within = (decided(control, one, one)[0].workers for one in (calm, busy))
     assert within.plq > without.plq
     assert stages_of(busy).backlog == 100_000_000
 
@@ -195,7 +183,7 @@ def test_workers_without_work_are_known_where_rows_are_exchanged():
     assert (len(idle.tasks), shown.used_plq, shown.used_wlq) == (5, 4, 2)
     assert stages_of(batch(5.0)).used_plq is None
     control = controlled(sp.Fuzzy(max_workers=16, every=1, idle_timeout=2, cooldown=0), Workers(5, 4))
-    state = control.decide(after(control, control.init(), idle, idle))[0]
+    state, _ = decided(control, idle, idle)
     assert state.workers == Workers(4, 2)
     assert control.explained(state).endswith(
         "1 of 5 PLQ workers got no work; 2 of 4 WLQ workers got no work; made PLQ 4, WLQ 2"
@@ -203,16 +191,15 @@ def test_workers_without_work_are_known_where_rows_are_exchanged():
 
 
 def test_no_more_window_workers_than_there_are_windows():
-    control = controlled(sp.Fuzzy(max_workers=40, every=1), Workers(4, 4))
-    late = batch(40.0, windows=4)
-    state, steering = control.decide(after(control, control.init(), replace(late, runs=(RunWork(1, 9.0),) * 4)))
+    control = controlled(sp.Fuzzy(max_workers=40, every=1))
+    state, steering = decided(control, replace(batch(40.0), runs=(RunWork(1, 9.0),) * 4))
     assert steering.workers.wlq == 4
     assert "the WLQ had 4 windows at once, at most" in control.explained(state)
 
 
 def test_a_dry_run_reports_and_changes_nothing():
     control = controlled(sp.Fuzzy(max_workers=16, every=1, dry_run=True, **PAPER))
-    state, steering = control.decide(after(control, control.init(), batch(18.0)))
+    state, steering = decided(control, batch(18.0))
     assert steering.workers == Workers(4, 4)
     assert "PLQ 4 -> 5, WLQ 4 -> 6; dry run: not done" in control.explained(state)
     assert control.decide(control.scaled(state, Workers(9, 2)))[1].workers == Workers(9, 2), "scale() does what it says"
@@ -252,7 +239,7 @@ def test_a_restart_at_any_batch_decides_as_if_there_had_been_none(option: Any, b
     control = controlled(option)
     shown = [batch(busy) for busy in (18.0, 3.0, 0.1, 9.0, 20.0, 20.0, 20.0, 20.0, 20.0)]
     state = after(control, control.init(), *shown[:batches])
-    restored = control.restore(json.loads(json.dumps(control.snapshot(state))))
+    restored = read_again(control, state)
     assert restored == state
     assert after(control, restored, *shown[batches:]) == after(control, state, *shown[batches:])
 
@@ -267,18 +254,16 @@ def test_options_of_a_job_override_what_the_policy_had_found():
     assert narrow.restore(grown).workers == Workers(5, 4), "within bounds that are narrower now"
     other = controlled(sp.Threshold(max_workers=16)).restore(grown)
     assert (other.workers, other.elastic and other.elastic.because) == (Workers(5, 6), ""), "another policy begins anew"
-    plain = ControlLoop(splitting("PB_RR"), Workers(4, 4))
-    assert control.restore(plain.snapshot(plain.scaled(plain.init(), Workers(3, 2)))).workers == Workers(3, 2)
-    assert plain.explained(plain.init()) == "PLQ 4, WLQ 4: as requested; no policy changes them (elastic=None)"
+    assert control.restore(PLAIN.snapshot(PLAIN.scaled(PLAIN.init(), Workers(3, 2)))).workers == Workers(3, 2)
+    assert PLAIN.explained(PLAIN.init()) == "PLQ 4, WLQ 4: as requested; no policy changes them (elastic=None)"
 
 
 def test_a_damaged_state_of_the_policy_is_named():
     control = controlled()
     snapshot = control.snapshot(control.init())
     snapshot["elastic"]["state"]["stable"] = "long"
-    with pytest.raises(
-        CheckpointError, match="ElasticState in the checkpoint: stable: need a whole number, got 'long'"
-    ):
+    complaint = "ElasticState in the checkpoint: stable: need a whole number, got 'long'"
+    with pytest.raises(CheckpointError, match=complaint):
         control.restore(snapshot)
 
 
@@ -358,8 +343,7 @@ def test_a_kill_keeps_the_workers_and_what_the_policy_had_seen(spark: SparkSessi
     batches = late_rows(13, batches=6)
     write_batches(tmp_path / "in", batches)
     assert_killed("tests.runtime.elastic_driver", tmp_path)
-    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
+    manifest = last_batch(tmp_path)
     assert manifest.batch_id == LAST
     found = manifest.control
     assert found["elastic"]["state"]["sums"]["samples"] == 1, "one batch into the second interval"

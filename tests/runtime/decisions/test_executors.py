@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.cluster import standalone
 from tests.runtime.driver import WINDOWS
 from tests.runtime.executors_driver import FILES, SECONDS, batches
@@ -64,40 +60,16 @@ def test_the_tasks_that_an_executor_runs_at_once_follow_from_settings(conf: dict
     assert slots_of(conf.get) == slots
 
 
-@pytest.fixture
-def on_a_cluster(tmp_path: Path):
-    """Run the driver on a cluster that grants so many executors; all its processes end with the test."""
-    running: list[subprocess.Popen[str]] = []
-
-    def run(granted: int) -> dict[str, Any]:
-        command = [sys.executable, "-m", "tests.runtime.executors_driver", str(tmp_path), str(granted)]
-        driver = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        running.append(driver)
-        out, err = driver.communicate(timeout=2 * SECONDS)
-        assert driver.returncode == 0, err[-3_000:]
-        report: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return report
-
-    yield run
-    for driver in running:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-
-
-def answered_as_undisturbed(folder: Path, report: dict[str, Any]) -> bool:
-    """Whether the answers are the oracle's, which knows of no executors; there are more of them than of batches lost."""
+def assert_answered_as_undisturbed(folder: Path, report: dict[str, Any], batches: list[pa.Table]) -> None:
+    """Compare the answers of a driver, whose report has the batches that were fed, with the oracle's, which knows no executors."""
     answered = windows_of(parquet_rows(folder / "out"))
-    return len(answered) > 1 and answered == expected(
-        Plan(CountBySensor(), WINDOWS, "ts"), batches()[: len(report["batches"])]
-    )
+    assert len(answered) > 1
+    assert answered == expected(Plan(CountBySensor(), WINDOWS, "ts"), batches[: len(report["batches"])])
 
 
 @pytest.mark.slow
-def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_starts(tmp_path: Path, on_a_cluster):
-    report = on_a_cluster(FILES)
+def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_starts(tmp_path: Path, driven):
+    report = driven("executors_driver", FILES, timeout=2 * SECONDS)
     tasks = [batch["tasks"] for batch in report["batches"]]
     assert (tasks[0], max(tasks), tasks[-1]) == (1, FILES, 1)
     last = report["batches"][-1]["began"]
@@ -108,16 +80,16 @@ def test_executors_start_and_go_while_the_query_runs_and_one_dies_while_it_start
     gone = [one for one in report["executors"] if not one["isActive"]]
     assert gone, report["executors"]
     assert sum(one["isActive"] for one in report["executors"]) == 1
-    assert answered_as_undisturbed(tmp_path, report)
+    assert_answered_as_undisturbed(tmp_path, report, batches())
 
 
 @pytest.mark.slow
-def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, on_a_cluster):
-    report = on_a_cluster(1)
+def test_a_cluster_that_refuses_executors_lets_tasks_wait(tmp_path: Path, driven):
+    report = driven("executors_driver", 1, timeout=2 * SECONDS)
     assert max(batch["tasks"] for batch in report["batches"]) == FILES, "three tasks on the one executor that there is"
     assert len(report["executors"]) == 1
     assert report["batches"][-1]["tasks"] == 1, "the stream has gone on"
-    assert answered_as_undisturbed(tmp_path, report)
+    assert_answered_as_undisturbed(tmp_path, report, batches())
 
 
 @pytest.mark.slow

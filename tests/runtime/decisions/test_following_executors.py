@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.checkout import PYTHONPATH, ROOT
 from tests.parameters import slow_but
 from tests.reporting.made import batch
 from tests.runtime.decisions.test_elastic import job_of, laborious
+from tests.runtime.decisions.test_executors import assert_answered_as_undisturbed
 from tests.runtime.driver import WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
 from tests.runtime.executor_model import Cluster
@@ -117,58 +111,26 @@ def test_without_the_option_nothing_is_reported_of_executors(spark: SparkSession
     assert "executors" not in handle.explain()
 
 
-Driven = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def driven(tmp_path: Path) -> Iterator[Driven]:
-    """Run the driver in `tmp_path`, and return its report; all its processes end with the test."""
-    running: list[subprocess.Popen[str]] = []
-
-    def run(where: str, seconds: float = 0.0, *every: float) -> dict[str, Any]:
-        log = tmp_path / "driver.log"
-        with log.open("w", encoding="utf-8") as errors:
-            driver = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.following_driver", str(tmp_path), where, str(seconds), *map(str, every)],
-                cwd=ROOT, env=os.environ | {"PYTHONPATH": PYTHONPATH}, start_new_session=True, text=True,
-                stdout=subprocess.PIPE, stderr=errors,
-            )  # fmt: skip
-        running.append(driver)
-        out, _ = driver.communicate(timeout=seconds + 2 * PATIENCE)
-        assert driver.returncode == 0, log.read_text(encoding="utf-8")[-3_000:]
-        report: dict[str, Any] = json.loads(out.splitlines()[-1])
-        return report
-
-    yield run
-    for driver in running:
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-
-
-def assert_answered(folder: Path, report: dict[str, Any], seconds: float) -> None:
-    fed = batches(seconds)[: len(report["batches"])]
-    answered = windows_of(parquet_rows(folder / "out"))
-    assert len(answered) > 1
-    assert answered == expected(Plan(CountBySensor(), WINDOWS, "ts"), fed)
-
-
 @pytest.mark.parametrize("where", slow_but((), ("local-cluster", "standalone"), ("local-cluster",)))
 def test_executors_come_with_the_load_and_are_released_while_batches_follow_each_other(
-    where: str, tmp_path: Path, driven: Driven
+    where: str, tmp_path: Path, driven: Callable[..., dict[str, Any]]
 ):
     """Without a trigger no executor is ever idle for long: Spark's own dynamic allocation would keep all of them."""
-    report = driven(where)
+    report = driven("following_driver", where, timeout=2 * PATIENCE)
     assert report["rounds"] == 1, report
     there = [one["there"] for one in report["batches"]]
     assert max(there) == FILES
     assert there[-1] == 1
     assert all(one["requested"] >= one["workers"] for one in report["batches"])
-    assert_answered(tmp_path, report, 0.0)
+    assert_answered_as_undisturbed(tmp_path, report, batches(0.0))
 
 
 @pytest.mark.slow
-def test_executors_that_are_killed_and_released_lose_and_double_nothing(tmp_path: Path, driven: Driven):
-    report = driven("local-cluster", KILLED_FOR, KILL_EVERY)
+def test_executors_that_are_killed_and_released_lose_and_double_nothing(
+    tmp_path: Path, driven: Callable[..., dict[str, Any]]
+):
+    timeout = KILLED_FOR + 2 * PATIENCE
+    report = driven("following_driver", "local-cluster", KILLED_FOR, KILL_EVERY, timeout=timeout)
     assert report["killed"] > 5
     assert report["rounds"] >= 1, "executors have come and gone"
-    assert_answered(tmp_path, report, KILLED_FOR)
+    assert_answered_as_undisturbed(tmp_path, report, batches(KILLED_FOR))

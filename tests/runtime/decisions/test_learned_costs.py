@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import finish, late_rows, read_batches, write_batches
+from tests.runtime.decisions.test_control_loop import CONTROL, decision_of, last_batch, read_again
+from tests.runtime.driver import Task, job_of
+from tests.runtime.streams import finish, late_rows, write_batches
 
 import skypane as sp
 from skypane.control.cost_learning import ENOUGH
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.control.exchange import CONFIRM, PROBE_EVERY, TRIAL
 from skypane.control.measurements import BatchMeasurements, PaneWork, RunWork, TaskWork
-from skypane.control.parallelism import Workers
 from skypane.control.placement import DueWindows, place_windows
-from skypane.control.splitting import splitting
-from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
-from skypane.runtime.spark.engine.ledger import Ledger
+from skypane.runtime.spark.engine.control_loop import ControlState
 
-CONTROL = ControlLoop(splitting("PB_RR"), Workers(2, 2))
 ROWS = 10_000
 
 
@@ -120,7 +116,7 @@ def test_where_a_job_costs_a_second_and_a_half_windows_return_to_the_driver():
 
 def test_what_was_learned_is_in_the_ledger():
     _, state = SetUp(exchange=1.0).run(20)
-    restored = CONTROL.restore(json.loads(json.dumps(CONTROL.snapshot(state))))
+    restored = read_again(CONTROL, state)
     assert restored == state
     assert SetUp(exchange=1.0).run(100, restored)[0][:PROBE_EVERY] == [False] * PROBE_EVERY
     before = {name: value for name, value in CONTROL.snapshot(state).items() if name != "costs"}
@@ -131,22 +127,10 @@ def test_a_stream_learns_what_its_windows_cost_and_continues_with_it(spark: Spar
     """After a start of some batches the costs are learned; the next start decides by them from its first batch on."""
     batches = late_rows(5, batches=8, rows=40)
     write_batches(tmp_path / "in", batches[:7])
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        sp.Skyline(sp.low("price")),
-        time="ts",
-        window="20 s",
-        checkpoint=tmp_path / "checkpoint",
-        output=sp.Memory(),
-    )
-    first = [batch.decision("costs") for batch in finish(job)]
-    assert first[0] is not None
-    assert not first[0].figures
-    manifest = Ledger(DocumentStore.at(str(tmp_path / "checkpoint")).child("skypane")).latest()
-    assert manifest is not None
-    assert len(manifest.control["costs"]["factors"]["answers"]) >= ENOUGH
+    job = job_of(spark, Task(str(tmp_path), late=False), sp.Skyline("price MIN"), window="20 s", slide=None)
+    assert not decision_of(finish(job)[0], "costs").figures
+    assert len(last_batch(tmp_path).control["costs"]["factors"]["answers"]) >= ENOUGH
     write_batches(tmp_path / "in", batches[7:], first=7)
-    decided = finish(job)[0].decision("costs")
-    assert decided is not None
+    decided = decision_of(finish(job)[0], "costs")
     assert "a window costs" in decided.because
     assert decided.value["window"] == pytest.approx(DEFAULT_COSTS.window * decided.figures["answers"])

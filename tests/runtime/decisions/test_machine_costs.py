@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.streams import late_rows, skylines_of
 
 import skypane as sp
 from skypane.control.costs import DEFAULT_COSTS, Costs
@@ -40,27 +41,21 @@ def test_what_is_written_is_read_on_the_same_machine_only(cache: Path):
 
 
 @pytest.mark.parametrize("damage", [
-    b"", b"{", b"[]", b"\xff", b"null",
-    json.dumps({"machine": {}, "costs": {}}).encode(),
-    b'{"costs": {"job": 0.1}}',
+    b"", b"{", b"[]", b"\xff", b"null", b'{"machine": {}, "costs": {}}', b'{"costs": {"job": 0.1}}',
+    {"costs": {"job": -1}}, {"costs": {"job": "soon"}}, {"costs": {"walk": 1.0}}, {"costs": {"job": float("nan")}}, {"costs": []},
 ])  # fmt: skip
-def test_a_damaged_file_is_reported_and_the_defaults_hold(damage: bytes, caplog: pytest.LogCaptureFixture):
+def test_a_damaged_file_is_reported_and_the_defaults_hold(
+    damage: bytes | dict[str, object], caplog: pytest.LogCaptureFixture
+):
+    """Bytes take the place of the file; a dict takes the place of its parts alone."""
     path = write(HERE, MEASURED)
-    path.write_bytes(damage)
+    written = json.loads(path.read_bytes())
+    path.write_bytes(damage if isinstance(damage, bytes) else json.dumps(written | damage).encode())
     with caplog.at_level(logging.WARNING):
         assert read(HERE) == DEFAULT_COSTS
     (record,) = caplog.records
     assert str(path) in record.getMessage()
     assert "skypane calibrate" in record.getMessage()
-
-
-@pytest.mark.parametrize("costs", [{"job": -1}, {"job": "soon"}, {"walk": 1.0}, {"job": float("nan")}, []])
-def test_invalid_costs_are_reported_and_the_defaults_hold(costs: object, caplog: pytest.LogCaptureFixture):
-    path = write(HERE, MEASURED)
-    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"costs": costs}))
-    with caplog.at_level(logging.WARNING):
-        assert read(HERE) == DEFAULT_COSTS
-    assert len(caplog.records) == 1
 
 
 def test_a_place_that_cannot_be_written_is_named(cache: Path):
@@ -82,13 +77,5 @@ def test_a_stream_decides_by_what_was_measured_here(spark: SparkSession, tmp_pat
     assert costs.window_per_row > 0 or costs.window > 0
     write(machine_of(spark), costs)
     assert costs_of(spark) == costs
-    stream = spark.readStream.format("rate").load()
-    job = sp.stream(
-        stream,
-        sp.Skyline("value MIN"),
-        time="timestamp",
-        window="10 seconds",
-        checkpoint=tmp_path / "checkpoint",
-        output=sp.Memory(),
-    )
+    _, job = skylines_of(spark, tmp_path, late_rows(1, batches=1), sp.Memory())
     assert job.settings.costs == costs

@@ -22,7 +22,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.opentelemetry import collected
 from tests.prometheus.scraped import text_at, total, value, values
-from tests.runtime.streams import finish, late_rows, read_batches, write_batches
+from tests.runtime import driver
+from tests.runtime.driver import Task
+from tests.runtime.streams import finish, late_rows, write_batches
 from tests.servers.ports import free_ports
 
 import skypane as sp
@@ -33,17 +35,11 @@ LIMIT = 300
 HERE = "127.0.0.1:0"
 
 
-def job_of(spark: SparkSession, folder: Path, *, batches: int = 4, **options: Any) -> sp.Job:
+def job_of(spark: SparkSession, folder: Path, **options: Any) -> sp.Job:
     """Return a job over a stream many of whose rows are late, in batches that are there."""
-    tables = late_rows(7, batches=batches)
-    write_batches(folder / "in", tables)
-    rows = read_batches(spark, folder / "in", tables[0].schema)
-    query = sp.Skyline("price MIN, rating MAX")
-    settings: dict[str, Any] = {
-        "window": "50 seconds", "slide": "20 seconds", "time": "ts", "source": "sensor", "checkpoint": folder / "checkpoint",
-        "progress": sp.KSlack(), "output": sp.Memory(),
-    }  # fmt: skip
-    return sp.stream(rows, query, **settings | options)
+    write_batches(folder / "in", late_rows(7, batches=4))
+    own = {"source": "sensor", "output": sp.Memory()} | options
+    return driver.job_of(spark, Task(str(folder), late=False), sp.Skyline("price MIN, rating MAX"), **own)
 
 
 def until(reached: Callable[[], bool]) -> None:

@@ -10,17 +10,16 @@ import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from tests.parameters import slow_but
+from tests.runtime.decisions.test_control_loop import decision_of
 from tests.runtime.pace_driver import PER_SECOND, LiveStream, live_job
 from tests.runtime.streams import expected, finish, late_rows, parquet_rows, skylines_of, windows_of
 
 import skypane as sp
-from skypane.policy import Decision
 
 LIMIT = 300
 
@@ -35,11 +34,16 @@ def counted_once(answers: pa.Table) -> None:
         assert following["first"] == row["last"] + 1
 
 
-def pace(batch: sp.BatchMetrics) -> Decision[Any]:
-    """Return the decision on the pause after a batch."""
-    decision = batch.decision("pace")
-    assert decision is not None
-    return decision
+def one_window_counted_once(folder: Path) -> None:
+    answers = parquet_rows(folder / "out")
+    assert answers.num_rows == 1
+    counted_once(answers)
+
+
+def drain(job: sp.Job) -> None:
+    handle = job.start(trigger="available now")
+    assert handle.await_termination(LIMIT), handle.status
+    handle.drain()
 
 
 def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkSession, tmp_path: Path):
@@ -50,7 +54,7 @@ def test_a_live_stream_answers_each_window_and_pauses_between_them(spark: SparkS
     counted_once(answers)
     assert sorted(answers["n"].to_pylist())[-2:] == [2 * PER_SECOND] * 2
     for batch in stream.seen[:-1]:
-        decision = pace(batch)
+        decision = decision_of(batch, "pace")
         assert (decision.value, bool(decision.because)) == (batch.pause, True)
     assert stream.seen[-1].pause == 0, "a drain is not followed by a batch"
 
@@ -72,12 +76,8 @@ def test_a_pause_ends_with_the_query(way: str, spark: SparkSession, tmp_path: Pa
     assert handle.status["error"] is None
     assert handle.query.exception() is None
     if way != "drain":
-        again = job.start(trigger="available now")
-        assert again.await_termination(LIMIT)
-        again.drain()
-    answers = parquet_rows(tmp_path / "out")
-    assert answers.num_rows == 1
-    counted_once(answers)
+        drain(job)
+    one_window_counted_once(tmp_path)
 
 
 def _interrupted(handle: sp.StreamHandle) -> None:
@@ -97,12 +97,8 @@ def test_a_query_that_is_killed_in_a_pause_counts_each_row_once(spark: SparkSess
         {int(path.name) for path in (tmp_path / "checkpoint" / name).glob("[0-9]*")} for name in ("offsets", "commits")
     )
     assert offsets - commits == {max(offsets)}, "Spark commits a batch after its pause"
-    again = live_job(spark, tmp_path, "7 days").start(trigger="available now")
-    assert again.await_termination(LIMIT), again.status
-    again.drain()
-    answers = parquet_rows(tmp_path / "out")
-    assert answers.num_rows == 1
-    counted_once(answers)
+    drain(live_job(spark, tmp_path, "7 days"))
+    one_window_counted_once(tmp_path)
 
 
 @pytest.mark.parametrize("trigger", ["available now", None])
@@ -121,9 +117,8 @@ def test_rows_that_wait_are_read_without_a_pause(trigger: str | None, spark: Spa
         handle = job.start(on_batch=see)
         assert done.wait(LIMIT)
         handle.stop()
-        assert {pace(batch).because for batch in seen[4:]} <= {
-            "event time does not keep up with the clock, or is faster"
-        }
+        reasons = {decision_of(batch, "pace").because for batch in seen[4:]}
+        assert reasons <= {"event time does not keep up with the clock, or is faster"}
     else:
         seen = finish(job)
         assert not any(decision.what == "pace" for batch in seen for decision in batch.decisions)

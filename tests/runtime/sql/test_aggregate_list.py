@@ -21,6 +21,7 @@ WRITTEN: list[tuple[str, str, Function]] = [
     ("count(*) FILTER (WHERE paid == 'it\\'s, so') AS some", "some", sp.count(where="paid == 'it\\'s, so'")),
     ("percentile(amount, [0.5, 0.9]) AS p", "p", sp.percentile("amount", [0.5, 0.9])),
     ("max_by(city, amount) AS dearest", "dearest", sp.max_by("city", "amount")),
+    ("count(*) FILTER (WHERE city LIKE 'B%') AS of_spark", "of_spark", sp.count(where="city LIKE 'B%'")),
 ]  # fmt: skip
 
 
@@ -35,11 +36,6 @@ def test_a_function_is_that_of_python(text: str, name: str, function: Function):
 def test_functions_are_separated_by_commas(written: list[tuple[str, str, Function]], comma: str):
     text = comma.join(text for text, _, _ in written)
     assert functions_of(text) == {name: function for _, name, function in written}
-
-
-def test_a_condition_of_spark_is_sql():
-    (function,) = functions_of("count(*) FILTER (WHERE city LIKE 'B%') AS n").values()
-    assert function == sp.count(where="city LIKE 'B%'")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.rows import multiset
+from tests.runtime.conditions.test_expressions import drained
 from tests.runtime.named_answers import bags, differing, kept
 
 import skypane as sp
@@ -111,9 +112,7 @@ def test_a_stream_evaluates_conditions_of_converted_types(spark: SparkSession, r
     )
     out, state = tmp_path / "out", tmp_path / "state"
     job = sp.stream(arriving, query, time="ts", window="15 seconds", output=str(out), checkpoint=str(state))
-    handle = job.start(trigger="available now")
-    assert handle.await_termination(600)
-    handle.drain()
+    drained(job)
     found = spark.read.parquet(str(out)).orderBy("window_start").select("n").collect()
     assert [row.n for row in found] == [0, 14, 15]
 

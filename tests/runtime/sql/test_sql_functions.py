@@ -162,30 +162,26 @@ def test_random_rows_are_answered_as_in_python(examples: int, spark: SparkSessio
     @settings(max_examples=examples)
     @given(table=tables(clean=False), shape=st.one_of(st.none(), windows()))
     def answered(table: pa.Table, shape: Windows | None) -> None:
-        same_as_in_python(spark, table, shape)
+        frame = spark.createDataFrame(table).repartition(2)
+        frame.createOrReplaceTempView("drawn")
+        named = ""
+        given_: dict[str, Any] = {}
+        if shape is not None:
+            length, slide, offset = (f"{number} us" for number in (shape.length, shape.slide, shape.offset))
+            named = f", time => 'time', window => '{length}', slide => '{slide}', offset => '{offset}'"
+            given_ = {"time": "time", "window": shape}
+        pairs = {}
+        for by in (None, "y"):
+            grouped = "" if by is None else f", by => '{by}'"
+            found = answer(spark, f"skypane_skyline(TABLE(drawn), 'x MIN, y MAX', invalid => 'drop'{grouped}{named})")
+            pairs[by] = found, sp.skyline(frame, "x MIN, y MAX", by=by or (), invalid="drop", **given_)
+        found = answer(
+            spark, f"skypane_aggregate(TABLE(drawn), 'count(*) AS n, sum(x) AS s', by => 'y', invalid => 'drop'{named})"
+        )
+        pairs["sums"] = found, sp.aggregate(frame, by="y", n=sp.count(), s=sp.sum("x"), invalid="drop", **given_)
+        assert_same(pairs)
 
     answered()
-
-
-def same_as_in_python(spark: SparkSession, table: pa.Table, shape: Windows | None) -> None:
-    frame = spark.createDataFrame(table).repartition(2)
-    frame.createOrReplaceTempView("drawn")
-    named = ""
-    given_: dict[str, Any] = {}
-    if shape is not None:
-        length, slide, offset = (f"{number} us" for number in (shape.length, shape.slide, shape.offset))
-        named = f", time => 'time', window => '{length}', slide => '{slide}', offset => '{offset}'"
-        given_ = {"time": "time", "window": shape}
-    pairs = {}
-    for by in (None, "y"):
-        grouped = "" if by is None else f", by => '{by}'"
-        found = answer(spark, f"skypane_skyline(TABLE(drawn), 'x MIN, y MAX', invalid => 'drop'{grouped}{named})")
-        pairs[by] = found, sp.skyline(frame, "x MIN, y MAX", by=by or (), invalid="drop", **given_)
-    found = answer(
-        spark, f"skypane_aggregate(TABLE(drawn), 'count(*) AS n, sum(x) AS s', by => 'y', invalid => 'drop'{named})"
-    )
-    pairs["sums"] = found, sp.aggregate(frame, by="y", n=sp.count(), s=sp.sum("x"), invalid="drop", **given_)
-    assert_same(pairs)
 
 
 HOURS = "time => 'ts', window => '1 hour', slide => '9 minutes'"
@@ -321,25 +317,18 @@ def test_a_missing_column_in_an_expression_is_spark_s_error(spark: SparkSession)
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("criterion", ["grade MIN", "1 - grade MIN", "seen MAX"])
-def test_a_null_or_nan_criterion_fails_the_query_with_its_name(spark: SparkSession, criterion: str):
-    with pytest.raises(PySparkException) as failed:
-        answer(spark, f"skypane_skyline(TABLE(offers), '{criterion}')").collect()
-    assert f"cannot rank rows whose {criterion.removesuffix(' MIN').removesuffix(' MAX')} is null" in str(failed.value)
-
-
-@pytest.mark.usefixtures("rows")
-def test_a_nan_that_an_expression_computes_is_named(spark: SparkSession):
-    with pytest.raises(PySparkException, match=r"skypane_skyline: cannot rank .* rows with NaN 1 - grade"):
-        answer(spark, "skypane_skyline(TABLE(SELECT * FROM offers WHERE grade IS NOT NULL), '1 - grade MIN')").collect()
-
-
-@pytest.mark.usefixtures("rows")
-def test_an_expression_of_the_wrong_type_is_named(spark: SparkSession):
-    with pytest.raises(PySparkException, match=r"skypane_skyline: column 'upper\(city\)' of type string is text"):
-        answer(
-            spark, "skypane_skyline(TABLE(SELECT * FROM offers WHERE city IS NOT NULL), 'upper(city) MIN')"
-        ).collect()
+@pytest.mark.parametrize(("table", "criterion", "complaint"), [
+    ("offers", "grade MIN", "cannot rank rows whose grade is null"),
+    ("offers", "1 - grade MIN", "cannot rank rows whose 1 - grade is null"),
+    ("offers", "seen MAX", "cannot rank rows whose seen is null"),
+    ("SELECT * FROM offers WHERE grade IS NOT NULL", "1 - grade MIN", "skypane_skyline: cannot rank .* rows with NaN 1 - grade"),
+    ("SELECT * FROM offers WHERE city IS NOT NULL", "upper(city) MIN", r"skypane_skyline: column 'upper\(city\)' of type string is text"),
+])  # fmt: skip
+def test_a_criterion_that_cannot_be_ranked_fails_the_query_with_its_name(
+    spark: SparkSession, table: str, criterion: str, complaint: str
+):
+    with pytest.raises(PySparkException, match=complaint):
+        answer(spark, f"skypane_skyline(TABLE({table}), '{criterion}')").collect()
 
 
 @pytest.mark.usefixtures("rows")

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from tests.runtime.conditions.test_expressions import drained
 from tests.runtime.streams import answers, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
@@ -83,31 +84,14 @@ PAIRS: dict[str, tuple[Any, str]] = {
     "taken_at": (sp.percentile_approx("at", 0.9), "percentile_approx(at, 0.9D)"),
     "words": (sp.collect_list("word", order="word"), "sort_array(collect_list(word))"),
 }
-SCHEMA = pa.schema(
-    {
-        "at": pa.timestamp("us", "UTC"),
-        "key": pa.string(),
-        "grade": pa.float64(),
-        "f": pa.float64(),
-        "small": pa.float32(),
-        "i": pa.int64(),
-        "short": pa.int16(),
-        "word": pa.string(),
-        "flag": pa.bool_(),
-        "day": pa.date32(),
-    }
-)
 
 
 @st.composite
 def rows(draw: st.DrawFn) -> pa.Table:
     """A few hundred rows over some minutes; the seed is Hypothesis', as is how many values are special or null."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n, special, null = (
-        draw(st.integers(150, 300)),
-        draw(st.sampled_from([0.0, 0.05])),
-        draw(st.sampled_from([0.1, 0.5])),
-    )
+    n = draw(st.integers(150, 300))
+    special, null = draw(st.sampled_from([0.0, 0.05])), draw(st.sampled_from([0.1, 0.5]))
     f = rng.normal(50, 100, n)
     f[rng.random(n) < special] = rng.choice([INF, -INF, NAN, -0.0])
     seconds = rng.choice(6_000, n, replace=False) * 50
@@ -115,7 +99,7 @@ def rows(draw: st.DrawFn) -> pa.Table:
     def column(values: Any, kind: pa.DataType) -> pa.Array:
         return pa.array(values, mask=rng.random(n) < null).cast(kind)
 
-    columns = {
+    return pa.table({
         "at": pa.array([NEW_YEAR + timedelta(milliseconds=int(second)) for second in seconds]),
         "key": column(rng.choice(["a", "b", ""], n), pa.string()),
         "grade": column(rng.choice([0.0, -0.0, NAN], n), pa.float64()),
@@ -126,8 +110,7 @@ def rows(draw: st.DrawFn) -> pa.Table:
         "word": column(rng.choice(["a", "b", "cc"], n), pa.string()),
         "flag": column(rng.random(n) < 0.5, pa.bool_()),
         "day": column(rng.integers(20_000, 20_005, n).astype(np.int32), pa.date32()),
-    }
-    return pa.table(columns, schema=SCHEMA)
+    })  # fmt: skip
 
 
 def theirs(frame: DataFrame, by: list[str], window: str, slide: str) -> DataFrame:
@@ -162,9 +145,7 @@ def test_a_batch_answers_as_sparks_own_windows(table: pa.Table, shape: tuple[str
     functions = {name: function for name, (function, _) in PAIRS.items()}
     ours = sp.aggregate(frame, by=by, time="at", window=shape[0], slide=shape[1], **functions)
     wanted = theirs(frame, by, *shape)
-    assert [field.dataType.simpleString() for field in ours.schema] == [
-        field.dataType.simpleString() for field in wanted.schema
-    ]
+    assert [kind for _, kind in ours.dtypes] == [kind for _, kind in wanted.dtypes]
     pairs = list(zip(in_order(ours.collect(), 4), in_order(wanted.collect(), 4), strict=True))
     assert pairs
     for found, row in pairs:
@@ -201,9 +182,7 @@ def test_a_stream_with_late_rows_answers_as_spark_does_over_the_others(spark: Sp
         output=tmp_path / "out",
         late=tmp_path / "late",
     )
-    handle = job.start(trigger="available now")
-    assert handle.await_termination(600), handle.status
-    handle.drain()
+    drained(job)
     out, late = parquet_rows(tmp_path / "out"), parquet_rows(tmp_path / "late")
     assert late.num_rows
 

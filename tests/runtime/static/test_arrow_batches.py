@@ -11,22 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
-from tests.runtime.streams import (
-    SECOND,
-    NaiveKSlack,
-    expected,
-    finish,
-    late_rows,
-    read_batches,
-    windows_of,
-    write_batches,
-)
+from tests.runtime.driver import WINDOWS, Task, job_of
+from tests.runtime.streams import SECOND, NaiveKSlack, expected, finish, late_rows, windows_of, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime.spark.arrow_batches import BYTES, ROOMS, ROWS, ArrowBatches, ways
 from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
-from skypane.windows import Windows
 
 NUMBERS = pa.schema(
     {"time": pa.timestamp("us", "UTC"), "x": pa.float64(), "there": pa.bool_(), "cost": pa.decimal128(9, 2)}
@@ -63,20 +54,23 @@ def test_rows_with_values_that_hold_others_are_measured(kind: pa.DataType) -> No
 
 
 class Seen(NamedTuple):
-    """What a task saw: rows, their bytes and columns, and the rows of the largest batch."""
+    """What a task saw: rows, their bytes and columns, and the rows and the bytes of the largest batch."""
 
     rows: int
     bytes: int
     columns: int
-    largest: int
+    most_rows: int
+    most_bytes: int
 
 
 def summaries(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Report what a task saw."""
-    table = pa.Table.from_batches(batches)
-    largest = max(len(chunk) for chunk in table.column(0).chunks)
-    seen = Seen(table.num_rows, table.nbytes, table.num_columns, largest)
-    yield pa.RecordBatch.from_pydict({"report": [json.dumps(seen._asdict())]})
+    """Report what a task saw, which is nothing where the first batch has a text that is too long."""
+    parts = list(batches)
+    table = pa.Table.from_batches(parts, None if parts else pa.schema([]))
+    most_rows = max((part.num_rows for part in parts), default=0)
+    most_bytes = max((part.nbytes for part in parts), default=0)
+    seen = Seen(table.num_rows, table.nbytes, table.num_columns, most_rows, most_bytes)
+    yield pa.RecordBatch.from_pydict({"report": [json.dumps(seen)]})
 
 
 def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSession) -> None:
@@ -91,10 +85,10 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     def sent(size: int) -> int:
         rows = other.range(0, 40_000, 1, 1).selectExpr(*(column.format(size) for column in select))
         [report] = transfer.run(rows, summaries, forgotten.append)
-        seen = Seen(**json.loads(report))
+        seen = Seen(*json.loads(report))
         assert (seen.rows, seen.columns) == (40_000, 4)
         assert seen.bytes > 3 * (size + 39_998 * 6)
-        return seen.largest
+        return seen.most_rows
 
     assert 16_000 < sent(10) < 16_384
     assert not forgotten
@@ -103,14 +97,6 @@ def test_texts_that_turn_out_too_long_are_all_sent_another_way(spark: SparkSessi
     assert sent(10) < 1_024, "what has been learnt stays"
     assert sent(1 << 20) == 40_000, "ten bytes of ten million are not reached but by the longest row"
     assert len(forgotten) == 2
-
-
-def largest(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Report the bytes of a task's largest batch, and its rows."""
-    seen = [(batch.nbytes, batch.num_rows) for batch in batches]
-    yield pa.RecordBatch.from_pydict(
-        {"report": [json.dumps([max(seen, default=(0, 0))[0], sum(rows for _, rows in seen)])]}
-    )
 
 
 @pytest.mark.parametrize(
@@ -130,10 +116,10 @@ def test_no_batch_is_longer_than_64_mib_but_by_its_longest_row(
     wide = 16 if pa.types.is_decimal(kind) else 1
     made = spark.newSession().range(0, rows, 1, 1).selectExpr(*(f"{column} AS c{index}" for index in range(wide)))
     transfer = ArrowTransfer(pa.schema([(f"c{index}", kind) for index in range(wide)]))
-    [report] = transfer.run(made, largest, lambda _: None)
-    bytes_of_one, seen = json.loads(report)
-    assert seen == rows
-    assert 1 << 20 < bytes_of_one <= (64 << 20) + (2 << 20)
+    [report] = transfer.run(made, summaries, lambda _: None)
+    seen = Seen(*json.loads(report))
+    assert seen.rows == rows
+    assert 1 << 20 < seen.most_bytes <= (64 << 20) + (2 << 20)
 
 
 def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark: SparkSession, tmp_path: Path) -> None:
@@ -142,21 +128,9 @@ def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark:
         for batch, size in zip(late_rows(7, batches=4), [1, 10_000, 3_000_000, 70_000], strict=True)
     ]
     write_batches(tmp_path / "in", batches)
-    output, late = sp.Memory(), sp.Memory()
-    query, plan_windows = sp.Skyline("price MIN, rating MAX"), Windows(50 * SECOND, 20 * SECOND)
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", batches[0].schema),
-        query,
-        time="ts",
-        window="50 seconds",
-        slide="20 seconds",
-        progress=sp.KSlack(),
-        checkpoint=tmp_path / "checkpoint",
-        output=output,
-        late=late,
-    )
-    metrics = finish(job)
-    assert windows_of(output.table()) == expected(Plan(query, plan_windows, "ts", sp.KSlack()), batches)
+    query, output, late = sp.Skyline("price MIN, rating MAX"), sp.Memory(), sp.Memory()
+    metrics = finish(job_of(spark, Task(str(tmp_path)), query, output=output, late=late))
+    assert windows_of(output.table()) == expected(Plan(query, WINDOWS, "ts", sp.KSlack()), batches)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
     naive = NaiveKSlack(10 * SECOND)
     for batch in batches:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -26,12 +25,10 @@ from skypane.types import ConfigError
 from skypane.windows import Windows
 
 PREFERENCE = "x MIN, y MAX"
+HOURLY: dict[str, Any] = {"time": "time", "window": "1 hour"}
+SLIDING: dict[str, Any] = {**HOURLY, "slide": "20 minutes"}
+TEN_MINUTES: dict[str, Any] = {"time": "time", "window": "10 minutes"}
 MINUTE = 60_000_000
-
-
-def rows_of(df: DataFrame) -> Counter[str]:
-    """Rows of a DataFrame without their order."""
-    return multiset(df.toArrow())
 
 
 def sample(n: int = 400, seed: int = 0, labels: int = 3) -> pa.Table:
@@ -79,14 +76,6 @@ def moment(micros: int) -> datetime:
     return found
 
 
-@dataclass(frozen=True)
-class Case:
-    """A call, and the rows that it must give for some rows, by the definition."""
-
-    ask: Callable[..., Any]
-    naive: Callable[[pa.Table], pa.Table]
-
-
 def best_two(rows: pa.Table) -> pa.Table:
     def by_content(row: dict[str, Any]) -> tuple[Any, ...]:
         return (-(row["y"] - row["x"]), *row.values())
@@ -101,59 +90,56 @@ def by_label(rows: pa.Table) -> pa.Table:
     return taken(rows, oracles.skyline_indices_by_group(points(rows), codes))
 
 
-CASES = {
-    "skyline": Case(
-        lambda df, **options: sp.skyline(df, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.skyline_indices(points(rows))),
-    ),
-    "skyline by label": Case(lambda df, **options: sp.skyline(df, PREFERENCE, by="label", **options), by_label),
-    "top_k": Case(lambda df, **options: sp.top_k(df, 2, "y - x", **options), best_two),
-    "k_dominant": Case(
-        lambda df, **options: sp.k_dominant(df, 1, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.k_dominant_indices(points(rows), 1)),
-    ),
-    "top_delta": Case(
-        lambda df, **options: sp.top_delta(df, 3, PREFERENCE, **options),
-        lambda rows: taken(rows, oracles.top_delta_indices(points(rows), 3)[0]),
-    ),
+CALLS: dict[str, Callable[..., DataFrame]] = {
+    "skyline": lambda df, **options: sp.skyline(df, PREFERENCE, **options),
+    "skyline by label": lambda df, **options: sp.skyline(df, PREFERENCE, by="label", **options),
+    "top_k": lambda df, **options: sp.top_k(df, 2, "y - x", **options),
+    "k_dominant": lambda df, **options: sp.k_dominant(df, 1, PREFERENCE, **options),
+    "top_delta": lambda df, **options: sp.top_delta(df, 3, PREFERENCE, **options),
 }
+NAIVE: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "skyline": lambda rows: taken(rows, oracles.skyline_indices(points(rows))),
+    "skyline by label": by_label,
+    "top_k": best_two,
+    "k_dominant": lambda rows: taken(rows, oracles.k_dominant_indices(points(rows), 1)),
+    "top_delta": lambda rows: taken(rows, oracles.top_delta_indices(points(rows), 3)[0]),
+}
+"""The rows that each call must give for some rows, by the definition."""
 
 
 def test_all_rows_are_answered_as_defined(df: DataFrame):
-    found = bags({name: case.ask(df) for name, case in CASES.items()})
-    assert differing(found, {name: multiset(case.naive(ROWS)) for name, case in CASES.items()}) == {}
+    found = bags({name: call(df) for name, call in CALLS.items()})
+    assert differing(found, {name: multiset(naive(ROWS)) for name, naive in NAIVE.items()}) == {}
 
 
 @pytest.mark.core
 def test_every_window_is_answered_as_defined(df: DataFrame):
     """50 minutes every 20, so panes of 10, none of which starts a full hour."""
     cases, w = ("skyline by label", "top_k", "top_delta"), Windows.of("50 minutes", "20 minutes", "-7 minutes")
-    found = bags({name: CASES[name].ask(df, time="time", window=w) for name in cases})
-    assert differing(found, {name: per_window(ROWS, w, CASES[name].naive) for name in cases}) == {}
+    found = bags({name: CALLS[name](df, time="time", window=w) for name in cases})
+    assert differing(found, {name: per_window(ROWS, w, NAIVE[name]) for name in cases}) == {}
 
 
 def test_windows_are_those_of_sparks_own_window(df: DataFrame):
     """Which rows are in which window, and with which bounds, for a shape whose runs go over several tasks."""
     answered = sp.ask(df, Bag(), time="time", window=sp.Windows.of("5 minutes", "2 minutes", "30 seconds"))
     spans = df.select(sf.window("time", "5 minutes", "2 minutes", "30 seconds").alias("w"), "*")
-    expected = spans.select(sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end"), *df.columns)
-    counts = df.groupBy(sf.window("time", "1 hour"), "label").agg(sf.count("*").alias("n"))
-    flat = counts.select(sf.col("window.start").alias("window_start"), sf.col("window.end").alias("window_end"),
-                         "label", "n")  # fmt: skip
+    bounds = sf.col("w.start").alias("window_start"), sf.col("w.end").alias("window_end")
+    counts = df.groupBy(sf.window("time", "1 hour").alias("w"), "label").agg(sf.count("*").alias("n"))
+    flat = counts.select(*bounds, "label", "n")
     assert_same({
-        "bounds": (answered, expected),
-        "of a query of the user": (sp.ask(df, Counts("label"), time="time", window="1 hour"), flat),
+        "bounds": (answered, spans.select(*bounds, *df.columns)),
+        "of a query of the user": (sp.ask(df, Counts("label"), **HOURLY), flat),
         "of all": (sp.ask(df, Counts("label")), df.groupBy("label").agg(sf.count("*").alias("n"))),
     })  # fmt: skip
 
 
 def test_a_preference_in_place_of_a_query_is_its_skyline(df: DataFrame):
-    windowed: dict[str, Any] = {"time": "time", "window": "1 hour", "slide": "20 minutes"}
     preferences: tuple[str | sp.Preference, ...] = (PREFERENCE, sp.low("x") * sp.high("y"), "label DIFF, x MIN, y MAX")
     assert_same({
         (str(one), *options): (sp.ask(df, one, **options), sp.skyline(df, one, **options))
         for one in preferences
-        for options in ({}, windowed)
+        for options in ({}, SLIDING)
     })  # fmt: skip
 
 
@@ -171,42 +157,32 @@ def test_answers_of_windows_with_few_rows_are_sent_in_few_batches(sizes: list[in
 
 ASKED: dict[str, Callable[[Any], DataFrame]] = {
     "skyline": lambda rows: sp.skyline(rows, PREFERENCE, by="label"),
-    "top_k": lambda rows: sp.top_k(rows, 3, "x - y", time="time", window="1 hour"),
+    "top_k": lambda rows: sp.top_k(rows, 3, "x - y", **HOURLY),
     "k_dominant": lambda rows: sp.k_dominant(rows, 1, PREFERENCE),
     "top_delta": lambda rows: sp.top_delta(rows, 2, PREFERENCE),
     "aggregate": lambda rows: sp.aggregate(rows, by="label", n=sp.count("*"), middle=sp.median("x")),
-    "ask": lambda rows: sp.ask(rows, Counts("label"), time="time", window="1 hour"),
-    "skyline_history": lambda rows: sp.skyline_history(rows, PREFERENCE, time="time", window="10 minutes"),
+    "ask": lambda rows: sp.ask(rows, Counts("label"), **HOURLY),
+    "skyline_history": lambda rows: sp.skyline_history(rows, PREFERENCE, **TEN_MINUTES),
 }
 
 
-DROPPING: dict[str, Callable[[DataFrame], DataFrame]] = {
+DROPPING: dict[str, Any] = {**SLIDING, "invalid": "drop"}
+DROPPED: dict[str, Callable[[DataFrame], DataFrame]] = {
     "skyline": lambda rows: sp.skyline(rows, PREFERENCE, by="label", invalid="drop"),
-    "skyline of windows": lambda rows: sp.skyline(
-        rows, PREFERENCE, by="label", time="time", window="1 hour", slide="20 minutes", invalid="drop"
-    ),
-    "top_k of windows": lambda rows: sp.top_k(
-        rows, 3, "x - y", time="time", window="1 hour", slide="20 minutes", invalid="drop"
-    ),
-    "top_delta of windows": lambda rows: sp.top_delta(
-        rows, 2, PREFERENCE, time="time", window="1 hour", slide="20 minutes", invalid="drop"
-    ),
-    "aggregate of windows": lambda rows: sp.aggregate(
-        rows, by="label", time="time", window="1 hour", slide="20 minutes", invalid="drop", n=sp.count("*"), m=sp.max("x")
-    ),
-    "skyline_history": lambda rows: sp.skyline_history(
-        rows, PREFERENCE, time="time", window="10 minutes", invalid="drop"
-    ),
-}  # fmt: skip
+    "skyline of windows": lambda rows: sp.skyline(rows, PREFERENCE, by="label", **DROPPING),
+    "top_k of windows": lambda rows: sp.top_k(rows, 3, "x - y", **DROPPING),
+    "top_delta of windows": lambda rows: sp.top_delta(rows, 2, PREFERENCE, **DROPPING),
+    "aggregate of windows": lambda rows: sp.aggregate(rows, by="label", n=sp.count("*"), m=sp.max("x"), **DROPPING),
+    "skyline_history": lambda rows: sp.skyline_history(rows, PREFERENCE, **TEN_MINUTES, invalid="drop"),
+}
 
 
 def test_rows_that_a_condition_has_left_without_nulls_are_answered(df: DataFrame):
     """Spark sends their columns as ones that cannot be null, other than the DataFrame says."""
-    known = df.where("x IS NOT NULL AND y IS NOT NULL AND label IS NOT NULL AND time IS NOT NULL").repartition(
-        2, "label"
-    )
+    whole = df.where("x IS NOT NULL AND y IS NOT NULL AND label IS NOT NULL AND time IS NOT NULL")
+    known = whole.repartition(2, "label")
     unknown = known.localCheckpoint()
-    assert all(assert_same({name: (ask(known), ask(unknown)) for name, ask in DROPPING.items()}).values())
+    assert all(assert_same({name: (ask(known), ask(unknown)) for name, ask in DROPPED.items()}).values())
 
 
 @pytest.mark.slow
@@ -223,36 +199,32 @@ def test_batch_and_local_agree_where_nothing_is_late(df: DataFrame):
     closing = table([10**12])
     answers = [answer.rows for answer in local.answers(plan, [ROWS, closing])]
     answered = sp.skyline(df, PREFERENCE, time="time", window="30 minutes", slide="10 minutes")
-    assert rows_of(answered) == multiset(pa.concat_tables(answers))
+    assert multiset(answered.toArrow()) == multiset(pa.concat_tables(answers))
 
 
-PREFERENCES: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
-    "prioritised": lambda t, u: t["x"] < u["x"] or (t["x"] == u["x"] and t["y"] > u["y"]),
-    "around": lambda t, u: (
-        abs(t["x"] - 5) <= abs(u["x"] - 5)
-        and t["y"] <= u["y"]
-        and (abs(t["x"] - 5) < abs(u["x"] - 5) or t["y"] < u["y"])
+PREFERENCES: list[tuple[sp.Preference, Callable[[dict[str, Any], dict[str, Any]], bool]]] = [
+    (sp.low("x") & sp.high("y"), lambda t, u: t["x"] < u["x"] or (t["x"] == u["x"] and t["y"] > u["y"])),
+    (
+        sp.around("x", 5) * sp.low("y"),
+        lambda t, u: (
+            abs(t["x"] - 5) <= abs(u["x"] - 5)
+            and t["y"] <= u["y"]
+            and (abs(t["x"] - 5) < abs(u["x"] - 5) or t["y"] < u["y"])
+        ),
     ),
-    "diff": lambda t, u: t["label"] == u["label"] and t["x"] < u["x"],
-}
-WRITTEN = {
-    "prioritised": sp.low("x") & sp.high("y"),
-    "around": sp.around("x", 5) * sp.low("y"),
-    "diff": sp.diff("label") * sp.low("x"),
-}
+    (sp.diff("label") * sp.low("x"), lambda t, u: t["label"] == u["label"] and t["x"] < u["x"]),
+]
 
 
 def test_any_preference_is_answered(df: DataFrame):
     rows = ROWS.to_pylist()
-    found = bags({name: sp.skyline(df, written) for name, written in WRITTEN.items()})
-    wanted = {
-        name: multiset([u for u in rows if not any(better(t, u) for t in rows)]) for name, better in PREFERENCES.items()
-    }
-    assert differing(found, wanted) == {}
+    found = bags({str(written): sp.skyline(df, written) for written, _ in PREFERENCES})
+    wanted = {str(one): [u for u in rows if not any(better(t, u) for t in rows)] for one, better in PREFERENCES}
+    assert differing(found, {name: multiset(best) for name, best in wanted.items()}) == {}
 
 
 def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
-    named = sp.top_k(df, 2, "y - 0.5 * x", by="label", time="time", window="1 hour")
+    named = sp.top_k(df, 2, "y - 0.5 * x", by="label", **HOURLY)
     meant = sp.top_k(df, 2, df.y - 0.5 * df.x, by=df.label, time=df.time, window="1 hour")
     assert_same({"of Spark": (meant, named)})
     assert sp.low(df.x) * sp.high(df["y"]) == sp.parse(PREFERENCE)
@@ -261,10 +233,9 @@ def test_columns_of_spark_are_as_good_as_names(df: DataFrame):
 def test_columns_that_a_query_does_not_read_stay_in_java(df: DataFrame):
     """A column that would fail when it is computed is not computed."""
     wide = df.withColumn("costly", sf.raise_error(sf.lit("no query needs this")).cast("double"))
-    windowed: dict[str, Any] = {"time": "time", "window": "1 hour"}
     assert_same({
         name: (sp.ask(wide, Counts("label"), **options), sp.ask(df, Counts("label"), **options))
-        for name, options in {"all": {}, "windows": windowed}.items()
+        for name, options in {"all": {}, "windows": HOURLY}.items()
     })  # fmt: skip
 
 
@@ -280,12 +251,12 @@ def test_rows_are_counted_where_no_column_is_read(df: DataFrame):
 def test_it_fits_transform(df: DataFrame):
     chained = df.transform(sp.skyline, PREFERENCE, by=["label"]).filter("label = 'a'").select("x", "y")
     expected = [{"x": row["x"], "y": row["y"]} for row in by_label(ROWS).to_pylist() if row["label"] == "a"]
-    assert rows_of(chained) == multiset(expected)
+    assert multiset(chained.toArrow()) == multiset(expected)
 
 
 def test_partitions_even_empty_ones_make_no_difference(spark: SparkSession):
     few, w = ROWS.slice(0, 5), Windows.of("20 minutes", "10 minutes")
-    rows, naive = spark.createDataFrame(few), CASES["skyline"].naive
+    rows, naive = spark.createDataFrame(few), NAIVE["skyline"]
     wanted = {"all": multiset(naive(few)), "windows": per_window(few, w, naive)}
     options: dict[str, dict[str, Any]] = {"all": {}, "windows": {"time": "time", "window": w}}
     found = bags({
@@ -350,8 +321,8 @@ BAD = table([1, None, 3, 4, 5], [1.0, 0.0, NAN, None, 2.0])
 @pytest.mark.parametrize(("options", "rows", "lack"), [
     ({}, [2], "x is null or NaN"),
     ({}, [3], "x is null or NaN"),
-    ({"time": "time", "window": "1 hour"}, [1], "time is null"),
-    ({"time": "time", "window": "1 hour"}, [0, 2], "x is null or NaN"),
+    (HOURLY, [1], "time is null"),
+    (HOURLY, [0, 2], "x is null or NaN"),
 ])  # fmt: skip
 def test_rows_that_cannot_be_ranked_fail_the_query_with_what_they_lack(
     spark: SparkSession, options: dict[str, Any], rows: list[int], lack: str
@@ -373,7 +344,7 @@ def test_rows_that_a_later_condition_of_the_user_took_away_fail_nothing(spark: S
     assert [row.label for row in sp.skyline(rows.where("x > 0 AND x < 5"), "x MIN").where("y > 0").collect()] == ["r0"]
 
 
-@pytest.mark.parametrize(("options", "best"), [({}, ["r1"]), ({"time": "time", "window": "1 hour"}, ["r0"])])
+@pytest.mark.parametrize(("options", "best"), [({}, ["r1"]), (HOURLY, ["r0"])])
 def test_rows_that_cannot_be_ranked_can_be_left_out(spark: SparkSession, options: dict[str, Any], best: list[str]):
     """Without windows the row without a time is as good as any."""
     answered = sp.skyline(spark.createDataFrame(BAD), PREFERENCE, invalid="drop", **options)

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.axes import Axes
 from tests.reporting.made import hourly
 
-from skypane.metrics import BatchMetrics
 from skypane.runtime.batch_plot import batch_plot
 
 
@@ -17,14 +16,10 @@ def points(axes: Axes, line: int = 0) -> list[float]:
     return [float(y) for y in np.asarray(axes.lines[line].get_ydata(), float)]
 
 
-def lines(batches: tuple[BatchMetrics, ...]) -> dict[str, list[float]]:
-    return {axes.get_ylabel(): points(axes) for axes in batch_plot(batches).axes}
-
-
 @pytest.mark.parametrize("count", [1, 7])
 def test_each_batch_is_a_point_of_each_line(count: int):
     batches = hourly(count)
-    assert lines(batches) == {
+    assert {axes.get_ylabel(): points(axes) for axes in batch_plot(batches).axes} == {
         "rows": [100.0] * count,
         "seconds": [0.5] * count,
         "late rows, %": pytest.approx([100 * metrics.dropped_rows / metrics.seen_rows for metrics in batches]),

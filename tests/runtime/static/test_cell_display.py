@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -22,19 +23,22 @@ def html():
     return f"<b>{'over' if over.is_set() else 'runs'}</b>"
 cell_display.show_until(over.is_set, html, str)
 """
-ENDS = """
-over.set()
+JOINS = """
 for thread in threads():
     if thread.name == "skypane display":
         thread.join()
-assert looks[0] is False and looks[-1] is True
 """
+ENDS = f"over.set(){JOINS}assert looks[0] is False and looks[-1] is True"
+
+
+def outputs(*cells: str) -> list[Any]:
+    """Return what each cell of a notebook shows."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    return [cell.outputs for cell in NotebookClient(notebook, timeout=600).execute().cells]
 
 
 def test_the_html_of_a_cell_is_that_of_the_end_and_there_once():
-    cells = [nbformat.v4.new_code_cell(source) for source in (SHOWN, "1 + 1", ENDS)]
-    done = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=120).execute()
-    first, _, last = (cell.outputs for cell in done.cells)
+    first, _, last = outputs(SHOWN, "1 + 1", ENDS)
     assert [output.data["text/html"] for output in first] == ["<b>over</b>"]
     assert last == []
 
@@ -46,35 +50,22 @@ job = sp.stream(rows, "price MIN", time="at", window="1 day", checkpoint={folder
 handle = job.start(trigger="available now")
 handle.display()
 """
-STOPS = """
-from threading import enumerate as threads
-handle.await_termination()
-for thread in threads():
-    if thread.name == "skypane display":
-        thread.join()
-sp.session().stop()
-"""
+STOPS = f"from threading import enumerate as threads\nhandle.await_termination(){JOINS}sp.session().stop()"
 
 
 @pytest.mark.slow
 def test_a_query_is_shown_until_it_has_ended(tmp_path: Path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01T09:00:00Z", "price": 1}')
-    cells = [nbformat.v4.new_code_cell(source) for source in (STREAMS.format(folder=str(tmp_path)), STOPS)]
-    done = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=600).execute()
-    (html,) = [output.data["text/html"] for output in done.cells[0].outputs if output.output_type == "display_data"]
+    shown, _ = outputs(STREAMS.format(folder=str(tmp_path)), STOPS)
+    (html,) = [output.data["text/html"] for output in shown if output.output_type == "display_data"]
     assert "stopped" in html
     assert "batch 0" in html
 
 
 WITHOUT = """
 import sys
-from importlib.abc import MetaPathFinder
-class Absent(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "IPython":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Absent())
+sys.modules["IPython"] = None  # as if it were not installed
 from skypane.runtime.cell_display import show_until
 from skypane.types import ConfigError
 try:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from tests.runtime.scenarios import lines_of
 
 import skypane as sp
@@ -120,10 +120,9 @@ def test_a_stage_reports_why_it_refused_its_rows():
     def refuse(_: pa.RecordBatch) -> pa.RecordBatch:
         raise MemoryError
 
-    ((report,)) = _Refusing(lambda batches: map(refuse, batches))(offers(1).to_batches())
-    assert str(report.column(0)[0]).startswith(
-        "refused: not enough memory for the rows of a task: the system refused it"
-    )
+    (report,) = _Refusing(lambda batches: map(refuse, batches))(offers(1).to_batches())
+    refusal = "refused: not enough memory for the rows of a task: the system refused it"
+    assert str(report.column(0)[0]).startswith(refusal)
 
 
 @pytest.mark.usefixtures("no_room")
@@ -150,9 +149,8 @@ def test_a_window_reserves_memory_for_all_of_its_panes_though_each_is_small(tmp_
     store.child(PARTIALS).make()
     refs = partials.write(store.child(PARTIALS), partials.attempt_name(0, 0), [part.partial for part in parts])
     assert 4 * sum(ref.size for ref in refs) < 16 * MIB  # too little to be reserved as they are read
-    panes = (
-        OpenPanes[PartialReference].empty(EVERY).add((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
-    )
+    written = ((part.pane, ref) for part, ref in zip(parts, refs, strict=True))
+    panes = OpenPanes[PartialReference].empty(EVERY).add(written)
     query = WindowQuery(KEYS, EVERY, "UTC")
     tasks, schema = tuple(panes.all_windows()), query.output_schema(offers(1).schema)
     stage = WindowStage(query, store, store, "x", tasks, schema, fixed_division(sizes_of(tasks), 1))
@@ -190,14 +188,11 @@ def test_a_step_is_weighed_with_the_rows_that_come_before_it():
     assert worker.step_bytes(rows) == 2 * few
 
 
-def stream_of(spark: SparkSession, folder: Path) -> DataFrame:
-    schema = "ts timestamp, price double, rating double, more double"
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-
-
 def job_of(spark: SparkSession, folder: Path) -> sp.Job:
+    schema = "ts timestamp, price double, rating double, more double"
+    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     return sp.stream(
-        stream_of(spark, folder), QUERY, time="ts", window="20 seconds", slide="10 seconds",
+        rows, QUERY, time="ts", window="20 seconds", slide="10 seconds",
         progress=sp.Watermark("1 hour"), checkpoint=folder / "checkpoint", output=folder / "out",
     )  # fmt: skip
 
@@ -264,16 +259,10 @@ def test_a_value_that_spark_cannot_move_is_refused(monkeypatch: pytest.MonkeyPat
         batch._packed(offers(1_000))
 
 
-@pytest.mark.parametrize(
-    ("message", "remedy"),
-    [
-        ("Job aborted\njava.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java)", "spark.driver.memory"),
-        (
-            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n\tat x",
-            "a Python worker was ended",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("message", "remedy"), [
+    ("Job aborted\njava.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java)", "spark.driver.memory"),
+    ("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n\tat x", "a Python worker was ended"),
+])  # fmt: skip
 def test_errors_of_java_about_memory_become_one_sentence(message: str, remedy: str):
     sentence = cause(PythonException(message))
     assert remedy in sentence

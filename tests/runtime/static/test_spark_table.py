@@ -9,9 +9,10 @@ from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.runtime.driver import Task, job_of
 from tests.runtime.rows_of_batches import SCHEMA, numbers, of
 from tests.runtime.sinks.test_table_streams import multiset
-from tests.runtime.streams import answers, late_rows, read_batches, write_batches
+from tests.runtime.streams import answers, late_rows, write_batches
 from tests.runtime.table_stream_driver import PLAN, finish_at_once
 
 import skypane as sp
@@ -42,15 +43,7 @@ def numbers_in(spark: SparkSession, table: str) -> list[int]:
 def test_a_table_has_the_answers_of_a_stream(spark: SparkSession, tmp_path: Path, table: str):
     tables = late_rows(1, batches=4)
     write_batches(tmp_path / "in", tables)
-    job = sp.stream(
-        read_batches(spark, tmp_path / "in", tables[0].schema),
-        PLAN.query,
-        time="ts",
-        window=PLAN.windows,
-        progress=PLAN.progress,
-        checkpoint=tmp_path / "checkpoint",
-        output=sp.Table(table),
-    )
+    job = job_of(spark, Task(str(tmp_path), late=False), PLAN.query, output=sp.Table(table))
     finish_at_once([job], drain=True)
     assert multiset(spark.table(table).toArrow()) == multiset(answers(PLAN, [*tables, local.Drain()]))
 
@@ -86,9 +79,8 @@ def test_a_driver_that_was_fenced_adds_nothing(spark: SparkSession, table: str):
 
 
 def test_a_front_and_a_second_role_are_refused(spark: SparkSession):
-    with pytest.raises(
-        ConfigError, match=r"a front replaces those that are there: use sp\.Delta, sp\.Iceberg or sp\.Jdbc"
-    ):
+    complaint = r"a front replaces those that are there: use sp\.Delta, sp\.Iceberg or sp\.Jdbc"
+    with pytest.raises(ConfigError, match=complaint):
         started(sp.Table("shop.answers"), role="front")
     with pytest.raises(ConfigError, match="one sink is for output and for late"):
         started(started(sp.Table("answers")), role="late")

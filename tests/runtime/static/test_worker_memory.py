@@ -13,25 +13,18 @@ import skypane as sp
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 
 
-def test_what_a_worker_has_loaded_is_not_looked_through_after_each_task(spark: SparkSession):
-    def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def test_what_a_worker_has_loaded_is_not_looked_through_after_each_task_and_it_keeps_the_memory_of_its_tables(
+    spark: SparkSession,
+):
+    def kept(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        allocator = pa.default_memory_pool().backend_name
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()]})
+            yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()], "allocator": [allocator]})
 
     rows = spark.range(0, 100, 1, 2).selectExpr("id AS a", "-id AS b")
     assert sp.skyline(rows, "a MIN, b MIN").count() == 100
-    found = spark.range(0, 2, 1, 2).mapInArrow(frozen, "frozen long").collect()
+    found = spark.range(0, 2, 1, 2).mapInArrow(kept, "frozen long, allocator string").collect()
     assert max(row.frozen for row in found) > 50_000, "numba and pyarrow alone are more objects"
-
-
-def test_a_worker_keeps_the_memory_of_its_tables(spark: SparkSession):
-    def allocator(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"allocator": [pa.default_memory_pool().backend_name]})
-
-    rows = spark.range(0, 100, 1, 2).selectExpr("id AS a", "-id AS b")
-    assert sp.skyline(rows, "a MIN, b MIN").count() == 100
-    found = spark.range(0, 2, 1, 2).mapInArrow(allocator, "allocator string").collect()
     assert "system" in {row.allocator for row in found}
 
 
