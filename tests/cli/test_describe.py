@@ -9,6 +9,8 @@ import pytest
 from skypane.cli.main import main
 from skypane.workloads import workload
 
+pytestmark = pytest.mark.usefixtures("wide_terminal")
+
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
@@ -18,8 +20,7 @@ def file(tmp_path_factory):
     return path
 
 
-def test_the_table_has_all_topics(file, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_the_table_has_all_topics(file, capsys):
     roles = ["--time", "time", "--arrival", "arrival", "--source", "source", "--key", "key"]
     assert main(["describe", str(file), *roles, "--criteria", "c0 MIN, c1 MAX"]) == 0
     shown = capsys.readouterr().out
@@ -45,8 +46,7 @@ def test_plots_that_are_not_text(file, tmp_path, kind, begins):
     assert plot.read_bytes().startswith(begins)
 
 
-def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys):
     path = tmp_path / "seconds.csv"
     path.write_text("at\n" + "".join(f"{1_700_000_000 + row // 41}\n" for row in range(20_000)))
     assert main(["describe", str(path), "--time", "at"]) == 0
@@ -59,8 +59,7 @@ def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys, monkeypatch):
     assert "unlikely" not in shown
 
 
-def test_a_rate_trace(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_rate_trace(tmp_path, capsys):
     trace = tmp_path / "trace.txt"
     trace.write_text("".join(f"{second} {100 + second % 7}\n" for second in range(500)) + "nonsense\n")
     assert main(["describe", "--layout", "rates", str(trace), "--plot", str(tmp_path / "trace.svg")]) == 0
@@ -70,8 +69,7 @@ def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "trace.svg").exists()
 
 
-def test_a_data_set_names_its_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_data_set_names_its_columns(tmp_path, capsys):
     for cab in ("abboip", "enyenewl"):
         lines = [f"37.7 -122.4 0 {1213084687 - 60 * row}" for row in range(50)]
         (tmp_path / f"new_{cab}.txt").write_text("\n".join(lines))

@@ -53,15 +53,20 @@ def written(*arguments: str) -> JobFile:
     return read(Path("offers.yaml"))
 
 
+def window_of(job: JobFile) -> tuple[str | None, str]:
+    assert job.window is not None
+    return job.window.time, job.window.length
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_sample_is_enough(ending: str):
+def test_a_sample_is_enough_and_without_bad_lines_nothing_is_reported(ending: str, capsys: pytest.CaptureFixture[str]):
     job = written(str(write(ending)), "--prefer", "price MIN", "--by", "city")
     assert (job.name, job.source.path) == ("offers", f"*.{ending}")
     assert job.source.schema_ == (None if ending == "parquet" else "id bigint, at timestamp, city string, price double")
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    assert window_of(job) == ("at", "1 minute")
     assert str(job.each_query[0].build()) == "skyline of price MIN, one per city"
+    assert "note: " not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -77,8 +82,7 @@ def test_a_sample_is_enough(ending: str):
 def test_a_time_of_another_type_is_derived(values: list[Any], instant: str):
     job = written(str(write("parquet", ROWS.set_column(1, "at", pa.array(values)))))
     assert job.derive == {"event_time": instant}
-    assert job.window is not None
-    assert job.window.time == "event_time"
+    assert window_of(job)[0] == "event_time"
 
 
 @pytest.mark.usefixtures("folder")
@@ -88,8 +92,7 @@ def test_times_that_parquet_has_as_texts_are_derived(kind: pa.DataType):
     texts = pa.array([at.isoformat() for at in INSTANTS], kind)
     job = written(str(write("parquet", ROWS.set_column(1, "at", texts))))
     assert job.derive == {"event_time": "try_cast(at AS timestamp)"}
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("event_time", "1 minute")
+    assert window_of(job) == ("event_time", "1 minute")
 
 
 @pytest.mark.usefixtures("folder")
@@ -149,8 +152,7 @@ def test_a_bad_line_of_a_sample_is_reported_and_changes_no_type(
     Path(f"offers.{ending}").write_text("\n".join([*lines, ""]))
     job = written(f"offers.{ending}", "--prefer", "price MIN")
     assert job.source.schema_ == "at timestamp, city string, price bigint"
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    assert window_of(job) == ("at", "1 minute")
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
     assert len(notes) == 1
     assert notes[0].startswith(f"note: {remark}")
@@ -173,13 +175,6 @@ def test_of_a_folder_the_first_file_is_the_sample(folder: Path, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_of_a_sample_without_bad_lines_nothing_is_reported(ending: str, capsys: pytest.CaptureFixture[str]):
-    written(str(write(ending)))
-    assert "note: " not in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("folder")
 def test_a_column_of_which_many_values_are_not_times_is_text():
     lines = [f"{line},{'2025-01-01' if number % 5 else 'open'}" for number, line in enumerate(CSV_LINES[1:])]
     Path("offers.csv").write_text("\n".join([f"{CSV_LINES[0]},until", *lines, ""]))
@@ -189,9 +184,7 @@ def test_a_column_of_which_many_values_are_not_times_is_text():
 @pytest.mark.usefixtures("folder")
 def test_a_timestamp_comes_before_a_number_that_could_be_one():
     rows = ROWS.set_column(0, "id", pa.array([1_700_000_000 + n for n in range(100)]))
-    job = written(str(write("csv", rows)))
-    assert job.window is not None
-    assert job.window.time == "at"
+    assert window_of(written(str(write("csv", rows))))[0] == "at"
 
 
 @pytest.mark.usefixtures("folder")
@@ -204,8 +197,7 @@ def test_rows_without_numbers_are_counted():
 def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
     rows = ROWS.rename_columns(["no", "at: time", "city #", "price `net`"])
     job = written(str(write("csv", rows)), "--by", "city #", "--name", "offers", "--out", "offers.yaml")
-    assert job.window is not None
-    assert (job.window.time, job.each_query[0].query.by) == ("at: time", ("city #",))
+    assert (window_of(job)[0], job.each_query[0].query.by) == ("at: time", ("city #",))
     assert "`price ``net``` double" in (job.source.schema_ or "")
 
 
@@ -270,8 +262,7 @@ def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
     assert "'att' is not a column of a time; did you mean 'at'?" in output
     job = read(folder / "offers.yaml")
     assert str(job.each_query[0].build()) == "skyline of price MAX, one per city"
-    assert job.window is not None
-    assert job.window.length == "5 minutes"
+    assert window_of(job)[1] == "5 minutes"
 
 
 def test_a_sample_without_a_time_ends_the_questions(

@@ -1,0 +1,25 @@
+"""Rows that jobs of these tests read from files, and those that they write."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+
+def put(folder: Path, *files: Sequence[Mapping[str, Any]], first: int = 0) -> None:
+    """Write files of rows as JSON lines into the folder `in`, which Spark reads in their order."""
+    (folder / "in").mkdir(exist_ok=True)
+    for number, rows in enumerate(files, first):
+        file = folder / "in" / f"{number}.json"
+        file.write_text("\n".join(map(json.dumps, rows)))
+        os.utime(file, (number, number))  # Spark reads the oldest first
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows that a job has written into a folder."""
+    return [row for file in sorted(folder.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
