@@ -1,4 +1,4 @@
-"""Rows that jobs of these tests read from files, and those that they write."""
+"""A job of daily prices, rows that jobs of these tests read from files, and those that they write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
+DAILY = """
+name: prices
+source: {{format: json, path: {folder}/in, schema: "at timestamp, stock string, price double"}}
+query: {{kind: skyline, preference: "price MIN", by: stock}}
+window: {{time: at, length: 1 day}}
+output: {{path: {folder}/out}}
+late: {{path: {folder}/late}}
+checkpoint: {folder}/checkpoint
+trigger: available now
+"""
 
 
 def put(folder: Path, *files: Sequence[Mapping[str, Any]], first: int = 0) -> None:

@@ -1,6 +1,7 @@
 """A table of figures, plots on demand; what cannot be read is reported in one sentence."""
 
 import re
+import shlex
 import xml.etree.ElementTree as ET
 
 import pyarrow.parquet as pq
@@ -84,20 +85,17 @@ def test_a_data_set_names_its_columns(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["FILE", "--time", "tine"], "column 'tine' does not exist; did you mean 'time'?"),
-        (["FILE"], "--time is missing; name the column of the event time with --time COLUMN"),
-        (["FILE", "FILE", "--time", "time"], "FILE: got 2 files; give one file or one folder"),
-        (["FILE", "FILE", "--layout", "rates"], "FILE: got 2 rate traces; give one at a time"),
-        (
-            ["FILE", "--time", "time", "--plot", "a.jpg"],
-            "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg",
-        ),
-        (["f" * 5_000, "--time", "time"], "cannot read fff"),
-        (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; the columns are 'time'"),
-        (["FILE", "--time", "time", "--plot", "/no/where.svg"], "cannot write /no/where.svg: No such file"),
-        (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),
+        ("FILE --time tine", "column 'tine' does not exist; did you mean 'time'?"),
+        ("FILE", "--time is missing; name the column of the event time with --time COLUMN"),
+        ("FILE FILE --time time", "FILE: got 2 files; give one file or one folder"),
+        ("FILE FILE --layout rates", "FILE: got 2 rate traces; give one at a time"),
+        ("FILE --time time --plot a.jpg", "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg"),
+        (f"{'f' * 5_000} --time time", "cannot read fff"),
+        ("FILE --time time --criteria 'c9 MIN'", "column 'c9' does not exist; the columns are 'time'"),
+        ("FILE --time time --plot /no/where.svg", "cannot write /no/where.svg: No such file"),
+        ("nowhere.parquet --time time", "cannot read nowhere.parquet: "),
     ],
 )
 def test_what_cannot_be_described_is_reported(file, words, complaint, capsys):
-    assert main(["describe", *(str(file) if word == "FILE" else word for word in words)]) == 1
+    assert main(["describe", *(str(file) if word == "FILE" else word for word in shlex.split(words))]) == 1
     assert complaint in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -205,31 +206,28 @@ def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["offers.csv", "--time", "att"], "--time: 'att' is not a column of a time; did you mean 'at'?"),
-        (["offers.csv", "--by", "cities"], "--by: 'cities' is not a column of the sample; did you mean 'city'?"),
+        ("offers.csv --time att", "--time: 'att' is not a column of a time; did you mean 'at'?"),
+        ("offers.csv --by cities", "--by: 'cities' is not a column of the sample; did you mean 'city'?"),
+        ("offers.csv --prefer 'prise MIN'", "--prefer: 'prise' is not a column of the sample; did you mean 'price'?"),
+        ("offers.csv --prefer 'price LEAST'", "--prefer: "),
+        ("offers.csv --window '0 s'", "--window: a window must be longer than 0"),
         (
-            ["offers.csv", "--prefer", "prise MIN"],
-            "--prefer: 'prise' is not a column of the sample; did you mean 'price'?",
-        ),
-        (["offers.csv", "--prefer", "price LEAST"], "--prefer: "),
-        (["offers.csv", "--window", "0 s"], "--window: a window must be longer than 0"),
-        (
-            ["offers.xls"],
+            "offers.xls",
             "a sample must end in .csv, .json, .jsonl, .ndjson, .parquet, or be a folder of such files, got offers.xls",
         ),
-        (["empty"], "the folder empty has no file that ends in .csv, .json"),
-        (["none.csv"], "cannot read the sample none.csv: "),
-        (["twice.csv"], "the sample twice.csv has 2 columns 'n'; name one of them differently"),
-        (["other.csv"], "cannot read the sample other.csv as csv: "),
-        (["other.json"], "cannot read the sample other.json as json: "),
-        (["timeless.csv"], "timeless.csv has no column that can be the event time"),
-        (["offers.csv", "--time", ""], "--time: an answer is needed"),
-        (["offers.csv", "--out", "there.yaml"], "there.yaml exists already"),
-        ([], "SAMPLE is missing: format of the files"),
+        ("empty", "the folder empty has no file that ends in .csv, .json"),
+        ("none.csv", "cannot read the sample none.csv: "),
+        ("twice.csv", "the sample twice.csv has 2 columns 'n'; name one of them differently"),
+        ("other.csv", "cannot read the sample other.csv as csv: "),
+        ("other.json", "cannot read the sample other.json as json: "),
+        ("timeless.csv", "timeless.csv has no column that can be the event time"),
+        ("offers.csv --time ''", "--time: an answer is needed"),
+        ("offers.csv --out there.yaml", "there.yaml exists already"),
+        ("", "SAMPLE is missing: format of the files"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(
-    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: str, problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     write("csv")
     Path("there.yaml").write_text("mine")
@@ -240,7 +238,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     Path("other.json").write_text("at,n\n2025-01-01,1\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert main(["init", *arguments]) == 1
+        assert main(["init", *shlex.split(arguments)]) == 1
     assert problem in capsys.readouterr().err
     assert sorted(path.name for path in Path().glob("*.yaml")) == ["there.yaml"]
     assert Path("there.yaml").read_text() == "mine"

@@ -1,10 +1,11 @@
 """`skypane run` as a user types it."""
 
+import re
 import sys
 import tempfile
 
 import pytest
-from tests.cli.streams import put, rows_in
+from tests.cli.streams import DAILY, put, rows_in
 
 import skypane as sp
 from skypane.cli.main import main
@@ -58,22 +59,14 @@ def test_a_job_that_is_wrong_is_reported_line_by_line(job, capsys):
     assert "source.pth: unknown field, did you mean 'path'?" in output
 
 
-OWN = """
-name: shops
-mode: batch
-source: {{format: json, path: {folder}/in, schema: "city string, price double"}}
-query: {{kind: aggregate, by: city, functions: {{n: "accumulate(evil.touch())"}}}}
-output: {{format: csv, path: {folder}/out}}
-"""
-
-
 @pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["run", "--allow", "other"], ["inputs"], ["top"]])
 def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, job, capsys, monkeypatch):
     mark = job.parent / "touched"
     (job.parent / "evil.py").write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\ntouch = 1\n")
     monkeypatch.chdir(job.parent)
     monkeypatch.syspath_prepend(str(job.parent))
-    job.write_text(OWN.format(folder=job.parent))
+    own = 'query: {kind: aggregate, by: city, functions: {n: "accumulate(evil.touch())"}}'
+    job.write_text(re.sub("^query: .*", own, job.read_text(), flags=re.MULTILINE))
     assert main([*command, str(job)]) == 1
     assert "if you trust it, start with --allow evil" in capsys.readouterr().err
     assert not mark.exists()
@@ -128,18 +121,6 @@ def test_a_stream_with_a_report(tmp_path, capsys, monkeypatch):
     assert main(["run", str(job), "--seconds", "7", "--report", str(page)]) == 0
     assert "rows/s in" in capsys.readouterr().out
     assert "Decisions and outcomes" in page.read_text()
-
-
-DAILY = """
-name: prices
-source: {{format: json, path: {folder}/in, schema: "at timestamp, stock string, price double"}}
-query: {{kind: skyline, preference: "price MIN", by: stock}}
-window: {{time: at, length: 1 day}}
-output: {{path: {folder}/out}}
-late: {{path: {folder}/late}}
-checkpoint: {folder}/checkpoint
-trigger: available now
-"""
 
 
 PRICE = {"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}
