@@ -96,36 +96,35 @@ def test_a_continuous_skyline_covers_the_last_window():
     assert shown["front"] == "current"
 
 
-@pytest.mark.parametrize(
-    ("parts", "field", "problem"),
-    [
-        ({"window": None}, "window", "the time for which a row counts"),
-        ({"window": LAST_TEN_SECONDS | {"slide": "1 second"}}, "window.slide", "query.every sets how often"),
-        ({"window": LAST_TEN_SECONDS | {"offset": "1 second"}}, "window.offset", "query.every sets how often"),
-        ({"query": CONTINUOUS | {"every": "11 seconds"}}, "query.every", "at most the window, '10 seconds'"),
-        ({"query": CONTINUOUS | {"every": "soon"}}, "query.every", "soon"),
-        ({"query": CONTINUOUS | {"preference": "city DIFF"}}, "query", "need a product of criteria"),
-        (
-            {"workers": {"elastic": {"policy": "threshold"}}},
-            "workers.elastic",
-            "is not for query.kind continuous_skyline",
-        ),
-        (
-            {"query": {"kind": "skyline", "preference": "price MIN"}, "front": {"path": "x"}},
-            "front",
-            "continuous_skyline",
-        ),
-        ({"mode": "batch", "checkpoint": None, "front": {"path": "x"}}, "front", "is only for mode stream"),
-        (
-            {"mode": "batch", "checkpoint": None, "query": CONTINUOUS | {"every": "1 second"}},
-            "query.every",
-            "is only for mode stream",
-        ),
-    ],
-)
-def test_what_does_not_fit_a_continuous_skyline_is_named(parts, field, problem):
-    (complaint,) = complaints(**({"query": CONTINUOUS, "window": LAST_TEN_SECONDS} | parts))
-    assert complaint.startswith(field), complaint
+MISFITS = """
+window: null
+  window: the time for which a row counts
+window: {time: ts, length: 10 seconds, slide: 1 second}
+  window.slide: query.every sets how often
+window: {time: ts, length: 10 seconds, offset: 1 second}
+  window.offset: query.every sets how often
+query: {kind: continuous_skyline, preference: "price MIN, rating MAX", by: city, every: 11 seconds}
+  query.every: at most the window, '10 seconds'
+query: {kind: continuous_skyline, preference: "price MIN, rating MAX", by: city, every: soon}
+  query.every: soon
+query: {kind: continuous_skyline, preference: city DIFF, by: city}
+  query: need a product of criteria
+workers: {elastic: {policy: threshold}}
+  workers.elastic: is not for query.kind continuous_skyline
+{query: {kind: skyline, preference: price MIN}, front: {path: x}}
+  front: continuous_skyline
+{mode: batch, checkpoint: null, front: {path: x}}
+  front: is only for mode stream
+{mode: batch, checkpoint: null, query: {kind: continuous_skyline, preference: "a MIN, b MAX", every: 1 second}}
+  query.every: is only for mode stream
+"""
+
+
+@pytest.mark.parametrize(("parts", "part_of_complaint"), table_of(MISFITS))
+def test_what_does_not_fit_a_continuous_skyline_is_named(parts, part_of_complaint):
+    (complaint,) = complaints(**({"query": CONTINUOUS, "window": LAST_TEN_SECONDS} | yaml.safe_load(parts)))
+    field, _, problem = part_of_complaint.partition(": ")
+    assert complaint.startswith(f"{field}: "), complaint
     assert problem in complaint
 
 

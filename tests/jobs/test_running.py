@@ -187,11 +187,6 @@ def test_a_drained_stream_of_files_answers_every_window(spark, folder):
     assert found(answers(folder / "out")) == expected()
 
 
-def test_a_batch_over_the_same_files_answers_every_window(spark, folder):
-    answered(batch_of(folder), spark)
-    assert found(answers(folder / "out")) == expected()
-
-
 CONTINUOUS = {"kind": "continuous_skyline", "preference": "price MIN, rating MAX", "by": "city"}
 
 
@@ -235,8 +230,9 @@ def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder)
     assert sorted(then) == best_of_the_hour(75)
 
 
-def test_a_batch_does_not_overwrite_by_default(spark, folder):
+def test_a_batch_answers_every_window_and_does_not_overwrite_by_default(spark, folder):
     answered(batch_of(folder), spark)
+    assert found(answers(folder / "out")) == expected()
     written = sorted((folder / "out").iterdir())
     with pytest.raises(SkypaneError, match=r"output: .*/out has files already: .* if_exists='overwrite'"):
         answered(batch_of(folder), spark)
