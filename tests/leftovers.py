@@ -29,17 +29,8 @@ _RUN: Final = "SKYPANE_TEST_RUN"
 _CACHES: Final = {".coverage", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "artifacts"}
 """What tools keep in a checkout; the last is an empty folder that Spark 4.0 makes wherever it is started."""
 
-_OF_KILLED: Final = (
-    "artifacts-",
-    "blockmgr-",
-    "faulthandler-",
-    "libnetty",
-    "liblz4-java-",
-    "libzstd-jni-",
-    "skypane-warehouse",
-    "snappy-",
-    "spark-",
-    "tmp",
+_OF_KILLED: Final = tuple(
+    "artifacts- blockmgr- faulthandler- libnetty liblz4-java- libzstd-jni- skypane-warehouse snappy- spark- tmp".split()
 )
 """How names begin of what Spark, its libraries and Python remove when they end in peace; the drivers that tests kill do not."""
 

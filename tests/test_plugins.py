@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from textwrap import dedent
 
 from skypane.plugins import Registered
 from skypane.runtime.spark.sinks import registry
@@ -77,25 +76,10 @@ def test_what_a_package_declares_is_found_by_job_files_texts_sql_and_the_command
     (known / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
     (known / "entry_points.txt").write_text(ENTRY_POINTS)
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
-    look = subprocess.run(
-        [sys.executable, "-c", dedent(LOOK)],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"PYTHONPATH": path}
+    look = subprocess.run([sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, check=False)
     assert (look.returncode, look.stdout) == (0, "hello\n"), look.stderr
 
 
 def test_without_plugins_a_registry_has_its_own_names_in_order():
-    assert list(Registered(registry)) == [
-        "Console",
-        "Delta",
-        "Directory",
-        "Foreach",
-        "Iceberg",
-        "Jdbc",
-        "Kafka",
-        "Memory",
-        "Table",
-    ]
+    assert list(Registered(registry)) == "Console Delta Directory Foreach Iceberg Jdbc Kafka Memory Table".split()

@@ -1,6 +1,7 @@
 """A table of figures, plots on demand; what cannot be read is reported in one sentence."""
 
 import re
+import shlex
 import xml.etree.ElementTree as ET
 
 import pyarrow.parquet as pq
@@ -8,6 +9,8 @@ import pytest
 
 from skypane.cli.main import main
 from skypane.workloads import workload
+
+pytestmark = pytest.mark.usefixtures("wide_terminal")
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +21,7 @@ def file(tmp_path_factory):
     return path
 
 
-def test_the_table_has_all_topics(file, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_the_table_has_all_topics(file, capsys):
     roles = ["--time", "time", "--arrival", "arrival", "--source", "source", "--key", "key"]
     assert main(["describe", str(file), *roles, "--criteria", "c0 MIN, c1 MAX"]) == 0
     shown = capsys.readouterr().out
@@ -45,8 +47,7 @@ def test_plots_that_are_not_text(file, tmp_path, kind, begins):
     assert plot.read_bytes().startswith(begins)
 
 
-def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys):
     path = tmp_path / "seconds.csv"
     path.write_text("at\n" + "".join(f"{1_700_000_000 + row // 41}\n" for row in range(20_000)))
     assert main(["describe", str(path), "--time", "at"]) == 0
@@ -59,8 +60,7 @@ def test_whole_numbers_are_read_in_their_unit(tmp_path, capsys, monkeypatch):
     assert "unlikely" not in shown
 
 
-def test_a_rate_trace(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_rate_trace(tmp_path, capsys):
     trace = tmp_path / "trace.txt"
     trace.write_text("".join(f"{second} {100 + second % 7}\n" for second in range(500)) + "nonsense\n")
     assert main(["describe", "--layout", "rates", str(trace), "--plot", str(tmp_path / "trace.svg")]) == 0
@@ -70,8 +70,7 @@ def test_a_rate_trace(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "trace.svg").exists()
 
 
-def test_a_data_set_names_its_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_data_set_names_its_columns(tmp_path, capsys):
     for cab in ("abboip", "enyenewl"):
         lines = [f"37.7 -122.4 0 {1213084687 - 60 * row}" for row in range(50)]
         (tmp_path / f"new_{cab}.txt").write_text("\n".join(lines))
@@ -86,20 +85,17 @@ def test_a_data_set_names_its_columns(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["FILE", "--time", "tine"], "column 'tine' does not exist; did you mean 'time'?"),
-        (["FILE"], "--time is missing; name the column of the event time with --time COLUMN"),
-        (["FILE", "FILE", "--time", "time"], "FILE: got 2 files; give one file or one folder"),
-        (["FILE", "FILE", "--layout", "rates"], "FILE: got 2 rate traces; give one at a time"),
-        (
-            ["FILE", "--time", "time", "--plot", "a.jpg"],
-            "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg",
-        ),
-        (["f" * 5_000, "--time", "time"], "cannot read fff"),
-        (["FILE", "--time", "time", "--criteria", "c9 MIN"], "column 'c9' does not exist; the columns are 'time'"),
-        (["FILE", "--time", "time", "--plot", "/no/where.svg"], "cannot write /no/where.svg: No such file"),
-        (["nowhere.parquet", "--time", "time"], "cannot read nowhere.parquet: "),
+        ("FILE --time tine", "column 'tine' does not exist; did you mean 'time'?"),
+        ("FILE", "--time is missing; name the column of the event time with --time COLUMN"),
+        ("FILE FILE --time time", "FILE: got 2 files; give one file or one folder"),
+        ("FILE FILE --layout rates", "FILE: got 2 rate traces; give one at a time"),
+        ("FILE --time time --plot a.jpg", "need a plot that ends in .svg, .png, .pdf or .html, got a.jpg"),
+        (f"{'f' * 5_000} --time time", "cannot read fff"),
+        ("FILE --time time --criteria 'c9 MIN'", "column 'c9' does not exist; the columns are 'time'"),
+        ("FILE --time time --plot /no/where.svg", "cannot write /no/where.svg: No such file"),
+        ("nowhere.parquet --time time", "cannot read nowhere.parquet: "),
     ],
 )
 def test_what_cannot_be_described_is_reported(file, words, complaint, capsys):
-    assert main(["describe", *(str(file) if word == "FILE" else word for word in words)]) == 1
+    assert main(["describe", *(str(file) if word == "FILE" else word for word in shlex.split(words))]) == 1
     assert complaint in capsys.readouterr().err

@@ -53,30 +53,27 @@ def test_help_names_the_parameters(capsys):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["no-such", "--rows", "1"], "workload: unknown 'no-such'; use one of constant, poisson"),
-        (["poisson", "--rate", "1", "--out", "a.parquet"], "--rows and --seconds are both missing"),
-        (["poisson", "--rat", "1", "--rows", "1", "--out", "a.parquet"], "has no parameter 'rat'; it takes rate"),
+        ("no-such --rows 1", "workload: unknown 'no-such'; use one of constant, poisson"),
+        ("poisson --rate 1 --out a.parquet", "--rows and --seconds are both missing"),
+        ("poisson --rat 1 --rows 1 --out a.parquet", "has no parameter 'rat'; it takes rate"),
         (
-            ["poisson", "--rate", "1", "--exponent", "1.2", "--rows", "1", "--out", "a.parquet"],
+            "poisson --rate 1 --exponent 1.2 --rows 1 --out a.parquet",
             "arrivals 'poisson' has no parameter 'exponent'; did you mean keys_exponent or source_exponent?",
         ),
         (
-            ["poisson", "--rate", "1", "--delay", "pareto", "--tail", "2", "--rows", "1", "--out", "a.parquet"],
+            "poisson --rate 1 --delay pareto --tail 2 --rows 1 --out a.parquet",
             "arrivals 'poisson' has no parameter 'tail'; did you mean delay_tail?",
         ),
-        (["poisson", "--rate", "1", "--rows", "1", "--out", "a" * 300], "cannot write aaa"),
-        (["poisson", "--rate", "fast", "--rows", "1", "--out", "a.parquet"], "rate must be a number, got 'fast'"),
-        (
-            ["poisson", "rate", "1", "--rows", "1", "--out", "a.parquet"],
-            "parameters must be given as --name value, got 'rate'",
-        ),
-        (["poisson", "--rows", "1", "--out", "a.parquet", "--rate"], "parameter --rate has no value"),
-        (["poisson", "--rate", "1", "--rows", "1", "--out", "no/a.parquet"], "cannot write no/a.parquet: "),
+        (f"poisson --rate 1 --rows 1 --out {'a' * 300}", "cannot write aaa"),
+        ("poisson --rate fast --rows 1 --out a.parquet", "rate must be a number, got 'fast'"),
+        ("poisson rate 1 --rows 1 --out a.parquet", "parameters must be given as --name value, got 'rate'"),
+        ("poisson --rows 1 --out a.parquet --rate", "parameter --rate has no value"),
+        ("poisson --rate 1 --rows 1 --out no/a.parquet", "cannot write no/a.parquet: "),
     ],
 )
 def test_what_cannot_be_created_is_reported(words, complaint, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["generate", *words]) == 1
+    assert main(["generate", *words.split()]) == 1
     assert complaint in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

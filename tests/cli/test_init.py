@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -53,14 +54,18 @@ def written(*arguments: str) -> JobFile:
     return read(Path("offers.yaml"))
 
 
+def window_of(job: JobFile) -> tuple[str | None, str]:
+    assert job.window is not None
+    return job.window.time, job.window.length
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_a_sample_is_enough(ending: str):
     job = written(str(write(ending)), "--prefer", "price MIN", "--by", "city")
     assert (job.name, job.source.path) == ("offers", f"*.{ending}")
     assert job.source.schema_ == (None if ending == "parquet" else "id bigint, at timestamp, city string, price double")
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    assert window_of(job) == ("at", "1 minute")
     assert str(job.each_query[0].build()) == "skyline of price MIN, one per city"
 
 
@@ -77,8 +82,7 @@ def test_a_sample_is_enough(ending: str):
 def test_a_time_of_another_type_is_derived(values: list[Any], instant: str):
     job = written(str(write("parquet", ROWS.set_column(1, "at", pa.array(values)))))
     assert job.derive == {"event_time": instant}
-    assert job.window is not None
-    assert job.window.time == "event_time"
+    assert window_of(job)[0] == "event_time"
 
 
 @pytest.mark.usefixtures("folder")
@@ -88,8 +92,7 @@ def test_times_that_parquet_has_as_texts_are_derived(kind: pa.DataType):
     texts = pa.array([at.isoformat() for at in INSTANTS], kind)
     job = written(str(write("parquet", ROWS.set_column(1, "at", texts))))
     assert job.derive == {"event_time": "try_cast(at AS timestamp)"}
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("event_time", "1 minute")
+    assert window_of(job) == ("event_time", "1 minute")
 
 
 @pytest.mark.usefixtures("folder")
@@ -149,8 +152,7 @@ def test_a_bad_line_of_a_sample_is_reported_and_changes_no_type(
     Path(f"offers.{ending}").write_text("\n".join([*lines, ""]))
     job = written(f"offers.{ending}", "--prefer", "price MIN")
     assert job.source.schema_ == "at timestamp, city string, price bigint"
-    assert job.window is not None
-    assert (job.window.time, job.window.length) == ("at", "1 minute")
+    assert window_of(job) == ("at", "1 minute")
     notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
     assert len(notes) == 1
     assert notes[0].startswith(f"note: {remark}")
@@ -189,9 +191,7 @@ def test_a_column_of_which_many_values_are_not_times_is_text():
 @pytest.mark.usefixtures("folder")
 def test_a_timestamp_comes_before_a_number_that_could_be_one():
     rows = ROWS.set_column(0, "id", pa.array([1_700_000_000 + n for n in range(100)]))
-    job = written(str(write("csv", rows)))
-    assert job.window is not None
-    assert job.window.time == "at"
+    assert window_of(written(str(write("csv", rows))))[0] == "at"
 
 
 @pytest.mark.usefixtures("folder")
@@ -204,8 +204,7 @@ def test_rows_without_numbers_are_counted():
 def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
     rows = ROWS.rename_columns(["no", "at: time", "city #", "price `net`"])
     job = written(str(write("csv", rows)), "--by", "city #", "--name", "offers", "--out", "offers.yaml")
-    assert job.window is not None
-    assert (job.window.time, job.each_query[0].query.by) == ("at: time", ("city #",))
+    assert (window_of(job)[0], job.each_query[0].query.by) == ("at: time", ("city #",))
     assert "`price ``net``` double" in (job.source.schema_ or "")
 
 
@@ -213,31 +212,28 @@ def test_names_that_yaml_and_sql_read_otherwise_are_quoted():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["offers.csv", "--time", "att"], "--time: 'att' is not a column of a time; did you mean 'at'?"),
-        (["offers.csv", "--by", "cities"], "--by: 'cities' is not a column of the sample; did you mean 'city'?"),
+        ("offers.csv --time att", "--time: 'att' is not a column of a time; did you mean 'at'?"),
+        ("offers.csv --by cities", "--by: 'cities' is not a column of the sample; did you mean 'city'?"),
+        ("offers.csv --prefer 'prise MIN'", "--prefer: 'prise' is not a column of the sample; did you mean 'price'?"),
+        ("offers.csv --prefer 'price LEAST'", "--prefer: "),
+        ("offers.csv --window '0 s'", "--window: a window must be longer than 0"),
         (
-            ["offers.csv", "--prefer", "prise MIN"],
-            "--prefer: 'prise' is not a column of the sample; did you mean 'price'?",
-        ),
-        (["offers.csv", "--prefer", "price LEAST"], "--prefer: "),
-        (["offers.csv", "--window", "0 s"], "--window: a window must be longer than 0"),
-        (
-            ["offers.xls"],
+            "offers.xls",
             "a sample must end in .csv, .json, .jsonl, .ndjson, .parquet, or be a folder of such files, got offers.xls",
         ),
-        (["empty"], "the folder empty has no file that ends in .csv, .json"),
-        (["none.csv"], "cannot read the sample none.csv: "),
-        (["twice.csv"], "the sample twice.csv has 2 columns 'n'; name one of them differently"),
-        (["other.csv"], "cannot read the sample other.csv as csv: "),
-        (["other.json"], "cannot read the sample other.json as json: "),
-        (["timeless.csv"], "timeless.csv has no column that can be the event time"),
-        (["offers.csv", "--time", ""], "--time: an answer is needed"),
-        (["offers.csv", "--out", "there.yaml"], "there.yaml exists already"),
-        ([], "SAMPLE is missing: format of the files"),
+        ("empty", "the folder empty has no file that ends in .csv, .json"),
+        ("none.csv", "cannot read the sample none.csv: "),
+        ("twice.csv", "the sample twice.csv has 2 columns 'n'; name one of them differently"),
+        ("other.csv", "cannot read the sample other.csv as csv: "),
+        ("other.json", "cannot read the sample other.json as json: "),
+        ("timeless.csv", "timeless.csv has no column that can be the event time"),
+        ("offers.csv --time ''", "--time: an answer is needed"),
+        ("offers.csv --out there.yaml", "there.yaml exists already"),
+        ("", "SAMPLE is missing: format of the files"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(
-    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: str, problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     write("csv")
     Path("there.yaml").write_text("mine")
@@ -248,7 +244,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     Path("other.json").write_text("at,n\n2025-01-01,1\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert main(["init", *arguments]) == 1
+        assert main(["init", *shlex.split(arguments)]) == 1
     assert problem in capsys.readouterr().err
     assert sorted(path.name for path in Path().glob("*.yaml")) == ["there.yaml"]
     assert Path("there.yaml").read_text() == "mine"
@@ -270,8 +266,7 @@ def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
     assert "'att' is not a column of a time; did you mean 'at'?" in output
     job = read(folder / "offers.yaml")
     assert str(job.each_query[0].build()) == "skyline of price MAX, one per city"
-    assert job.window is not None
-    assert job.window.length == "5 minutes"
+    assert window_of(job)[1] == "5 minutes"
 
 
 def test_a_sample_without_a_time_ends_the_questions(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.cli.streams import put
 
 import skypane as sp
 from skypane.cli.main import main
@@ -27,12 +27,11 @@ trigger: available now
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
     rows = [
         {"ts": f"2026-01-01T08:{minute:02}:00Z", "city": "A", "price": price, "rating": 1}
         for minute, price in ((1, 5.0), (2, None), (12, 7.0), (25, 3.0))
     ]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    put(tmp_path, rows)
     path = tmp_path / "job.yaml"
     path.write_text(JOB.format(folder=tmp_path))
     return path

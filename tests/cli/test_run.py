@@ -1,12 +1,11 @@
 """`skypane run` as a user types it."""
 
-import json
-import os
+import re
 import sys
 import tempfile
 
-import pyarrow.parquet as pq
 import pytest
+from tests.cli.streams import DAILY, put, rows_in
 
 import skypane as sp
 from skypane.cli.main import main
@@ -26,9 +25,7 @@ output: {{format: csv, path: {folder}/out}}
 
 @pytest.fixture
 def job(tmp_path):
-    (tmp_path / "in").mkdir()
-    rows = [{"city": "A", "price": p, "rating": r} for p, r in ((1, 1), (2, 5), (3, 4), (4, 9))]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    put(tmp_path, [{"city": "A", "price": p, "rating": r} for p, r in ((1, 1), (2, 5), (3, 4), (4, 9))])
     path = tmp_path / "job.yaml"
     path.write_text(JOB.format(folder=tmp_path))
     return path
@@ -62,22 +59,14 @@ def test_a_job_that_is_wrong_is_reported_line_by_line(job, capsys):
     assert "source.pth: unknown field, did you mean 'path'?" in output
 
 
-OWN = """
-name: shops
-mode: batch
-source: {{format: json, path: {folder}/in, schema: "city string, price double"}}
-query: {{kind: aggregate, by: city, functions: {{n: "accumulate(evil.touch())"}}}}
-output: {{format: csv, path: {folder}/out}}
-"""
-
-
 @pytest.mark.parametrize("command", [["run"], ["run", "--dry-run"], ["run", "--allow", "other"], ["inputs"], ["top"]])
 def test_what_a_job_names_is_not_imported_unless_its_module_is_allowed(command, job, capsys, monkeypatch):
     mark = job.parent / "touched"
     (job.parent / "evil.py").write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\ntouch = 1\n")
     monkeypatch.chdir(job.parent)
     monkeypatch.syspath_prepend(str(job.parent))
-    job.write_text(OWN.format(folder=job.parent))
+    own = 'query: {kind: aggregate, by: city, functions: {n: "accumulate(evil.touch())"}}'
+    job.write_text(re.sub("^query: .*", own, job.read_text(), flags=re.MULTILINE))
     assert main([*command, str(job)]) == 1
     assert "if you trust it, start with --allow evil" in capsys.readouterr().err
     assert not mark.exists()
@@ -134,54 +123,45 @@ def test_a_stream_with_a_report(tmp_path, capsys, monkeypatch):
     assert "Decisions and outcomes" in page.read_text()
 
 
-DAILY = """
-name: prices
-source: {{format: json, path: {folder}/in, schema: "at timestamp, stock string, price double"}}
-query: {{kind: skyline, preference: "price MIN", by: stock}}
-window: {{time: at, length: 1 day}}
-output: {{path: {folder}/out}}
-late: {{path: {folder}/late}}
-checkpoint: {folder}/checkpoint
-trigger: available now
-"""
+PRICE = {"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}
+
+
+@pytest.fixture
+def daily(tmp_path):
+    """A job of daily prices, and its folder with no rows yet."""
+    put(tmp_path)
+    path = tmp_path / "job.yaml"
+    path.write_text(DAILY.format(folder=tmp_path))
+    return path
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_drain_of_daily_prices_answers_all_of_them_and_quarantines_one_of_another_year(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
+def test_a_drain_of_daily_prices_answers_all_of_them_and_quarantines_one_of_another_year(daily, tmp_path, capsys):
     days = [f"2025-01-{day:02}" for day in range(1, 32) if (day + 1) % 7 < 5]  # the first is a Wednesday
     rows = [
         {"at": f"{day} 17:00:00Z", "stock": f"stock {k}", "price": k} for day in [*days, "2026-03-01"] for k in range(3)
     ]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows[:-2])))
-    (tmp_path / "job.yaml").write_text(DAILY.format(folder=tmp_path))
+    put(tmp_path, rows[:-2])
     page = tmp_path / "page.html"
-    assert main(["run", str(tmp_path / "job.yaml"), "--drain", "--report", str(page)]) == 0
-    answered = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert main(["run", str(daily), "--drain", "--report", str(page)]) == 0
+    answered = rows_in(tmp_path / "out")
     assert sorted({row["at"].strftime("%Y-%m-%d") for row in answered}) == days
     assert len(answered) == 3 * len(days)
-    aside = [row for file in (tmp_path / "late").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
-    assert [(row["at"].year, row["reason"]) for row in aside] == [(2026, "future")]
+    assert [(row["at"].year, row["reason"]) for row in rows_in(tmp_path / "late")] == [(2026, "future")]
     assert "1 row quarantined: future" in capsys.readouterr().out
     assert f"{len(rows) - 2} read: {len(answered)} answered, 0 late, 1 quarantined, 0 held, 0 open" in page.read_text()
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_job_answers_its_windows_early(tmp_path, capsys):
+def test_a_job_answers_its_windows_early(daily, tmp_path, capsys):
     """The version at the end follows, although no row has come since the last early one."""
-    (tmp_path / "in").mkdir()
-    for number, hour in enumerate((9, 12, 13, 18)):
-        row = {"at": f"2025-01-01 {hour:02}:00:00Z", "stock": "a", "price": hour}
-        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(row))
-        os.utime(tmp_path / "in" / f"{number}.json", (1_700_000_000 + number, 1_700_000_000 + number))
-    job = tmp_path / "job.yaml"
-    text = DAILY.format(folder=tmp_path).replace('double"}', 'double", max_files_per_trigger: 1}')
-    job.write_text(f"{text}early: 2 hours\n")
-    assert main(["run", str(job), "--dry-run"]) == 0
+    put(tmp_path, *([PRICE | {"at": f"2025-01-01 {hour:02}:00:00Z", "price": hour}] for hour in (9, 12, 13, 18)))
+    text = daily.read_text().replace('double"}', 'double", max_files_per_trigger: 1}')
+    daily.write_text(f"{text}early: 2 hours\n")
+    assert main(["run", str(daily), "--dry-run"]) == 0
     assert "every 2 h of event time" in capsys.readouterr().out
-    assert main(["run", str(job), "--drain"]) == 0
-    answered = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
-    assert sorted((row["version"], row["early"], row["price"]) for row in answered) == [
+    assert main(["run", str(daily), "--drain"]) == 0
+    assert sorted((row["version"], row["early"], row["price"]) for row in rows_in(tmp_path / "out")) == [
         (0, True, 9.0),
         (1, True, 9.0),
         (2, True, 9.0),
@@ -190,20 +170,16 @@ def test_a_job_answers_its_windows_early(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_job_writes_stays(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    rows = [
-        {"at": f"2025-01-0{day} 09:00:00Z", "stock": "a", "price": price} for day, price in ((1, 2), (3, 1), (9, 5))
-    ]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
-    job, page = tmp_path / "job.yaml", tmp_path / "page.html"
-    text = DAILY.format(folder=tmp_path).replace("length: 1 day", "length: 4 days, slide: 1 day")
-    job.write_text(f"{text}answers: stays\n")
-    assert main(["run", str(job), "--dry-run"]) == 0
+def test_a_job_writes_stays(daily, tmp_path, capsys):
+    put(tmp_path, [PRICE | {"at": f"2025-01-0{day} 09:00:00Z", "price": p} for day, p in ((1, 2), (3, 1), (9, 5))])
+    page = tmp_path / "page.html"
+    text = daily.read_text().replace("length: 1 day", "length: 4 days, slide: 1 day")
+    daily.write_text(f"{text}answers: stays\n")
+    assert main(["run", str(daily), "--dry-run"]) == 0
     assert "each row once for a run of windows" in capsys.readouterr().out
-    assert main(["run", str(job), "--drain", "--report", str(page)]) == 0
-    written = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
-    assert sorted((row["price"], row["window_count"]) for row in written) == [(1.0, 4), (2.0, 2), (5.0, 4)]
+    assert main(["run", str(daily), "--drain", "--report", str(page)]) == 0
+    written = sorted((row["price"], row["window_count"]) for row in rows_in(tmp_path / "out"))
+    assert written == [(1.0, 4), (2.0, 2), (5.0, 4)]
     assert "10 windows answered with 10 rows" in capsys.readouterr().out
     assert "2025-01-09" in page.read_text()  # the example, which is a window
 
@@ -215,9 +191,7 @@ COUNTED = DAILY.replace(
 
 @pytest.mark.usefixtures("spark")
 def test_a_dry_run_shows_what_a_changed_job_keeps_and_writes_nothing(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    rows = [{"at": f"2025-01-{day:02} 17:00:00Z", "stock": "a", "price": day} for day in range(1, 5)]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    put(tmp_path, [PRICE | {"at": f"2025-01-{day:02} 17:00:00Z", "price": day} for day in range(1, 5)])
     job = tmp_path / "job.yaml"
     job.write_text(COUNTED.format(folder=tmp_path, functions="functions: {n: count(), total: sum(price)}"))
     assert main(["run", str(job)]) == 0
@@ -246,12 +220,12 @@ def test_a_dry_run_shows_what_a_changed_job_keeps_and_writes_nothing(tmp_path, c
 
 
 @pytest.mark.parametrize("trigger", [None, "available now"])
-def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_of_its_query(tmp_path, spark, trigger):
+def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_of_its_query(
+    daily, tmp_path, spark, trigger
+):
     """As with `skypane run JOB --drain | head`: the batch is committed, and the next start continues after it."""
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}')
-    job = parse(DAILY.format(folder=tmp_path).replace("trigger: available now\n", ""))
-    ready = building.build(job, spark)
+    put(tmp_path, [PRICE])
+    ready = building.build(parse(daily.read_text().replace("trigger: available now\n", "")), spark)
     assert isinstance(ready, sp.Job)
 
     def closed(_metrics: sp.BatchMetrics) -> None:
@@ -267,9 +241,8 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
     assert sum(metrics.windows for metrics in batches) == 0  # the window is open still
 
 
-def test_the_query_has_the_name_of_its_job_in_spark(tmp_path, spark):
-    (tmp_path / "in").mkdir()
-    job = parse(DAILY.format(folder=tmp_path))
+def test_the_query_has_the_name_of_its_job_in_spark(daily, spark):
+    job = parse(daily.read_text())
     ready = building.build(job, spark)
     assert isinstance(ready, sp.Job)
     log, names = running.run_log(job), []
@@ -279,24 +252,20 @@ def test_the_query_has_the_name_of_its_job_in_spark(tmp_path, spark):
     assert names == ["prices"]
 
 
-def test_a_report_in_a_folder_that_is_not_there_is_refused_before_spark_starts(tmp_path, capsys):
-    job = tmp_path / "job.yaml"
-    job.write_text(DAILY.format(folder=tmp_path))
-    assert main(["run", str(job), "--report", str(tmp_path / "none" / "page.html")]) == 1
+def test_a_report_in_a_folder_that_is_not_there_is_refused_before_spark_starts(daily, tmp_path, capsys):
+    assert main(["run", str(daily), "--report", str(tmp_path / "none" / "page.html")]) == 1
     assert f"--report: there is no folder {tmp_path / 'none'}; create it" in capsys.readouterr().err
     assert not (tmp_path / "checkpoint").exists()
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_run_without_a_batch_and_one_that_fails_have_a_report(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    job, page = tmp_path / "job.yaml", tmp_path / "page.html"
-    job.write_text(DAILY.format(folder=tmp_path))
-    assert main(["run", str(job), "--report", str(page)]) == 0
+def test_a_run_without_a_batch_and_one_that_fails_have_a_report(daily, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["run", str(daily), "--report", str(page)]) == 0
     assert "no micro-batch was finished" in capsys.readouterr().out
     assert "no micro-batch was finished" in page.read_text()
-    (tmp_path / "in" / "0.json").write_text('{"at": "2025-01-01 09:00:00Z", "stock": "a", "price": 1}')
-    job.write_text(DAILY.format(folder=tmp_path).replace('"price MIN"', '"price MAX"'))
+    put(tmp_path, [PRICE])
+    daily.write_text(daily.read_text().replace('"price MIN"', '"price MAX"'))
     page.unlink()
-    assert main(["run", str(job), "--report", str(page)]) == 1  # the checkpoint is of another query
+    assert main(["run", str(daily), "--report", str(page)]) == 1  # the checkpoint is of another query
     assert "The run has ended with an error: the checkpoint" in page.read_text()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
+from tests.cli.streams import put, rows_in
 
 from skypane.cli.main import main
 
@@ -43,13 +41,11 @@ def offers(part: int) -> list[Row]:
 
 
 def write(folder: Path, part: int, rows: list[Row]) -> None:
-    file = folder / "in" / f"{part}.json"
     values = [
         {"ts": (START + timedelta(minutes=minute)).isoformat(), "city": city, "price": price}
         for minute, city, price in rows
     ]
-    file.write_text("\n".join(map(json.dumps, values)))
-    os.utime(file, (part, part))  # Spark reads the oldest first
+    put(folder, values, first=part)
 
 
 def best(rows: list[Row]) -> Counter[Any]:
@@ -73,15 +69,14 @@ def load(rows: list[Row]) -> Counter[Any]:
 
 def read(folder: Path, *columns: str) -> Counter[Any]:
     """Return the rows of an output, their windows as minutes."""
-    rows = [row for file in sorted(folder.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
     return Counter(
-        ((row["window_start"] - START) // timedelta(minutes=1), *(row[column] for column in columns)) for row in rows
+        ((row["window_start"] - START) // timedelta(minutes=1), *(row[column] for column in columns))
+        for row in rows_in(folder)
     )
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
     write(tmp_path, 0, offers(0))
     write(tmp_path, 1, offers(1))
     path = tmp_path / "job.yaml"
@@ -104,8 +99,7 @@ def test_each_query_answers_its_windows_across_a_restart(job: Path, tmp_path: Pa
     whole = [row for part in range(4) for row in offers(part)]
     assert read(tmp_path / "out" / "best", "city", "price") == best(whole)
     assert read(tmp_path / "out" / "load", "city", "n", "total") == load([*whole, (65, "A", 0.0)])
-    late = [row for file in (tmp_path / "late").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
-    assert {(row["price"], row["queries"], row["reason"]) for row in late} == {
+    assert {(row["price"], row["queries"], row["reason"]) for row in rows_in(tmp_path / "late")} == {
         (1.0, "best, load", "late"),
         (0.0, "best", "late"),
     }

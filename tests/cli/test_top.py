@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.cli.streams import DAILY, put
 from tests.reporting.made import hourly
 from tests.stores.memory import in_memory
 
@@ -24,22 +24,9 @@ from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.query_definition import QueryDefinition
 
-JOB = """
-name: offers
-source: {{format: json, path: {folder}/in, schema: "at timestamp, stock string, price double"}}
-query: {{kind: skyline, preference: "price MIN", by: stock}}
-window: {{time: at, length: 1 day}}
-output: {{path: {folder}/out}}
-checkpoint: {folder}/checkpoint
-trigger: available now
-"""
-
 RUNS = """
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
 from skypane.reporting.runlog import RunLog
 log = RunLog(Path(sys.argv[1]))
 log.begin({})
@@ -65,22 +52,18 @@ def commit(ledger: Ledger, batches: tuple[BatchMetrics, ...]) -> None:
 def test_each_batch_is_seen_once_and_those_that_are_gone_never(tmp_path: Path, place: str):
     checkpoint = str(tmp_path / "checkpoint") if place == "disk" else "s3://bucket/checkpoint"
     with in_memory():
-        _each_batch_is_seen_once(checkpoint)
-
-
-def _each_batch_is_seen_once(checkpoint: str) -> None:
-    seen = CommittedBatches(checkpoint)
-    assert seen.new() == []  # there is no checkpoint yet
-    ledger, batches = driver(checkpoint), hourly(130)
-    assert seen.new() == []
-    commit(ledger, batches[:3])
-    assert seen.new() == list(batches[:3])
-    commit(ledger, batches[3:])
-    rest = seen.new()
-    assert rest == list(batches[-len(rest) :])
-    assert 100 <= len(rest) <= 120  # the ledger keeps a hundred, in an object store some more
-    assert seen.new() == []
-    assert CommittedBatches(checkpoint).new() == rest
+        seen = CommittedBatches(checkpoint)
+        assert seen.new() == []  # there is no checkpoint yet
+        ledger, batches = driver(checkpoint), hourly(130)
+        assert seen.new() == []
+        commit(ledger, batches[:3])
+        assert seen.new() == list(batches[:3])
+        commit(ledger, batches[3:])
+        rest = seen.new()
+        assert rest == list(batches[-len(rest) :])
+        assert 100 <= len(rest) <= 120  # the ledger keeps a hundred, in an object store some more
+        assert seen.new() == []
+        assert CommittedBatches(checkpoint).new() == rest
 
 
 def test_nothing_in_the_checkpoint_is_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -157,7 +140,7 @@ def test_the_table_ends_with_the_job_however_that_ends(
 def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path):
     """Beside the checkpoint is the one of an earlier run without the server, which says nothing of this one."""
     job = tmp_path / "job.yaml"
-    job.write_text(JOB.format(folder=tmp_path / "there"))
+    job.write_text(DAILY.format(folder=tmp_path / "there"))
     commit(driver(tmp_path / "there" / "checkpoint"), hourly(1))
     with that_ends(tmp_path / "there" / "checkpoint-metrics") as end:
         end()
@@ -167,7 +150,7 @@ def test_the_mark_of_a_job_on_a_server_is_in_the_working_folder(tmp_path: Path):
         watching(str(job), folder=tmp_path, remote="sc://host") as by_variable,
     ):
         for shown in (by_option, by_variable):
-            assert [shown.readline(), "batch 0" in shown.readline()] == ["offers\n", True]
+            assert [shown.readline(), "batch 0" in shown.readline()] == ["prices\n", True]
         end()
         for shown in (by_option, by_variable):
             assert shown.read().splitlines()[-1] == "the job has ended"
@@ -213,15 +196,13 @@ def test_another_folder_than_a_checkpoint_and_a_job_without_one_are_refused(
 
 @pytest.mark.usefixtures("spark")
 def test_a_real_job_is_shown_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    (tmp_path / "in").mkdir()
-    rows = [{"at": f"2025-01-{day:02} 17:00:00Z", "stock": "a", "price": day} for day in range(1, 8)]
-    (tmp_path / "in" / "0.json").write_text("\n".join(map(json.dumps, rows)))
+    put(tmp_path, [{"at": f"2025-01-{day:02} 17:00:00Z", "stock": "a", "price": day} for day in range(1, 8)])
     job = tmp_path / "job.yaml"
-    job.write_text(JOB.format(folder=tmp_path))
+    job.write_text(DAILY.format(folder=tmp_path))
     assert main(["run", str(job)]) == 0
     ran = [line.partition("] ")[2] for line in capsys.readouterr().out.splitlines() if "slack" in line]
     assert main(["top", str(job)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "offers"
+    assert lines[0] == "prices"
     assert lines[1].partition("] ")[2] == ran[-1]
     assert lines[-1] == "`skypane run` is not running the job"

@@ -8,17 +8,7 @@ from collections.abc import Iterator
 from tests.checkout import ROOT
 
 SOURCE = ROOT / "src" / "skypane"
-PARTS = (
-    "control",
-    "kernels",
-    "multiway",
-    "operators",
-    "preference",
-    "progress",
-    "windows.py",
-    "plan.py",
-    "runtime/spark",
-)
+PARTS = "control kernels multiway operators preference progress windows.py plan.py runtime/spark".split()
 MULTIWAY = ROOT / "papers" / "src" / "skypane_papers" / "multiway"
 """Workloads, estimators, the simulator, and what is reported or reproduced may differ: docs/design.md says so."""
 

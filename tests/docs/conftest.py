@@ -14,17 +14,9 @@ from tests.checkout import ROOT
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built without a warning."""
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        "-m",
-        "sphinx",
-        "--quiet",
-        "--fail-on-warning",
-        "--keep-going",
-        "--doctree-dir",
-        str(folder / "doctrees"),
-    ]
+    sphinx = [sys.executable, *"-m sphinx --quiet --fail-on-warning --keep-going --doctree-dir".split()]
     done = subprocess.run(
-        [sys.executable, *command, ROOT / "docs", folder / "html"], check=False, capture_output=True, text=True
+        [*sphinx, folder / "doctrees", ROOT / "docs", folder / "html"], check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return folder / "html"

@@ -12,15 +12,12 @@ from nbformat import NotebookNode
 from tests.docs.notebook_outputs import DOCS, code_cells, figures, printed, stored, table
 
 NAMES = [page.stem for page in pages(DOCS)]
-WITHOUT_SPARK = ("elastic-workers",)
-ON_SPARK = ("late-data", "skylines")
 _CODE = re.compile(r"`[^`]*`|\]\([^)]*\)|\b[A-Z][a-z]+ \d+\b")
 """Code, addresses and dates: numbers in them are names."""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?")
 
 
 def test_each_notebook_is_run():
-    assert {*WITHOUT_SPARK, *ON_SPARK} == set(NAMES)
     assert {file.stem for file in (DOCS / "notebooks").glob("*.ipynb")} == set(NAMES)
 
 
@@ -60,13 +57,8 @@ def test_a_notebook_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str
     assert "no notebook late-dat in " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", WITHOUT_SPARK)
-def test_a_run_of_a_notebook_without_spark_shows_what_is_stored(name: str, tmp_path: Path):
-    assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))
-
-
-@pytest.mark.parametrize("name", ON_SPARK)
-def test_a_run_of_a_notebook_on_spark_shows_what_is_stored(name: str, tmp_path: Path):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_of_a_notebook_shows_what_is_stored(name: str, tmp_path: Path):
     assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))
 
 

@@ -75,6 +75,9 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
     assert section(given="list.json").text == os.path.abspath("list.json")  # noqa: PTH100
 
 
+AVRO = {"kafka": "b:1", "topic": "t", "format": "avro"}
+
+
 @pytest.mark.parametrize(
     ("source", "inputs", "problem"),
     [
@@ -96,18 +99,10 @@ def test_every_kind_of_input_is_taken_as_the_function_takes_it():
             {"given": [{"objects": "s3://bucket/in/"}]},
             "format of s3://bucket/in/ is unknown; set format to csv or json",
         ),
+        ({}, {"given": [AVRO]}, "messages of avro and protobuf need registry"),
         (
             {},
-            {"given": [{"kafka": "b:1", "topic": "t", "format": "avro"}]},
-            "messages of avro and protobuf need registry",
-        ),
-        (
-            {},
-            {
-                "given": [
-                    {"kafka": "b:1", "topic": "t", "format": "avro", "registry": {"url": "u", "bearer.auth.token": "x"}}
-                ]
-            },
+            {"given": [AVRO | {"registry": {"url": "u", "bearer.auth.token": "x"}}]},
             "option bearer.auth.token of the registry would be shown",
         ),
         ({}, {"reader": 3}, "source.inputs.reader: unknown field, did you mean 'readers'?"),

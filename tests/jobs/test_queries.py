@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.jobs.complaints import table_of
 
 import skypane as sp
 from skypane.jobs import JobFile, parse
@@ -85,104 +86,68 @@ def test_jobs_of_one_query_are_summarised_as_before_there_were_several():
     assert job_of().summary()["queries"]["load"]["window"]["length"] == "1 minute"
 
 
-@pytest.mark.parametrize(
-    ("parts", "complaint"),
-    [
-        (
-            {"queries": {"best": {"query": {"kind": "top_k", "score": "a", "k": 0}}}},
-            "queries.best.query.k: should be greater than 0, got 0",
-        ),
-        (
-            {"queries": {"best": {"query": {"kind": "skylin"}}}},
-            "queries.best.query.kind: cannot be 'skylin', did you mean 'skyline'?",
-        ),
-        (
-            {"queries": {"best": {"query": {"k": 1}}}},
-            (
-                "queries.best.query.kind: is missing; it must be one of aggregate, k_dominant, top_delta, skyline, top_k, "
-                "continuous_skyline"
-            ),
-        ),
-        (
-            {"queries": {"best": {"query": BEST["query"] | {"prefer": 1}}}},
-            "queries.best.query.prefer: unknown field, did you mean 'preference'?",
-        ),
-        ({"queries": {"best": BEST | {"ouput": 1}}}, "queries.best.ouput: unknown field, did you mean 'output'?"),
-        ({"queries": {"best": BEST | {"window": {"slide": "1 s"}}}}, "queries.best.window.length: is missing"),
-        (
-            {"queries": {"best": BEST | {"window": {"length": "1 s", "sliede": "1 s"}}}},
-            "queries.best.window.sliede: unknown field, did you mean 'slide'?",
-        ),
-        (
-            {"queries": {"best": BEST | {"window": {"length": "1 s", "slide": "2 s"}}}},
-            "queries.best.window: need 0 < slide <= length, got slide '2 s', length '1 s'",
-        ),
-        (
-            {"queries": {"best": BEST | {"output": {"format": "csv"}}}},
-            "queries.best.output.path: is missing; format csv needs it",
-        ),
-        (
-            {"queries": {"best": BEST | {"output": {"path": "a", "if_exists": "overwrite"}}, "load": BEST}},
-            "queries.best.output.if_exists: is only for mode batch; a stream resumes from its checkpoint",
-        ),
-        ({"queries": {"best": "skyline"}}, "queries.best: must be a section with fields of its own, got 'skyline'"),
-        ({"queries": {"best": {}}}, "queries.best.query: is missing"),
-        ({"queries": {}}, "queries: must have at least one query by name, such as best: {query: ...}"),
-        (
-            {"queries": {"a/b": BEST}},
-            (
-                "queries.a/b: the name of a query must be of letters, digits, '_' and '-', as its folder has that name, got "
-                "'a/b'"
-            ),
-        ),
-        (
-            {"queries": {"best": {"query": {"kind": "continuous_skyline", "preference": "a MIN, b MIN"}}}},
-            "queries.best.query.kind: cannot be 'continuous_skyline', which answers no windows: run it alone",
-        ),
-        (
-            {"query": BEST["query"]},
-            "query: is for a job of one query; this one has `queries`, each with its own query",
-        ),
-        (
-            {"map": {"x": "a", "y": "b", "shade": {"n": "low"}}},
-            "map: is for a job of one query; this one has `queries`, each with its own query",
-        ),
-        ({"mode": "batch"}, "queries: is only for mode stream; write a batch job for each query"),
-        ({"front": {"path": "f"}}, "front: is only for query.kind continuous_skyline; other queries answer windows"),
-        (
-            {"window": None},
-            "queries.load.window.time: is missing; name the column here, or for all queries in window.time",
-        ),
-        (
-            {"window": None, "queries": {"best": BEST}},
-            "queries.best.window: is missing; without a window a stream would never answer",
-        ),
-        (
-            {"queries": {"best": BEST, "load": LOAD | {"window": {"time": "at", "length": "1 s"}}}},
-            "queries.load.window.time: must be 'ts', as that of query 'best', got 'at'",
-        ),
-        ({"output": None}, "queries.best.output: is missing; give the query one, or the job a folder as output"),
-        (
-            {"output": {"format": "console"}},
-            (
-                "output: must be a folder, in which each query gets a folder of its name, or be in each query: "
-                "queries.best.output"
-            ),
-        ),
-        ({"queries": {"load": LOAD}}, "output: is used by no query, because each has one of its own; remove it"),
-        (
-            {"queries": {"best": BEST | {"window": {"time": "ts", "length": "1 s"}}}},
-            "window: is used by no query, because each has one of its own; remove it",
-        ),
-        (
-            {"checkpoint": None},
-            "checkpoint: is missing; a stream that writes to 'out/best' needs a folder to resume from",
-        ),
-    ],
-)
-def test_what_is_wrong_is_named_with_its_path(parts: dict[str, Any], complaint: str):
+WRONG = """
+queries: {best: {query: {kind: top_k, score: a, k: 0}}}
+  queries.best.query.k: should be greater than 0, got 0
+queries: {best: {query: {kind: skylin}}}
+  queries.best.query.kind: cannot be 'skylin', did you mean 'skyline'?
+queries: {best: {query: {k: 1}}}
+  queries.best.query.kind: is missing; it must be one of aggregate, k_dominant, top_delta, skyline, top_k, continuous_skyline
+queries: {best: {query: {kind: skyline, preference: price MIN, prefer: 1}}}
+  queries.best.query.prefer: unknown field, did you mean 'preference'?
+queries: {best: {query: {kind: skyline, preference: price MIN}, ouput: 1}}
+  queries.best.ouput: unknown field, did you mean 'output'?
+queries: {best: {query: {kind: skyline, preference: price MIN}, window: {slide: 1 s}}}
+  queries.best.window.length: is missing
+queries: {best: {query: {kind: skyline, preference: price MIN}, window: {length: 1 s, sliede: 1 s}}}
+  queries.best.window.sliede: unknown field, did you mean 'slide'?
+queries: {best: {query: {kind: skyline, preference: price MIN}, window: {length: 1 s, slide: 2 s}}}
+  queries.best.window: need 0 < slide <= length, got slide '2 s', length '1 s'
+queries: {best: {query: {kind: skyline, preference: price MIN}, output: {format: csv}}}
+  queries.best.output.path: is missing; format csv needs it
+queries: {best: {query: {kind: skyline, preference: price MIN}, output: {path: a, if_exists: overwrite}}, load: {query: {kind: skyline, preference: price MIN}}}
+  queries.best.output.if_exists: is only for mode batch; a stream resumes from its checkpoint
+queries: {best: skyline}
+  queries.best: must be a section with fields of its own, got 'skyline'
+queries: {best: {}}
+  queries.best.query: is missing
+queries: {}
+  queries: must have at least one query by name, such as best: {query: ...}
+queries: {a/b: {query: {kind: skyline, preference: price MIN}}}
+  queries.a/b: the name of a query must be of letters, digits, '_' and '-', as its folder has that name, got 'a/b'
+queries: {best: {query: {kind: continuous_skyline, preference: "a MIN, b MIN"}}}
+  queries.best.query.kind: cannot be 'continuous_skyline', which answers no windows: run it alone
+query: {kind: skyline, preference: price MIN}
+  query: is for a job of one query; this one has `queries`, each with its own query
+map: {x: a, y: b, shade: {n: low}}
+  map: is for a job of one query; this one has `queries`, each with its own query
+mode: batch
+  queries: is only for mode stream; write a batch job for each query
+front: {path: f}
+  front: is only for query.kind continuous_skyline; other queries answer windows
+window: null
+  queries.load.window.time: is missing; name the column here, or for all queries in window.time
+{window: null, queries: {best: {query: {kind: skyline, preference: price MIN}}}}
+  queries.best.window: is missing; without a window a stream would never answer
+queries: {best: {query: {kind: skyline, preference: price MIN}}, load: {query: {kind: aggregate, by: city, functions: {n: count()}}, window: {time: at, length: 1 s}, output: {format: csv, path: elsewhere}}}
+  queries.load.window.time: must be 'ts', as that of query 'best', got 'at'
+output: null
+  queries.best.output: is missing; give the query one, or the job a folder as output
+output: {format: console}
+  output: must be a folder, in which each query gets a folder of its name, or be in each query: queries.best.output
+queries: {load: {query: {kind: aggregate, by: city, functions: {n: count()}}, window: {length: 1 minute}, output: {format: csv, path: elsewhere}}}
+  output: is used by no query, because each has one of its own; remove it
+queries: {best: {query: {kind: skyline, preference: price MIN}, window: {time: ts, length: 1 s}}}
+  window: is used by no query, because each has one of its own; remove it
+checkpoint: null
+  checkpoint: is missing; a stream that writes to 'out/best' needs a folder to resume from
+"""
+
+
+@pytest.mark.parametrize(("parts", "complaint"), table_of(WRONG))
+def test_what_is_wrong_is_named_with_its_path(parts: str, complaint: str):
     with pytest.raises(ConfigError) as caught:
-        job_of(**parts)
+        job_of(**yaml.safe_load(parts))
     assert str(caught.value) == f"job.yaml: {complaint}"
 
 

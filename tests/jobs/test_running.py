@@ -69,12 +69,28 @@ def expected():
     return {key: sorted(row["price"] for row in best(rows)) for key, rows in groups.items()}
 
 
+def best_of_the_hour(until):
+    """City and price of the offers of the hour before a minute that no other one of their city beats."""
+    last = [row for i, row in enumerate(offers()) if until - 60 < i <= until and row["price"] is not None]
+    return sorted((city, row["price"]) for city in "AB" for row in best([row for row in last if row["city"] == city]))
+
+
+def written(folder):
+    table = answers(folder)
+    assert table is not None
+    return table
+
+
+def place(row):
+    """Hour and city of an answer."""
+    start = row["window_start"].replace(tzinfo=UTC)  # Spark's own parquet, of batches, has no zone
+    return (start - START) // timedelta(hours=1), row["city"]
+
+
 def found(table):
     groups: dict[tuple[int, str], list[Any]] = {}
     for row in table.to_pylist():
-        start = row["window_start"].replace(tzinfo=UTC)  # Spark's own parquet, of batches, has no zone
-        hour = (start - START) // timedelta(hours=1)
-        groups.setdefault((hour, row["city"]), []).append(row["price"])
+        groups.setdefault(place(row), []).append(row["price"])
     return {key: sorted(prices) for key, prices in groups.items()}
 
 
@@ -91,15 +107,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+def source(folder, **more):
+    schema = "at string, city string, price double, rating double"
+    return {"format": "json", "path": str(folder / "in"), "schema": schema, **more}
+
+
 def text_of(folder, **changed):
     job: dict[str, Any] = {
         "name": "offers",
-        "source": {
-            "format": "json",
-            "path": str(folder / "in"),
-            "schema": "at string, city string, price double, rating double",
-            "max_files_per_trigger": 1,
-        },
+        "source": source(folder, max_files_per_trigger=1),
         "derive": {"ts": "to_timestamp(at)"},
         "select": ["ts", "city", "price", "rating"],
         "query": {"kind": "skyline", "preference": "price MIN, rating MAX", "by": "city"},
@@ -120,12 +136,7 @@ def job_of(folder, **changed):
 
 def batch_of(folder, **changed):
     streams_only = dict.fromkeys(("progress", "late", "checkpoint", "trigger"))
-    source = {
-        "format": "json",
-        "path": str(folder / "in"),
-        "schema": "at string, city string, price double, rating double",
-    }
-    return job_of(folder, **{"mode": "batch", "source": source, "invalid": "drop"} | streams_only | changed)
+    return job_of(folder, **{"mode": "batch", "source": source(folder), "invalid": "drop"} | streams_only | changed)
 
 
 def log_in(folder):
@@ -163,9 +174,7 @@ def test_a_stream_of_files(spark, folder):
 
     closed = {key: prices for key, prices in expected().items() if key[0] < 3}  # the newest is 3:19
     assert found(answers(folder / "out")) == closed
-    late = answers(folder / "late")
-    assert late is not None
-    assert late.column("reason").to_pylist() == ["null price"]
+    assert written(folder / "late").column("reason").to_pylist() == ["null price"]
     assert [metrics.rows for metrics in log.batches()] == [50] * 4
 
     page = render(running.snapshot(job, log))
@@ -175,11 +184,6 @@ def test_a_stream_of_files(spark, folder):
 
 def test_a_drained_stream_of_files_answers_every_window(spark, folder):
     assert streamed(job_of(folder), spark, log_in(folder), drain=True)
-    assert found(answers(folder / "out")) == expected()
-
-
-def test_a_batch_over_the_same_files_answers_every_window(spark, folder):
-    answered(batch_of(folder), spark)
     assert found(answers(folder / "out")) == expected()
 
 
@@ -200,16 +204,11 @@ def test_a_continuous_skyline_emits_its_updates_and_keeps_its_front(spark, folde
     log = log_in(folder)
     assert streamed(job, spark, log)
 
-    updates, front = answers(folder / "out"), answers(folder / "front")
-    assert updates is not None
-    assert front is not None
+    updates, front = written(folder / "out"), written(folder / "front")
     now = sorted(zip(front["city"].to_pylist(), front["price"].to_pylist(), strict=True))
     assert now == replayed(updates, START + timedelta(days=1))
     for minutes in (30, 75, 150):  # the definition: of the rows of the last hour, nothing beats these
-        until = START + timedelta(minutes=minutes)
-        last = [row for i, row in enumerate(offers()) if minutes - 60 < i <= minutes and row["price"] is not None]
-        best_of = {city: best([row for row in last if row["city"] == city]) for city in "AB"}
-        assert replayed(updates, until) == sorted((city, row["price"]) for city in "AB" for row in best_of[city])
+        assert replayed(updates, START + timedelta(minutes=minutes)) == best_of_the_hour(minutes)
 
     snapshot = running.snapshot(job, log)
     sizes = snapshot.one_front
@@ -220,22 +219,20 @@ def test_a_continuous_skyline_emits_its_updates_and_keeps_its_front(spark, folde
 
 def test_a_batch_of_a_continuous_skyline_answers_with_its_history(spark, folder):
     answered(batch_of(folder, query=CONTINUOUS), spark)
-    history = answers(folder / "out")
-    assert history is not None
+    history = written(folder / "out")
     assert {"front_from", "front_to"} <= set(history.column_names)
     noon = (START + timedelta(minutes=75)).replace(tzinfo=None)
     then = [
-        row
+        (row["city"], row["price"])
         for row in history.to_pylist()
         if row["front_from"].replace(tzinfo=None) <= noon < row["front_to"].replace(tzinfo=None)
     ]
-    last = [row for i, row in enumerate(offers()) if 15 < i <= 75 and row["price"] is not None]
-    best_of = [row for city in "AB" for row in best([row for row in last if row["city"] == city])]
-    assert sorted(row["price"] for row in then) == sorted(row["price"] for row in best_of)
+    assert sorted(then) == best_of_the_hour(75)
 
 
-def test_a_batch_does_not_overwrite_by_default(spark, folder):
+def test_a_batch_answers_every_window_and_does_not_overwrite_by_default(spark, folder):
     answered(batch_of(folder), spark)
+    assert found(answers(folder / "out")) == expected()
     written = sorted((folder / "out").iterdir())
     with pytest.raises(SkypaneError, match=r"output: .*/out has files already: .* if_exists='overwrite'"):
         answered(batch_of(folder), spark)
@@ -319,8 +316,14 @@ def shortened(text, rows):
 
 def seen_by(job, spark):
     """The rows that its query sees, all at once."""
-    frame = building.frame(job.model_copy(update={"mode": "batch"}), spark)
-    return frame.toArrow()
+    return building.frame(job.model_copy(update={"mode": "batch"}), spark).toArrow()
+
+
+def assert_as_the_oracle(found, one, time, delay, rows):
+    """Check what a query has answered, drained after these rows with a watermark."""
+    plan = Plan(one.build(), one.window.build(), time, sp.Watermark(delay))
+    wanted = pa.concat_tables([answer.rows for answer in local.answers(plan, [rows, local.Drain()])])
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
 
 
 def test_the_example_of_cabs_answers_every_area_as_the_oracle_does_and_draws_it(spark, tmp_path, monkeypatch):
@@ -329,13 +332,8 @@ def test_the_example_of_cabs_answers_every_area_as_the_oracle_does_and_draws_it(
     text = text.replace("policy: aqkslack", "policy: watermark").replace("max_drop: 0.01", "delay: 1 hour")
     job, log = shortened(text, 60_000), log_in(tmp_path)
     assert streamed(job, spark, log, drain=True)
-    found = answers(tmp_path / "cab-areas" / "windows")
-    assert found is not None
-
-    plan = Plan(job.each_query[0].build(), job.window.build(), "time", sp.Watermark("1 hour"))
-    rows = seen_by(job, spark)
-    wanted = [answer.rows for answer in local.answers(plan, [rows, local.Drain()])]
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, pa.concat_tables(wanted).to_pylist()))
+    found = written(tmp_path / "cab-areas" / "windows")
+    assert_as_the_oracle(found, job.each_query[0], "time", "1 hour", seen_by(job, spark))
     assert any(found["queue_end"].to_pylist())
 
     page = render(running.snapshot(job, log))
@@ -350,13 +348,11 @@ def test_the_example_of_meters_quarantines_bad_readings_and_answers_the_rest(spa
     rows = workload("meters", meters=243, rows=60_000).table()
     energy = rows["kwh"].to_numpy()
     bad = ~((energy >= 0) & (energy <= 0.4))
-    aside = answers(tmp_path / "meter-load" / "late")
-    assert aside is not None
+    aside = written(tmp_path / "meter-load" / "late")
     assert aside.num_rows == bad.sum() > 0
     assert set(aside["reason"].to_pylist()) == {"null energy"}
 
-    found = answers(tmp_path / "meter-load" / "windows")
-    assert found is not None
+    found = written(tmp_path / "meter-load" / "windows")
     whole = found.filter(pc.equal(found["window_end"], pc.min(rows["time"]).as_py() + timedelta(hours=1)))
     hour = rows.filter(pa.array(~bad)).filter(pc.less(rows.filter(pa.array(~bad))["time"], whole["window_end"][0]))
     hour = hour.group_by(["street", "house"]).aggregate([("kwh", "count"), ("kwh", "sum")])
@@ -377,12 +373,8 @@ def test_the_example_of_several_queries_answers_each_as_the_oracle_does(spark, t
     rows = seen_by(job, spark)
     assert rows.num_rows > 20_000
     for one in job.each_query:
-        found = answers(tmp_path / "flights-board" / "windows" / one.name)
-        assert one.window is not None
-        assert found is not None
-        plan = Plan(one.build(), one.window.build(), "scheduled", sp.Watermark("2 days"))
-        wanted = [answer.rows for answer in local.answers(plan, [rows, local.Drain()])]
-        assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, pa.concat_tables(wanted).to_pylist()))
+        found = written(tmp_path / "flights-board" / "windows" / one.name)
+        assert_as_the_oracle(found, one, "scheduled", "2 days", rows)
     page = render(running.snapshot(job, log))
     assert "best: An example front" in page
     assert "airlines: Size of the answer over time" in page
@@ -397,9 +389,11 @@ def test_the_example_without_data(spark, tmp_path, monkeypatch):
 
     assert streamed(job, spark, log, started=until_answered, seconds=300)
     assert log.batches()[-1].windows
-    table = answers(tmp_path / "rate-skyline" / "windows")
-    assert table is not None
-    assert set(table.column("city").to_pylist()) <= {"Athens", "Bergen", "Cusco"}
+    assert set(written(tmp_path / "rate-skyline" / "windows").column("city").to_pylist()) <= {
+        "Athens",
+        "Bergen",
+        "Cusco",
+    }
     assert log.batches()[-1].drop_ratio <= 0.01
 
 
@@ -468,12 +462,7 @@ def test_what_is_a_users_own_is_found_in_the_working_folder_by_sparks_workers_to
     for minute, row in enumerate(offers()):
         if row["price"] is not None:
             wanted.setdefault((minute // 60, row["city"]), []).append(row["price"])
-    found = answers(folder / "out")
-    assert found is not None
-    rows = found.to_pylist()
-    assert {((row["window_start"] - START) // timedelta(hours=1), row["city"]): row["total"] for row in rows} == {
-        key: sum(prices) for key, prices in wanted.items()
-    }
-    assert {((row["window_start"] - START) // timedelta(hours=1), row["city"]): row["rises"] for row in rows} == {
-        key: sum(after > before for before, after in pairwise(prices)) for key, prices in wanted.items()
+    rows = written(folder / "out").to_pylist()
+    assert {place(row): (row["total"], row["rises"]) for row in rows} == {
+        key: (sum(prices), sum(after > before for before, after in pairwise(prices))) for key, prices in wanted.items()
     }

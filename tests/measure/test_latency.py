@@ -19,8 +19,7 @@ def small():
 
 
 def test_every_policy_is_there_k_slack_first(small):
-    names = [result.name for result in small[1]]
-    assert names == [
+    assert [result.name for result in small[1]] == [
         "`KSlack()`",
         '`Watermark("1 second")`',
         '`Watermark("5 seconds")`',

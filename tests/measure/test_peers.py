@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,12 @@ def put(peers: Path, lost: int = 0, code: int = 0, *, deaf: bool = False) -> Non
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(LISTENER.format(python=sys.executable, lost=lost, code=code, deaf=deaf))
     program.chmod(0o755)
+
+
+def put_headers(peers: Path, text: str) -> None:
+    for file in ("windflow/wf/windflow.hpp", "fastflow/ff/ff.hpp"):
+        (peers / file).parent.mkdir(parents=True)
+        (peers / file).write_text(text)
 
 
 @pytest.fixture
@@ -75,9 +82,7 @@ def test_the_second_headers_are_looked_for_where_the_first_are(peers: Path):
 def test_the_headers_of_a_run_are_named_by_the_contents_of_both_libraries(peers: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine, "versions", dict)  # those of packages; Java's would start it
     assert "windflow" not in versions()
-    for file in ("windflow/wf/windflow.hpp", "fastflow/ff/ff.hpp"):
-        (peers / file).parent.mkdir(parents=True)
-        (peers / file).write_text("// one\n")
+    put_headers(peers, "// one\n")
     before = versions()["windflow"]
     assert before == windflow.digest()
     assert re.fullmatch("headers [0-9a-f]{8}", before)
@@ -100,9 +105,7 @@ def test_without_a_compiler_nothing_is_built(peers: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.long
 def test_headers_of_another_version_are_reported_with_the_error_of_the_compiler(peers: Path):
-    for file in ("windflow/wf/windflow.hpp", "fastflow/ff/ff.hpp"):
-        (peers / file).parent.mkdir(parents=True)
-        (peers / file).write_text("#error another version\n")
+    put_headers(peers, "#error another version\n")
     with pytest.raises(
         MissingError, match=r"there is no C\+\+ compiler|keyed_windows does not compile .*#error another version"
     ):
@@ -123,25 +126,21 @@ def test_a_program_gets_all_rows_over_its_port(peers: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("lost", "code", "problem"),
-    [(1, 0, "has not received 50 rows"), (0, 3, "pf_skyline-4 ended with 3: Dropped: 2/50")],
+    ("faults", "rows", "slide", "problem"),
+    [
+        ({"lost": 1}, 50, 200, "has not received 50 rows"),
+        ({"code": 3}, 50, 200, "pf_skyline-4 ended with 3: Dropped: 2/50"),
+        ({"deaf": True}, 500_000, 200, r"pf_skyline-4 reads no more \("),
+        ({}, 50, 100, r"pf_skyline-4 does not listen: (?s:.)*AssertionError"),
+    ],
+    ids=["loses rows", "ends with an error", "stops reading", "does not listen"],
 )
-def test_a_program_that_fails_is_named(lost: int, code: int, problem: str, peers: Path, tmp_path: Path):
-    put(peers, lost, code)
+def test_a_program_that_fails_is_named(
+    faults: dict[str, Any], rows: int, slide: int, problem: str, peers: Path, tmp_path: Path
+):
+    put(peers, **faults)
     with pytest.raises(RuntimeError, match=problem):
-        papers_cpp.run(np.ones((50, 6)), 4, 1_000, 200, tmp_path / "scratch")
-
-
-def test_a_program_that_stops_reading_is_named(peers: Path, tmp_path: Path):
-    put(peers, deaf=True)
-    with pytest.raises(RuntimeError, match=r"pf_skyline-4 reads no more \("):
-        papers_cpp.run(np.ones((500_000, 6)), 4, 1_000, 200, tmp_path / "scratch")
-
-
-def test_a_program_that_does_not_listen_is_named(peers: Path, tmp_path: Path):
-    put(peers)
-    with pytest.raises(RuntimeError, match=r"pf_skyline-4 does not listen: (?s:.)*AssertionError"):
-        papers_cpp.run(np.ones((50, 6)), 4, 1_000, 100, tmp_path / "scratch")
+        papers_cpp.run(np.ones((rows, 6)), 4, 1_000, slide, tmp_path / "scratch")
 
 
 def test_the_cpu_time_of_a_process_is_measured_to_its_end(tmp_path: Path):

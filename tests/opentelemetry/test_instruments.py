@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.opentelemetry.collected import metrics, provider_and_reader, total, values
 from tests.prometheus import scraped
 from tests.prometheus.made import batches, full, of_two_queries
-from tests.prometheus.scraped import Sample, text_of
+from tests.prometheus.scraped import Sample
 from tests.reporting.made import batch
 
 from skypane.metrics import BatchMetrics
@@ -24,7 +24,6 @@ from skypane.monitoring.measures import EACH, RUNNING, SECONDS, Measure
 from skypane.monitoring.series import MOST, OTHER
 from skypane.opentelemetry.instruments import instruments_of
 from skypane.opentelemetry.names import described
-from skypane.prometheus.exporter import Exporter
 
 MEASURES: tuple[Measure[Any], ...] = (RUNNING, *(measure for measure, _ in EACH))
 
@@ -41,10 +40,7 @@ def exported(*given: BatchMetrics) -> dict[Sample, float]:
 
 def served(*given: BatchMetrics) -> dict[Sample, float]:
     """Return what skypane serves to Prometheus itself, without what is not known."""
-    exporter = Exporter()
-    for each in given:
-        exporter.streams.add("s", each)
-    return {sample: one for sample, one in scraped.values(text_of(exporter)).items() if not math.isnan(one)}
+    return {sample: one for sample, one in scraped.values(scraped.exposed(*given)).items() if not math.isnan(one)}
 
 
 @given(st.lists(batches(), min_size=1, max_size=6))
@@ -60,8 +56,7 @@ def test_prometheus_gets_the_same_of_each_field_from_either(given: BatchMetrics)
 
 def test_each_measure_is_an_instrument_with_its_meaning_and_nothing_else_is():
     provider, reader = provider_and_reader()
-    streams = instruments_of(provider).streams
-    streams.add("s", full())
+    instruments_of(provider).streams.add("s", full())
     found = metrics(reader)
     kinds = {"counter": "Sum", "gauge": "Gauge", "histogram": "Histogram"}
     for measure in MEASURES:

@@ -29,6 +29,10 @@ def later(batch_id: int) -> BatchMetrics:
     return batch(batch_id=batch_id, rows=1, started_at=LATER + batch_id, seconds={"total": 2.0})
 
 
+class Elsewhere(Ledger):
+    checkpoint = "/elsewhere"
+
+
 def next_time() -> float:
     """Return a time of the clock after all that it has shown; it may stand still for milliseconds."""
     now = time.time()
@@ -94,9 +98,6 @@ def test_batches_before_a_later_registration_in_one_provider_do_not_count():
 
 
 def test_a_registration_that_is_refused_leaves_no_query_watched():
-    class Elsewhere(Ledger):
-        checkpoint = "/elsewhere"
-
     provider, reader = provider_and_reader()
     one, other = Ledger(), Elsewhere()
     with pytest.raises(sp.ConfigError, match="both named 'watched'"):
@@ -140,9 +141,6 @@ def test_a_counter_never_decreases_also_if_its_query_is_watched_again_after_clos
 
 
 def test_a_name_stands_for_one_checkpoint():
-    class Elsewhere(Ledger):
-        checkpoint = "/elsewhere"
-
     provider, _ = provider_and_reader()
     elsewhere = Elsewhere()
     with sp.register_metrics(handle_of(Ledger()), meter_provider=provider) as registered:

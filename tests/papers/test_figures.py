@@ -152,13 +152,10 @@ def test_texts_that_differ_in_numbers_alone_become_one_with_the_range_of_each(pa
     (("a: 1; b: x 2", "a: 3; b: y 2"), "a: 1..3; b: x 2 or b: y 2"),
     (("a: 1", "a: 3; b: 2"), "a: 1 or a: 3; b: 2"),
     (("G8 3 K", "G7 3 K"), "G8 3 K or G7 3 K"),
+    (("LLW 3", "RR 3", "LLW 3"), "LLW 3 or RR 3"),
 ])  # fmt: skip
-def test_what_is_a_number(texts: tuple[str, ...], expected: str):
+def test_what_is_a_number_and_other_texts_stand_side_by_side_each_once(texts: tuple[str, ...], expected: str):
     assert spread(texts) == expected
-
-
-def test_other_texts_stand_side_by_side_each_once():
-    assert spread(["LLW 3", "RR 3", "LLW 3"]) == "LLW 3 or RR 3"
 
 
 SEEDED = [name for name in registry.names() if registry.figure(name).seeds > 1]

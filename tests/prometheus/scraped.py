@@ -9,6 +9,7 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from skypane.metrics import BatchMetrics
 from skypane.prometheus.exporter import Exporter
 
 Sample: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
@@ -21,6 +22,14 @@ def families(text: str) -> list[Metric]:
 
 def text_of(exporter: Exporter) -> str:
     return generate_latest(exporter.registry).decode()
+
+
+def exposed(*batches: BatchMetrics, stream: str = "s") -> str:
+    """Return the text of an exporter that has had batches of a stream."""
+    exporter = Exporter()
+    for each in batches:
+        exporter.streams.add(stream, each)
+    return text_of(exporter)
 
 
 def text_at(url: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.prometheus.made import batches, full, of_two_queries
-from tests.prometheus.scraped import families, text_of, total, value, values
+from tests.prometheus.scraped import exposed, families, text_of, total, value, values
 from tests.reporting.made import HOUR, batch
 
 from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
@@ -28,20 +28,12 @@ from skypane.prometheus.exporter import Exporter
 MEASURES: tuple[Measure[Any], ...] = (RUNNING, *OF_STREAMS, *OF_QUERIES)
 
 
-def exposed(*given: BatchMetrics, stream: str = "s") -> str:
-    exporter = Exporter()
-    for each in given:
-        exporter.streams.add(stream, each)
-    return text_of(exporter)
-
-
 @given(st.lists(batches(), min_size=1, max_size=8))
 def test_counters_and_histograms_are_the_sums_of_the_batches_and_gauges_the_last(given: list[BatchMetrics]):
     text = exposed(*given)
     assert total(text, "skypane_batches_total") == len(given)
-    assert total(text, "skypane_rows_total") == sum(one.rows for one in given)
-    assert total(text, "skypane_windows_total") == sum(one.windows for one in given)
-    assert total(text, "skypane_late_rows_total") == sum(one.late_rows for one in given)
+    for field in ("rows", "windows", "late_rows"):
+        assert total(text, f"skypane_{field}_total") == sum(getattr(one, field) for one in given)
     late, bad = Counter[str](), Counter[str]()
     for one in given:
         late.update(one.late_by_source)
@@ -136,12 +128,9 @@ def test_each_stream_has_its_own_series():
 
 def test_more_sources_than_prometheus_should_keep_are_counted_together():
     """Each batch has sources that none before it had."""
-    exporter = Exporter()
-    for number in range(3):
-        late = {f"{number}-{one}": 2 for one in range(MOST)}
-        exporter.streams.add("s", batch(late_by_source=late, late_rows=2 * MOST))
-    exporter.streams.add("s", batch(late_by_source={"0-0": 5}, late_rows=5))
-    text = text_of(exporter)
+    late = [{f"{number}-{one}": 2 for one in range(MOST)} for number in range(3)]
+    batches = [batch(late_by_source=each, late_rows=sum(each.values())) for each in (*late, {"0-0": 5})]
+    text = exposed(*batches)
     sources = [dict(labels)["source"] for name, labels in values(text) if name == "skypane_late_rows_total"]
     assert len(sources) == MOST + 1
     assert total(text, "skypane_late_rows_total") == 6 * MOST + 5
@@ -169,9 +158,8 @@ def test_a_scrape_shows_whole_batches():
     scrapes = 0
     while counting.is_alive() or not scrapes:
         text = text_of(exporter)
-        assert value(text, "skypane_rows_total", stream="s") == value(
-            text, "skypane_windows_total", stream="s", query=""
-        )
+        rows = value(text, "skypane_rows_total", stream="s")
+        assert rows == value(text, "skypane_windows_total", stream="s", query="")
         scrapes += 1
     counting.join()
     assert value(text_of(exporter), "skypane_rows_total", stream="s") == 2_001
@@ -194,9 +182,7 @@ def test_names_follow_the_conventions(measure: Measure[Any]):
 
 
 def test_each_measure_is_exposed_with_its_meaning_and_nothing_else_is():
-    exporter = Exporter()
-    exporter.streams.add("s", full())
-    found = {family.name: family for family in families(text_of(exporter))}
+    found = {family.name: family for family in families(exposed(full()))}
     for measure in MEASURES:
         family = found.pop(measure.name.removesuffix("_total"))
         assert (family.documentation, family.type) == (measure.meaning, measure.kind)

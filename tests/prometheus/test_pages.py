@@ -6,9 +6,7 @@ from measure.reference import measures
 from measure.tables import lines_of, text_between
 from tests.checkout import ROOT
 from tests.prometheus.made import full
-from tests.prometheus.scraped import families, text_of
-
-from skypane.prometheus.exporter import Exporter
+from tests.prometheus.scraped import exposed, families
 
 PAGE = ROOT / "docs" / "monitoring.md"
 
@@ -16,17 +14,13 @@ PAGE = ROOT / "docs" / "monitoring.md"
 def test_the_page_has_each_metric():
     table = text_between(PAGE, "measures").strip()
     assert table == measures()
-    exporter = Exporter()
-    exporter.streams.add("s", full())
-    exposed = {family.name for family in families(text_of(exporter))}
-    assert {line[0].strip("`").removesuffix("_total") for line in lines_of(table)} == exposed
+    names = {family.name for family in families(exposed(full()))}
+    assert {line[0].strip("`").removesuffix("_total") for line in lines_of(table)} == names
 
 
 def test_the_page_has_the_labels_of_each_metric():
-    exporter = Exporter()
-    exporter.streams.add("s", full())
     listed = {line[0].strip("`"): set(line[3].replace("`", "").split(", ")) for line in lines_of(measures())}
-    for family in families(text_of(exporter)):
+    for family in families(exposed(full())):
         for sample in family.samples:
             name = sample.name if sample.name in listed else family.name
             assert sample.labels.keys() - {"le"} == listed[name]

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 from measure.tables import lines_of
+from tests.prometheus import scraped
 from tests.prometheus.expressions import OF_PROMETHEUS, Use, dashboard, rules, uses
 from tests.prometheus.made import full
-from tests.prometheus.scraped import text_of, values
 from tests.prometheus.test_pages import PAGE
 
 from skypane.cli.main import main
 from skypane.monitoring.measures import OF_QUERIES, OF_STREAMS, RUNNING
-from skypane.prometheus.exporter import Exporter
 from skypane.prometheus.shipped_files import NAMES, text
 
 CASES = Path(__file__).parent / "alert_cases.yaml"
@@ -30,10 +29,8 @@ needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="PROMETHEUS ITSELF 
 @pytest.fixture(scope="module")
 def exposed() -> Mapping[str, set[str]]:
     """Labels by the name of each exposed series."""
-    exporter = Exporter()
-    exporter.streams.add("s", full())
     found: dict[str, set[str]] = defaultdict(set)
-    for name, labels in values(text_of(exporter)):
+    for name, labels in scraped.values(scraped.exposed(full())):
         found[name] |= {label for label, _ in labels} | OF_PROMETHEUS
     return found | {RUNNING.name: {"stream"} | OF_PROMETHEUS}
 
@@ -119,9 +116,7 @@ def test_prometheus_reads_the_configuration_and_the_rules(tmp_path: Path):
 
 @needs_promtool
 def test_prometheus_finds_no_fault_in_the_names_of_metrics():
-    exporter = Exporter()
-    exporter.streams.add("s", full())
-    assert promtool("check", "metrics", given=text_of(exporter)) == ""
+    assert promtool("check", "metrics", given=scraped.exposed(full())) == ""
 
 
 @needs_promtool

@@ -31,6 +31,12 @@ def docs(tmp_path: Path) -> Path:
     return copied
 
 
+def said_by(*arguments: str) -> tuple[int, list[str]]:
+    """Return the code with which a command ends, and what it has printed."""
+    said: list[str] = []
+    return main(arguments, said.append), said
+
+
 def quick(docs: Path, *more: str) -> list[str]:
     return ["--quick", "--docs", str(docs), "--runs", str(docs.parents[1] / "runs"), *more]
 
@@ -51,8 +57,8 @@ def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
     (interrupted,) = every(docs.parents[1] / "runs").values()
     assert [result.name for result in interrupted.results] == ["sketches"]
 
-    said.clear()
-    assert main(quick(docs, "--only", *PROGRAMS), said.append) == 0
+    code, said = said_by(*quick(docs, "--only", *PROGRAMS))
+    assert code == 0
     ((file, run),) = every(docs.parents[1] / "runs").items()
     assert said[0] == f"continues {file}, which has 1 results"
     assert said[1].startswith("[1/1] single_window: 1 of unknown time, never run before")
@@ -63,8 +69,8 @@ def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
     assert table.startswith("| sketch | relative error | M values per CPU second |\n")
     assert table.endswith(f"\n\n{stamp(Measured(run.results[0], run))}\n")
 
-    said.clear()
-    assert main(quick(docs, "--only", "sketches"), said.append) == 0
+    code, said = said_by(*quick(docs, "--only", "sketches"))
+    assert code == 0
     assert said[0].startswith("[1/1] sketches: about ")
     assert len(every(docs.parents[1] / "runs")) == 2
 
@@ -72,8 +78,8 @@ def test_an_interrupted_run_is_continued_and_then_published(docs: Path):
 @pytest.mark.long
 def test_a_program_that_fails_does_not_stop_the_others(docs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(programs, "KINDS", {"sketches": ("none",)})  # an argument that it refuses
-    said: list[str] = []
-    assert main(quick(docs, "--only", "sketches-none", "single_window"), said.append) == 1
+    code, said = said_by(*quick(docs, "--only", "sketches-none", "single_window"))
+    assert code == 1
     (run,) = every(docs.parents[1] / "runs").values()
     assert [result.name for result in run.results] == ["single_window"]
     assert any("sketches-none ended with 2; its output is in" in line for line in said)
@@ -81,35 +87,30 @@ def test_a_program_that_fails_does_not_stop_the_others(docs: Path, monkeypatch: 
 
 
 def test_a_quick_run_is_never_written_into_the_docs():
-    said: list[str] = []
-    assert main(["--quick", "--docs", str(ROOT / "docs")], said.append) == 2  # before anything is measured
-    assert said == ["figures of a quick run are for no page: --docs needs a copy of docs/, with README.md above it"]
+    problem = "figures of a quick run are for no page: --docs needs a copy of docs/, with README.md above it"
+    assert said_by("--quick", "--docs", str(ROOT / "docs")) == (2, [problem])  # before anything is measured
 
 
 def test_pages_that_are_not_there_are_named_before_anything_is_measured(docs: Path):
     (docs.parent / "README.md").unlink()
-    said: list[str] = []
-    for arguments in (["--docs", str(docs)], quick(docs), ["--publish", "--docs", str(docs)], ["--quick", "--publish"]):
-        assert main(arguments, said.append) == 2
     missing = f"--docs needs a folder of pages with README.md above it: there is no {docs.parent / 'README.md'}"
-    assert said == [*[missing] * 3, "--quick --publish needs --docs, a copy of docs/"]
+    for arguments in (["--docs", str(docs)], quick(docs), ["--publish", "--docs", str(docs)]):
+        assert said_by(*arguments) == (2, [missing])
+    assert said_by("--quick", "--publish") == (2, ["--quick --publish needs --docs, a copy of docs/"])
 
 
 def test_without_a_run_nothing_is_published(tmp_path: Path, docs: Path):
-    said: list[str] = []
-    assert main(["--publish", "--runs", str(tmp_path / "none"), "--docs", str(docs)], said.append) == 1
-    assert said == ["no run has anything to publish: `make bench` makes one"]
+    arguments = ["--publish", "--runs", str(tmp_path / "none"), "--docs", str(docs)]
+    assert said_by(*arguments) == (1, ["no run has anything to publish: `make bench` makes one"])
 
 
 def test_a_name_that_no_program_has_is_refused():
-    said: list[str] = []
-    assert main(["--only", "sketches", "nothing"], said.append) == 2
-    assert said == ["there is no program nothing: --list names them"]
+    assert said_by("--only", "sketches", "nothing") == (2, ["there is no program nothing: --list names them"])
 
 
 def test_the_list_has_all_programs_and_why_some_are_left_out():
-    said: list[str] = []
-    assert main(["--list"], said.append) == 0
+    code, said = said_by("--list")
+    assert code == 0
     lines = {name: reason.strip() for name, _, reason in (line.partition(" ") for line in said[0].splitlines())}
     assert lines["pace"] == "its table is on no page"
     assert lines["streaming"] == ""
@@ -118,9 +119,8 @@ def test_the_list_has_all_programs_and_why_some_are_left_out():
 
 def test_a_system_without_cpu_times_of_processes_is_named(docs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(machine, "has_clocks", lambda: False)
-    said: list[str] = []
-    assert main(quick(docs, "--only", "sketches"), said.append) == 2
-    assert said == ["benchmarks need Linux: its /proc has the CPU times of processes"]
+    problem = "benchmarks need Linux: its /proc has the CPU times of processes"
+    assert said_by(*quick(docs, "--only", "sketches")) == (2, [problem])
 
 
 def test_a_machine_with_a_load_in_the_last_minute_is_not_quiet(monkeypatch: pytest.MonkeyPatch):
@@ -146,13 +146,13 @@ def test_a_machine_with_other_work_is_refused(tmp_path: Path):
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(-(-(os.cpu_count() or 1) // 10))
     ]
-    said: list[str] = []
     try:
-        assert main(["--only", "sketches", "--runs", str(tmp_path)], said.append) == 1
+        code, said = said_by("--only", "sketches", "--runs", str(tmp_path))
     finally:
         for program in busy:
             program.kill()
             program.wait()
+    assert code == 1
     assert said[0].startswith("this machine is not quiet: ")
     assert said[0].endswith("; stop what runs there, or measure --anyway")
     assert list(tmp_path.iterdir()) == []

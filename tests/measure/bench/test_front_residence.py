@@ -59,6 +59,11 @@ def of_journal(folder: Path, window: int, shards: int) -> tuple[OneTripFront, li
     return OneTripFront(own, window, send), repeated
 
 
+def assert_same(shared: OneTripFront, alone: Front, stream: Steps) -> None:
+    for arrivals, until in stream:
+        assert plain(shared.step(arrivals, until)) == plain(alone.step(arrivals, until))
+
+
 @given(
     st.lists(st.integers(0, 40), min_size=1, max_size=6),
     st.integers(1, 3),
@@ -72,16 +77,14 @@ def test_shards_that_answer_once_a_step_return_the_updates_of_a_whole_front(
 ):
     alone = Front(d, window)
     shared = in_process(FrontContents.empty(d, grouped=False), window, shards)
-    for arrivals, until in steps(sizes, ticks, d, np.random.default_rng(seed)):
-        assert plain(shared.step(arrivals, until)) == plain(alone.step(arrivals, until))
+    assert_same(shared, alone, steps(sizes, ticks, d, np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_more_arrivals_in_a_step_than_a_shard_has_room_for(shards: int):
     """Points that enter and leave within the step are discarded to make room before their starts are known."""
     alone, shared = Front(4, 4_000), in_process(FrontContents.empty(4, grouped=False), 4_000, shards)
-    for arrivals, until in steps([60_000, 30_000, 500], 3, 4, np.random.default_rng(3)):
-        assert plain(shared.step(arrivals, until)) == plain(alone.step(arrivals, until))
+    assert_same(shared, alone, steps([60_000, 30_000, 500], 3, 4, np.random.default_rng(3)))
 
 
 def test_a_shard_that_is_lost_or_behind_or_ahead_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -89,9 +92,9 @@ def test_a_shard_that_is_lost_or_behind_or_ahead_is_made_again(tmp_path: Path, m
     workers: list[dict[tuple[str, int], tuple[int, OneTripShard]]] = [{}, {}]
     alone, (shared, repeated) = Front(4, 3_000), of_journal(tmp_path, 3_000, 2)
     stream = steps([2_000] * 6, 1, 4, np.random.default_rng(5))
-    for (arrivals, until), worker in zip(stream, (0, 0, 1, 0, 1, 1), strict=True):
+    for step, worker in zip(stream, (0, 0, 1, 0, 1, 1), strict=True):
         monkeypatch.setattr(module, "_KEPT", workers[worker])
-        assert plain(shared.step(arrivals, until)) == plain(alone.step(arrivals, until))
+        assert_same(shared, alone, [step])
     assert repeated[::2] == repeated[1::2] == [0, 0, 2, 1, 1, 0]
     first = Journal(str(tmp_path), 3_000).answer(0, 2)  # a task that Spark runs again
     assert first == 2

@@ -22,8 +22,6 @@ from measure.bench.peers_skylines import (
     streamed,
     write,
 )  # fmt: skip
-from measure.peers import windflow
-from measure.peers.places import MissingError
 from pyspark.sql import SparkSession
 
 CASE = Case(30_000, 3, (20_000, 10_000))
@@ -65,11 +63,8 @@ def test_rows_arrive_late_and_are_the_same_in_all_files(folder: Path):
     assert np.array_equal(records[:, 2:].view(np.float64)[:, 1], table["c1"].to_numpy())
 
 
+@pytest.mark.usefixtures("windflow_headers")
 def test_windflow_answers_as_defined(folder: Path, tmp_path: Path):
-    try:
-        windflow.headers()
-    except MissingError as error:
-        pytest.skip(str(error))
     by_windflow(CASE, folder / "rows.bin", tmp_path / "answers")
     assert rows_of(answers(OTHERS, CASE, tmp_path / "answers")) == naive(CASE.table())
 

@@ -197,21 +197,10 @@ def test_threads_without_the_gil_give_what_is_defined(name: str):
     assert collected.found == defined(inputs, what)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *COMMENTS,
-        "@b.org",
-        "a@b.o",
-        "a@b.o1g.de",
-        "a@.org",
-        "1.2.3",
-        "1.2.3.256",
-        "1.2.3.4567",
-        "01.2.3.4x",
-        "1.1.2.3.4",
-    ],
-)
+ALMOST = "@b.org a@b.o a@b.o1g.de a@.org 1.2.3 1.2.3.256 1.2.3.4567 01.2.3.4x 1.1.2.3.4".split()
+
+
+@pytest.mark.parametrize("text", [*COMMENTS, *ALMOST])
 def test_a_text_holds_what_a_regular_expression_finds(text: str):
     data = np.frombuffer(text.encode(), np.uint8)
     assert has_mail(data, 0, len(data)) == contributes("mail", text)

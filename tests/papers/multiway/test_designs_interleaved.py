@@ -113,20 +113,13 @@ def test_ways_to_preempt_once_deliver_each_window_once_and_whole(name: str, each
         assert sound(DESIGNS[name], turns), turns
 
 
-@pytest.mark.long
+@pytest.mark.parametrize(
+    ("seed", "count"), [pytest.param(5, 100, marks=pytest.mark.long), pytest.param(50, 3_000, marks=pytest.mark.night)]
+)
 @pytest.mark.parametrize("name", DESIGNS)
-def test_drawn_turns_deliver_each_window_once_and_whole(name: str):
-    rng, (_, steps) = random.Random(5), run(DESIGNS[name], {})
-    for _ in range(100):
-        turns = drawn(rng, steps)
-        assert sound(DESIGNS[name], turns), turns
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("name", DESIGNS)
-def test_three_thousand_drawn_turns_deliver_each_window_once_and_whole(name: str):
-    rng, (_, steps) = random.Random(50), run(DESIGNS[name], {})
-    for _ in range(3_000):
+def test_drawn_turns_deliver_each_window_once_and_whole(name: str, seed: int, count: int):
+    rng, (_, steps) = random.Random(seed), run(DESIGNS[name], {})
+    for _ in range(count):
         turns = drawn(rng, steps)
         assert sound(DESIGNS[name], turns), turns
 

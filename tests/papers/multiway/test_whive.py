@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
-from statistics import mean
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.papers.multiway.test_designs import defined
 from tests.papers.multiway.twin import History, Operation, Scheduler, StuckError, linearizable, preempted, twin
 
 from skypane.types import BadInputError, ConfigError
@@ -143,7 +142,8 @@ def test_bad_input_is_an_error_that_names_what_is_wrong():
 def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(function: str):
     """More threads than cores, and many more winsets than there are slots."""
     threads, count, keys = 5, 1_500, 40
-    hive = WHive(threads, Aggregation(30, 3, function, keys), spare=8)
+    what = Aggregation(30, 3, function, keys)
+    hive = WHive(threads, what, spare=8)
     rng = np.random.default_rng(5)
     columns = [
         (np.cumsum(rng.integers(0, 2, count)), rng.integers(0, keys, count), rng.integers(-50, 50, count))
@@ -173,11 +173,5 @@ def test_threads_without_the_gil_update_the_same_windows_in_bounded_memory(funct
         found |= {
             (winset.start, key): state for key, state in zip(winset.keys.tolist(), winset.states.tolist(), strict=True)
         }
-    wanted: dict[tuple[int, int], list[int]] = {}
-    for times, mine, values in columns:
-        for time, key, value in zip(times.tolist(), mine.tolist(), values.tolist(), strict=True):
-            for start in range(((time - 30) // 3 + 1) * 3, time + 1, 3):
-                wanted.setdefault((start, key), []).append(value)
-    meanings: dict[str, Callable[[list[int]], float]] = {"count": len, "sum": sum, "max": max, "avg": mean}
-    meaning = meanings[function]
-    assert found == {place: meaning(values) for place, values in wanted.items()}
+    inputs = [list(zip(*(column.tolist() for column in mine), strict=True)) for mine in columns]
+    assert found == defined(inputs, what)
