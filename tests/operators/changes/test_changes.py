@@ -262,7 +262,7 @@ class Changing(RuleBasedStateMachine):
         assert isinstance(self.query, sp.TopK)
         before = self.query.k
         change = self._change(replace(self.query, k=k))
-        assert bool(change) == (k != before)
+        assert bool(change.kept) == (k < before)
         assert bool(change.refused) == (k > before)
         assert not change.begins
 
