@@ -47,7 +47,7 @@ class Merging:
         self.logs[name].append(text.encode())
 
     def step(self, now: float = 0.0, **times: Sequence[object]) -> None:
-        """Append lines of these times to the logs of inputs, and merge what there is at `now`."""
+        """Append lines of these times to the logs of inputs, and merge the logs at `now`."""
         for name, some in times.items():
             self.put(name, *some)
         while self.merge.step({name: log.end for name, log in self.logs.items()}, now, CLOCK):

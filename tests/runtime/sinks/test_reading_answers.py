@@ -76,7 +76,7 @@ def stays_of(spans: list[tuple[int, int, int]], slide: timedelta, zone: str | No
 
 
 def in_micros(rows: pa.Table) -> pa.Table:
-    """Return rows whose first two columns are no times but whole numbers, which no zone changes."""
+    """Return rows whose first two columns are whole numbers in place of times, which no zone changes."""
     return rows.set_column(0, "s", rows[0].cast(pa.int64())).set_column(1, "e", rows[1].cast(pa.int64()))
 
 
