@@ -8,6 +8,7 @@ that have ended count.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,10 @@ APART: Final = "fixtures of the session"
 
 _OF_PROCESSES: Final = 0.1
 """Seconds of other processes from which a test is one that starts some: what an idle Java does is less."""
+
+_SHORT: Final = 0.02
+"""Seconds by the clock of a test that starts nothing: what others have taken meanwhile counts to the next longer test. To look at
+each thread of Java after each of thousands of tests would take longer than most of them."""
 
 _PROC: Final = Path("/proc")
 _TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -56,10 +61,10 @@ class Spent:
 
     def __init__(self) -> None:
         self._last = cpu()
-        self._apart = (0.0, 0.0)
+        self._apart, self._ended = (0.0, 0.0), time.monotonic()
 
     def pytest_collection_finish(self) -> None:
-        self._last = cpu()
+        self._last, self._ended = cpu(), time.monotonic()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
@@ -76,11 +81,12 @@ class Spent:
         """Add to the report of a test's end what was spent since the end of the one before."""
         report = yield
         if call.when == "teardown":
-            now = cpu()
+            is_short = time.monotonic() - self._ended < _SHORT
+            now = (time.process_time(), self._last[1]) if is_short else cpu()
             own, others = _difference(_difference(now, self._last), self._apart)
             report.cpu, report.apart = max(0.0, own + others), sum(self._apart)
             report.kind = _kind(item, others)
-            self._last, self._apart = now, (0.0, 0.0)
+            self._last, self._apart, self._ended = now, (0.0, 0.0), time.monotonic()
         return report
 
 
