@@ -135,6 +135,13 @@ def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     return seen
 
 
+def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
+    """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
+    seen: list[sp.BatchMetrics] = []
+    run(job, on_batch=seen.append, **options).drain()
+    return seen
+
+
 def start_knowing(
     job: sp.Job, listener: Callable[[sp.StreamHandle, sp.BatchMetrics], None], **options: Any
 ) -> sp.StreamHandle:

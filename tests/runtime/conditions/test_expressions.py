@@ -19,7 +19,16 @@ from tests.rows import multiset
 from tests.runtime import driver
 from tests.runtime.driver import WINDOWS, Task
 from tests.runtime.named_answers import assert_same, bags, differing, kept, tables
-from tests.runtime.streams import expected, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import (
+    drained,
+    expected,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.jobs.building import BatchJob, build
@@ -376,15 +385,6 @@ STREAMED: dict[str, tuple[Callable[[], sp.Query], sp.Query]] = {
 
 def job_of(spark: SparkSession, folder: Path, query: sp.Query, **options: Any) -> sp.Job:
     return driver.job_of(spark, Task(str(folder), late=False), query, **options)
-
-
-def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
-    """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
-    seen: list[sp.BatchMetrics] = []
-    handle = job.start(trigger="available now", on_batch=seen.append, **options)
-    assert handle.await_termination(600), handle.status
-    handle.drain()
-    return seen
 
 
 def finish_and_continue(folder: Path, first: Callable[[], sp.Job], second: Callable[[], sp.Job] | None = None) -> None:

@@ -24,10 +24,9 @@ from tests.engine.test_query_changes import Killed
 from tests.engine.test_stays import IN_DRIVER
 from tests.parameters import slow_but
 from tests.rows import multiset
-from tests.runtime.conditions.test_expressions import drained
 from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 from tests.runtime.named_answers import differing, kept, tables
-from tests.runtime.streams import answers, finish, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import answers, drained, finish, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from tests.rows import multiset
-from tests.runtime.conditions.test_expressions import drained
 from tests.runtime.named_answers import bags, differing, kept
+from tests.runtime.streams import drained
 
 import skypane as sp
 from skypane.preference.written import expressions

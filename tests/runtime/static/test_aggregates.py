@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from tests.runtime.conditions.test_expressions import drained
-from tests.runtime.streams import answers, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import answers, drained, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.control.window_division import fixed_division
