@@ -26,8 +26,6 @@ from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
 from skypane.types import ConfigError
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def place(kafka: Broker) -> TopicPlace:
@@ -122,6 +120,7 @@ def test_messages_of_a_key_are_in_one_partition_in_order(kafka: Broker, place: T
             assert len(of_city) == 10
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_silent_fails_the_batch_which_comes_again(kafka: Broker, place: TopicPlace):
     sink = place.started(timeout="5 seconds")
     sink.write(NO_SPARK, numbers(0), 0)
