@@ -6,7 +6,6 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from tests.runtime.receiving.logs import lines, receiver, until
 from tests.runtime.receiving.test_tcp import sent
 from tests.servers.ports import free_ports
@@ -33,7 +32,6 @@ def _accepted(log: Path) -> tuple[list[int], list[int]]:
     return kept, again
 
 
-@pytest.mark.slow
 def test_what_was_acknowledged_is_merged_once_and_in_order_over_kills(tmp_path):
     ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
     inputs = [{"name": name, "listen": f"127.0.0.1:{port}", "acknowledge": True} for name, port in ports.items()]
