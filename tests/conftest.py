@@ -139,3 +139,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Keep what was collected out of each later collection of garbage: half a million objects live as long as the run."""
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
