@@ -40,13 +40,6 @@ def job_of(
     return job
 
 
-def ended(job: sp.Job, **options: Any) -> sp.StreamHandle:
-    """Run a job over all that is there; return its handle, which may drain it or readmit rows."""
-    handle = job.start(trigger="available now", **options)
-    assert handle.await_termination(600), handle.status
-    return handle
-
-
 def drain_without_commit(handle: sp.StreamHandle, patch: pytest.MonkeyPatch) -> None:
     """Let a drain end before its commit, as a kill does."""
     with patch.context() as once:

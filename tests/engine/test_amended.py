@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.engine import jobs
-from tests.engine.jobs import ended
 from tests.engine.reading import current
 from tests.runtime.driver import SCHEMA
 from tests.runtime.streams import (
     SECOND,
     AnySession,
     CountBySensor,
+    ended,
     finish,
     late_rows,
     parquet_rows,

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.engine import jobs, test_amended
-from tests.engine.jobs import ended
+from tests.engine import jobs
 from tests.engine.reading import current
 from tests.engine.test_amended import (
     POLICY,
@@ -22,6 +21,7 @@ from tests.engine.test_amended import (
     WINDOWS,
     Versions,
     assert_counted_and_kept,
+    expected,
     job_of,
     plan_of,
     run,
@@ -30,7 +30,7 @@ from tests.engine.test_amended import (
 )
 from tests.engine.test_amended import last as rows_of_ended
 from tests.runtime.driver import SCHEMA
-from tests.runtime.streams import SECOND, finish, late_rows, parquet_rows, write_batches
+from tests.runtime.streams import SECOND, ended, finish, late_rows, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule
@@ -41,7 +41,6 @@ from skypane.testing import Session
 from skypane.windows import Windows
 
 EVERY = 5 * SECOND
-expected = test_amended.expected
 
 
 def early_plan(query: Query, *, amend: bool = True) -> Plan:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.jobs import drain_without_commit, ended, latest
+from tests.engine.jobs import drain_without_commit, latest
 from tests.engine.test_query_changes import BATCHES, HALF, Answers, aggregate, answers, by_window, killed, listed
 from tests.runtime.driver import SKYLINE, WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, AnySession, CountBySensor, finish, parquet_rows, write_batches
+from tests.runtime.streams import SECOND, AnySession, CountBySensor, ended, finish, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query

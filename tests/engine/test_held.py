@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.engine.jobs import ended, job_of, latest, partials
+from tests.engine.jobs import job_of, latest, partials
 from tests.engine.test_drain import Forgetful
 from tests.rows import Bag
-from tests.runtime.streams import SECOND, AnySession, expected, finish, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import SECOND, AnySession, ended, expected, finish, parquet_rows, windows_of, write_batches
 
 import skypane as sp
 from skypane.operators.skyline import Skyline

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.engine import jobs
-from tests.engine.jobs import ended
 from tests.runtime.driver import SCHEMA, WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, finish, late_rows, write_batches
+from tests.runtime.streams import SECOND, ended, finish, late_rows, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import DataFrame
-from tests.engine.jobs import ended
 from tests.engine.reading import current
 from tests.engine.test_amended import (
     QUERIES,
@@ -23,7 +22,7 @@ from tests.engine.test_amended import (
     versions_of,
 )
 from tests.runtime.driver import SCHEMA
-from tests.runtime.streams import SECOND, late_rows, parquet_rows, read_batches, write_batches
+from tests.runtime.streams import SECOND, ended, late_rows, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime import local

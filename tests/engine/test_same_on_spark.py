@@ -25,12 +25,21 @@ from tests.engine import (
     test_stays,
     test_streams,
 )
-from tests.engine.jobs import ended, latest, ledger_of
+from tests.engine.jobs import latest, ledger_of
 from tests.engine.reading import read_answers
 from tests.engine.test_stays import bag
 from tests.runtime.driver import Task
 from tests.runtime.driver import job_of as plain_job
-from tests.runtime.streams import AnySession, finish, late_rows, parquet_rows, read_batches, windows_of, write_batches
+from tests.runtime.streams import (
+    AnySession,
+    ended,
+    finish,
+    late_rows,
+    parquet_rows,
+    read_batches,
+    windows_of,
+    write_batches,
+)
 
 import skypane as sp
 from skypane.control.exchange import Exchange, ExchangeState

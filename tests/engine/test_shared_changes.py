@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.engine import jobs
-from tests.engine.jobs import ended, latest, partials
+from tests.engine.jobs import latest, partials
 from tests.engine.reading import read_answers
 from tests.engine.test_query_changes import BATCHES, HALF, PLACES, Answers, answers, by_window, killed, listed
 from tests.runtime.driver import SCHEMA
-from tests.runtime.streams import SECOND, finish, write_batches
+from tests.runtime.streams import SECOND, ended, finish, write_batches
 
 import skypane as sp
 from skypane.operators.amendments import AmendRule

@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.engine import jobs
-from tests.engine.jobs import drain_without_commit, ended
+from tests.engine.jobs import drain_without_commit
 from tests.engine.reading import read_answers
 from tests.engine.test_amended import QUERIES
 from tests.engine.test_query_changes import killed
 from tests.runtime.decisions.test_window_division import IN_THREADS, ON_SPARK, AnyDivision
 from tests.runtime.driver import SCHEMA
-from tests.runtime.streams import SECOND, AnySession, answers, finish, late_rows, parquet_rows, write_batches
+from tests.runtime.streams import SECOND, AnySession, answers, ended, finish, late_rows, parquet_rows, write_batches
 
 import skypane as sp
 from skypane.control.costs import Costs

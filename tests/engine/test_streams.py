@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.engine import jobs
-from tests.engine.jobs import ended
 from tests.runtime.driver import SCHEMA
 from tests.runtime.streams import (
     SECOND,
     AnySession,
+    ended,
     expected,
     finish,
     late_rows,

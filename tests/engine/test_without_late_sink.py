@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.jobs import ended, partials
+from tests.engine.jobs import partials
 from tests.engine.test_held import WEEK, job, plan, rejected, rows, seconds
 from tests.engine.test_query_changes import listed
-from tests.runtime.streams import SECOND, expected, finish, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import SECOND, ended, expected, finish, parquet_rows, windows_of, write_batches
 
 import skypane as sp
 from skypane.testing import Session

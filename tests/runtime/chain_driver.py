@@ -17,7 +17,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from tests.nature import places
 from tests.runtime.driver import PATIENT, answered_by_workers, die, replace_method
-from tests.runtime.streams import SECOND, late_rows, read_batches, run
+from tests.runtime.streams import SECOND, ended, late_rows, read_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -157,11 +157,11 @@ def _run(spark: SparkSession, folder: Path) -> None:
             places.stand(folder, stop.place)
 
     if stop.stage == 1:
-        run(job, on_batch=stand)
+        ended(job, on_batch=stand)
     else:
-        run(job)
+        ended(job)
         places.stand(folder, stop.place)
-        run(second(spark, folder, files=1, kafka=stop.kafka))
+        ended(second(spark, folder, files=1, kafka=stop.kafka))
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def without_late_sink(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def continuous(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Keep the front of a continuous skyline, and answer aggregates beside it."""
     write_batches(folder / "in", BATCHES)
-    front = streams.run(job_of(spark, folder, checkpoint=folder / "kept", output=folder / "updates")).front()
+    front = streams.ended(job_of(spark, folder, checkpoint=folder / "kept", output=folder / "updates")).front()
     finish(job(spark, folder, LOAD))
     return {"front": sorted(front["id"].to_pylist()), "updates": plain(parquet_rows(folder / "updates"))}
 

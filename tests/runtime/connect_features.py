@@ -21,7 +21,7 @@ from tests.engine.test_streams import ASKED
 from tests.engine.test_streams import WINDOWS as SHARED
 from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, by_name, finish, job
-from tests.runtime.streams import read_batches, run, write_batches
+from tests.runtime.streams import ended, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.sources.recordings import write_recording
@@ -80,7 +80,7 @@ def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Put rejected rows, repaired, back into their windows, in the middle of the stream."""
     batches, query = batches_with_nulls(), AMENDED["skyline"]
     write_batches(folder / "in", batches[:4])
-    metrics = run(amended_job(spark, folder, query, batches[0].schema)).readmit(REASON, repair)
+    metrics = ended(amended_job(spark, folder, query, batches[0].schema)).readmit(REASON, repair)
     write_batches(folder / "in", batches[4:], first=4)
     finish(amended_job(spark, folder, query, batches[0].schema))
     return {"rows": None if metrics is None else metrics.rows}
@@ -89,11 +89,11 @@ def readmitted(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def begun(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Let another query begin where the first one, which is drained, has stopped to read."""
     write_batches(folder / "in", BATCHES[:3])
-    run(job(spark, folder, progress=PROMPT)).drain()
+    ended(job(spark, folder, progress=PROMPT)).drain()
     write_batches(folder / "in", BATCHES[3:], first=3)
     another = job(spark, folder, LOAD, progress=PROMPT, output=str(folder / "another"))
     begins = another.changes("at_offsets").begins
-    handle = run(another, begin="at_offsets")
+    handle = ended(another, begin="at_offsets")
     handle.drain()
     return {"begins": begins, "rows": [metrics.rows for metrics in handle.recent_metrics(4)]}
 
@@ -123,7 +123,7 @@ def elastic(spark: SparkSession, folder: Path) -> dict[str, Any]:
     write_batches(folder / "in", BATCHES)
     policy = sp.Threshold(max_workers=8, target=0.2, tolerance=0.05, every=2)
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, elastic=policy)
-    handle = run(job(spark, folder, workers=workers))
+    handle = ended(job(spark, folder, workers=workers))
     return {"explained": handle.explain(), "refused": _refused(lambda: handle.scale(plq=9))}
 
 
@@ -172,7 +172,7 @@ def inputs(spark: SparkSession, folder: Path) -> dict[str, Any]:
     rows = sp.inputs(spark, [f"{folder}/*.csv"], columns, rows_per_trigger=150, time_column="ts")
     finish(_replayed_job(rows, folder))
     _write_csv(folder / "c.csv", ALL.filter(pc.is_null(ALL["sensor"])))
-    handle = run(_replayed_job(rows, folder))
+    handle = ended(_replayed_job(rows, folder))
     names = sorted(Path(name).name for name in handle.inputs()["input"].to_pylist())
     handle.drain()
     return {"inputs": names}
@@ -199,7 +199,7 @@ def topics(spark: SparkSession, folder: Path) -> dict[str, Any]:
     columns = "id long, ts timestamp, sensor string, price double, rating double, weight long"
     listing = [{"kafka": broker, "topic": source}]
     rows = sp.inputs(spark, listing, columns, rows_per_trigger=100, time_column="ts")
-    handle = run(_replayed_job(rows, folder, output=sp.Kafka(broker, target, key=["window_start", "sensor"])))
+    handle = ended(_replayed_job(rows, folder, output=sp.Kafka(broker, target, key=["window_start", "sensor"])))
     handle.drain()
     return {"rows": sum(metrics.rows for metrics in handle.recent_metrics(100))}
 

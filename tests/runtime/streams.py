@@ -121,7 +121,7 @@ def skylines_of(session: AnySession, folder: Path, batches: Sequence[pa.Table], 
     return plan, stream_job(session, folder, plan.query, batches[0].schema, **given)
 
 
-def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
+def ended(job: sp.Job, **options: Any) -> sp.StreamHandle:
     """Run a job over all that is there; return its handle."""
     handle = job.start(trigger="available now", **options)
     assert handle.await_termination(600), handle.status
@@ -131,14 +131,14 @@ def run(job: sp.Job, **options: Any) -> sp.StreamHandle:
 def finish(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there; return the metrics of its batches."""
     seen: list[sp.BatchMetrics] = []
-    run(job, on_batch=seen.append, **options)
+    ended(job, on_batch=seen.append, **options)
     return seen
 
 
 def drained(job: sp.Job, **options: Any) -> list[sp.BatchMetrics]:
     """Run a job over all that is there, and answer what is left; return the metrics of all batches."""
     seen: list[sp.BatchMetrics] = []
-    run(job, on_batch=seen.append, **options).drain()
+    ended(job, on_batch=seen.append, **options).drain()
     return seen
 
 
@@ -165,7 +165,7 @@ def expected(plan: Plan, events: Sequence[local.Event]) -> list[Window]:
 def windows_of(table: pa.Table) -> list[Window]:
     """Return the windows of an output, in the order in which they stand there."""
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [(start, Counter(run)) for start, run in groupby(rows, key=lambda row: row[0])]
+    return [(start, Counter(ended)) for start, ended in groupby(rows, key=lambda row: row[0])]
 
 
 def parquet_rows(folder: Path) -> pa.Table:

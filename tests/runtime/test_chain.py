@@ -24,7 +24,7 @@ from tests.runtime.chain_driver import (
     second,
 )
 from tests.runtime.driver import assert_killed
-from tests.runtime.streams import answers, expected, late_rows, parquet_rows, run, windows_of, write_batches
+from tests.runtime.streams import answers, ended, expected, late_rows, parquet_rows, windows_of, write_batches
 from tests.servers.kafka import Broker
 
 from skypane.runtime import local
@@ -50,8 +50,8 @@ def messages(kafka: Broker, topic: str) -> pa.Table:
 def finish(spark: SparkSession, folder: Path, tables: list[pa.Table], kafka: Broker | None = None) -> None:
     """Run both stages to the end of the stream, and drain them in order."""
     address = kafka.address if kafka else ""
-    run(first(spark, folder, kafka=address)).drain()
-    metrics = run(second(spark, folder, files=1, kafka=address)).drain()
+    ended(first(spark, folder, kafka=address)).drain()
+    metrics = ended(second(spark, folder, files=1, kafka=address)).drain()
     assert metrics is not None
     assert metrics.totals["late"] == metrics.totals["open"] == 0
     assert_answered(folder, tables, kafka)
@@ -63,8 +63,8 @@ def run_in_two_parts(
     """Run both stages over five batches, and to the end of the stream, where the driver answers the windows."""
     address = kafka.address if kafka else ""
     write_batches(folder / "in", tables[:5])
-    run(first(spark, folder, cut=cut, kafka=address))
-    run(second(spark, folder, files=1, kafka=address))
+    ended(first(spark, folder, cut=cut, kafka=address))
+    ended(second(spark, folder, files=1, kafka=address))
     write_batches(folder / "in", tables[5:], first=5)
     finish(spark, folder, tables, kafka)
 
@@ -121,7 +121,7 @@ def test_kills_of_either_stage_lose_and_double_nothing(
     """A repeated batch is cut into other files than the first try, whose file the second stage has read."""
     folder, rows = killed
     if STOPS[name].stage == 1:
-        run(second(spark, folder / name, files=1))
+        ended(second(spark, folder / name, files=1))
     finish(spark, folder / name, rows[name])
 
 
@@ -133,7 +133,7 @@ def test_a_file_that_the_next_query_has_read_stays_when_the_batch_is_repeated(
     folder, rows = killed
     chain = folder / "first-file"
     assert parquet_rows(chain / "out" / "counts").num_rows
-    run(second(spark, chain))
+    ended(second(spark, chain))
     finish(spark, chain, rows["first-file"])
 
 
@@ -165,6 +165,6 @@ def test_a_topic_between_the_stages_has_each_answer_once_over_kills_of_either(
         is_read = len(kafka.committed(topic)) > before
         assert is_read == (stop.place != TRANSACTION), "a batch that was not committed is not read"
         if stop.stage == 1:
-            run(second(spark, tmp_path / topic, kafka=kafka.address))
+            ended(second(spark, tmp_path / topic, kafka=kafka.address))
     for topic in stops:
         finish(spark, tmp_path / topic, rows[topic], kafka)

@@ -33,11 +33,11 @@ from tests.runtime.continuous_streams import (
 )
 from tests.runtime.streams import (
     SECOND,
+    ended,
     finish,
     late_rows,
     parquet_rows,
     read_batches,
-    run,
     start_knowing,
     write_batches,
 )
@@ -79,7 +79,7 @@ def test_its_updates_are_those_of_the_eager_algorithm_on_rows_that_are_not_late(
     job = job_of(session, tmp_path, output=emitted)
     assert "the last 50 seconds of ts at any time, updated every 5 seconds" in repr(job)
     seen: list[sp.BatchMetrics] = []
-    handle = run(job, on_batch=seen.append)
+    handle = ended(job, on_batch=seen.append)
     by_batch = updates_of(emitted)
     assert by_batch == expected(batches)
     late = ids(parquet_rows(tmp_path / "late"))
@@ -108,7 +108,7 @@ def test_a_start_after_each_batch_emits_the_same_updates_and_removes_unneeded_st
         write_batches(tmp_path / "in", [batch], first=number)
         monkeypatch.setattr(program, "_SPARE", 0 if number % 2 else 10**6)
         monkeypatch.setattr(program, "_REFERENCES", 4 if number % 2 else 10**6)
-        handle = run(job_of(session, tmp_path, output=(sink := sp.Memory())))
+        handle = ended(job_of(session, tmp_path, output=(sink := sp.Memory())))
         emitted.append(plain(sink.table()))
         assert read_front(tmp_path) == front_of(chain(*emitted)) == ids(handle.front())
         if number % 2:
@@ -165,7 +165,7 @@ def test_a_front_that_moves_between_driver_threads_and_tasks_emits_the_same_upda
         write_batches(tmp_path / "in", half, first=len(seen))
         workers, sink = sp.WorkerOptions(wlq_workers=3), sp.Memory()
         job = job_of(session, tmp_path, by=by or (), output=sink, workers=workers)
-        handle = run(job, on_batch=seen.append)
+        handle = ended(job, on_batch=seen.append)
         emitted += updates_of(sink)
     assert emitted == expected(batches, plan_by(by))
     assert [(m.wlq_where, m.wlq_workers) for m in seen] == places
@@ -192,7 +192,7 @@ def test_threads_compare_where_the_law_finds_them_sooner(
 def test_a_drain_emits_the_updates_of_waiting_rows_and_the_stream_continues(session: Session, tmp_path: Path):
     first, second = late_rows(5, batches=3), late_rows(6, batches=2, start=60 * SECOND)
     write_batches(tmp_path / "in", first)
-    handle = run(job_of(session, tmp_path))
+    handle = ended(job_of(session, tmp_path))
     metrics = handle.drain()
     assert metrics is not None
     assert metrics.open_panes == 0
@@ -251,7 +251,7 @@ def test_a_table_that_gets_batches_twice_follows_the_front_as_if_each_were_deliv
     for failure in ("before batch 2", "after batch 3"):
         with pytest.raises(sp.SkypaneError, match=failure):
             finish(job_of(session, tmp_path, output=table))
-    handle = run(job_of(session, tmp_path, output=table))
+    handle = ended(job_of(session, tmp_path, output=table))
     assert {batch: len(tries) for batch, tries in table.emitted.items()} == {0: 1, 1: 1, 2: 2, 3: 2, 4: 1}
     assert all(first == again for first, *rest in table.emitted.values() for again in rest)
     assert [tries[0] for tries in table.emitted.values()] == expected(batches)
@@ -344,7 +344,7 @@ def test_a_drain_adds_held_rows_to_the_front_or_quarantines_them(session: Sessio
     write_batches(tmp_path / "in", batches)
     seen = finish(job_of(session, tmp_path))
     assert seen[-1].held_rows == seen[-1].totals["held"] == 21
-    handle = run(job_of(session, tmp_path))
+    handle = ended(job_of(session, tmp_path))
     metrics = handle.drain()
     assert metrics is not None
     assert (metrics.quarantined, metrics.totals["held"], metrics.totals["open"]) == ({"future": 1}, 0, 0)

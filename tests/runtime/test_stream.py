@@ -29,13 +29,13 @@ from tests.runtime.streams import (
     Window,
     answers,
     csv_rows,
+    ended,
     expected,
     finish,
     ids_by_reason,
     late_rows,
     parquet_rows,
     read_batches,
-    run,
     start_knowing,
     stream_job,
     windows_of,
@@ -307,7 +307,7 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     batches = [with_unrankable(batch) for batch in case.batches(3)]
     job = job_of(spark, case, folder, batches, late=str(folder / "late"), source="sensor")
     seen: list[sp.BatchMetrics] = []
-    handle = run(job, on_batch=seen.append, name="mixed")
+    handle = ended(job, on_batch=seen.append, name="mixed")
     return folder, batches, seen, handle
 
 
@@ -451,7 +451,7 @@ def test_a_drained_stream_answers_its_last_windows_and_may_continue(session: Ses
     case, reported = OVERLAPPING, list[sp.BatchMetrics]()
     batches = case.batches()
     job = job_of(session, case, tmp_path, batches[:3], late=str(tmp_path / "late"))
-    handle = run(job, on_batch=reported.append)
+    handle = ended(job, on_batch=reported.append)
     drained = handle.drain()
     assert drained is not None
     assert drained.rows == drained.open_panes == 0 < drained.windows
@@ -460,7 +460,7 @@ def test_a_drained_stream_answers_its_last_windows_and_may_continue(session: Ses
     assert_answered(tmp_path / "out", case, [*batches[:3], local.Drain()])
 
     write_batches(tmp_path / "in", batches[3:], first=3)
-    run(job, on_batch=reported.append).drain()
+    ended(job, on_batch=reported.append).drain()
     assert numbers(reported) == list(range(8))
     events = [*batches[:3], local.Drain(), *batches[3:], local.Drain()]
     assert_answered(tmp_path / "out", case, events)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.runtime.streams import parquet_rows, read_batches, run, write_batches
+from tests.runtime.streams import ended, parquet_rows, read_batches, write_batches
 
 import skypane as sp
 
@@ -133,9 +133,9 @@ def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
 ):
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     write_batches(tmp_path / "in", [batch(number) for number in range(4)])
-    run(job(before, spark, tmp_path))
+    ended(job(before, spark, tmp_path))
     write_batches(tmp_path / "in", [batch(number) for number in range(4, 8)], first=4)
-    run(job(before, spark, tmp_path)).drain()
+    ended(job(before, spark, tmp_path)).drain()
     table = spark.read.schema(read_batches(spark, tmp_path / "in", SCHEMA).schema).parquet(str(tmp_path / "in"))
     wanted = sp.ask(before(table), QUERY, **WINDOWS).toArrow()
     columns = ["window_start", "shop", "n", "total"]
@@ -147,11 +147,11 @@ def test_a_query_after_an_operator_of_spark_answers_as_over_a_table(
 def test_a_damaged_state_of_an_operator_of_spark_is_named(spark: SparkSession, tmp_path: Path):
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     write_batches(tmp_path / "in", [batch(0)])
-    run(job(distinct, spark, tmp_path))
+    ended(job(distinct, spark, tmp_path))
     write_batches(tmp_path / "in", [batch(1)], first=1)
     for delta in (tmp_path / "checkpoint" / "state").rglob("[0-9]*.delta"):
         content = bytearray(delta.read_bytes())
         content[len(content) // 2] ^= 1
         delta.write_bytes(content)
     with pytest.raises(sp.SkypaneError, match="Spark cannot read the state of its operators before the query"):
-        run(job(distinct, spark, tmp_path))
+        ended(job(distinct, spark, tmp_path))

@@ -331,7 +331,7 @@ def test_changes_are_those_of_what_is_left(early: bool, place: str, spark: Spark
         finish(replace(job, settings=replace(job.settings, costs=PLACES[place])))
     assert {"ADD", "DEL"} == set(parquet_rows(tmp_path / "out")["action"].to_pylist())
     if early:
-        wanted = test_early.last(test_early.expected(test_early.early_plan(LOSES), batches))
+        wanted = test_early.last(expected(test_early.early_plan(LOSES), batches))
         assert read_by_spark(spark, tmp_path / "out") == wanted
     else:
         found = read_by_spark(spark, tmp_path / "out")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.checkout import ROOT
 from tests.engine import test_early
 from tests.engine.reading import read_by_spark
-from tests.engine.test_amended import QUERIES, job_of
+from tests.engine.test_amended import QUERIES, expected, job_of
 from tests.engine.test_stays import bag
 from tests.runtime.streams import finish, late_rows, write_batches
 
@@ -113,5 +113,5 @@ def test_windows_that_are_open_are_read_in_their_early_version(changes: bool, sp
     options = {"late": sp.Amend("12 seconds", changes=changes), "early": "5 seconds"}
     finish(job_of(Session(), tmp_path, query, batches[0].schema, **options))
     found = read_by_spark(spark, tmp_path / "out")
-    assert found == test_early.last(test_early.expected(test_early.early_plan(query), batches))
+    assert found == test_early.last(expected(test_early.early_plan(query), batches))
     assert {early for early, _ in found.values()} == {True, False}
