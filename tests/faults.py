@@ -29,10 +29,18 @@ from tests.differential.mutants.copies import PACKAGE, mutate
 from tests.differential.mutants.mutant import Mutant
 
 RUN: Final = {
-    "operators": ("operators", "differential", "preference", "runtime/test_local.py"),
-    "progress": ("progress", "test_policy.py", "test_windows.py", "differential", "sim", "runtime/test_local.py"),
-    "runtime/spark/engine": ("model", "chaos", "runtime"),
-    "runtime/spark/sinks": ("chaos", "runtime"),
+    "operators": ("operators", "differential", "preference", "engine", "runtime/test_local.py", "runtime/late"),
+    "progress": (
+        "progress",
+        "test_policy.py",
+        "test_windows.py",
+        "differential",
+        "sim",
+        "engine",
+        "runtime/test_local.py",
+    ),
+    "runtime/spark/engine": ("model", "engine", "chaos", "runtime"),
+    "runtime/spark/sinks": ("engine", "chaos", "runtime"),
 }
 """The parts of the package that get faults, as many each, and the folders and files of tests that may show them."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -12,10 +13,11 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tests.checkout import ROOT
-from tests.runtime.cluster import frugal
 
 from skypane.runtime.spark.machine.checkpoint_files import MANAGER, manager_of
 
+FRUGAL: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""To compile well would cost more than it saves."""
 QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
 """What an archive cannot be used for is not news to who reads the output of tests."""
 _FOLDER: Final = ROOT / ".pytest_cache" / "java"
@@ -23,8 +25,8 @@ _FOLDER: Final = ROOT / ".pytest_cache" / "java"
 
 def options() -> str:
     """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one."""
-    archive = place()
-    return f'{frugal()} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else frugal()
+    archive, frugal = place(), f"{FRUGAL} -Djava.io.tmpdir={tempfile.gettempdir()}"  # Java ignores TMPDIR
+    return f'{frugal} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else frugal
 
 
 def inside_java() -> dict[str, str]:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.java import QUIET, end, place
-from tests.runtime.cluster import FRUGAL
+from tests.java import FRUGAL, QUIET, end, place
 from tests.runtime.driver import Task, job_of
 from tests.runtime.streams import finish, late_rows, write_batches
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tests.runtime.cluster import FRUGAL, standalone
+from tests.java import FRUGAL
+from tests.runtime.cluster import standalone
 
 import skypane as sp
 from measure.elastic.executor_times import executor_seconds, executor_times

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,17 +13,11 @@ from typing import IO
 
 import pyspark
 from tests.checkout import PYTHONPATH
+from tests.java import options
 
 from skypane.runtime.spark.machine.java import find_java
 
-FRUGAL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java processes that live for minutes: to compile well would cost them more than it saves."""
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-
-
-def frugal() -> str:
-    """Return those options, and where such a Java has its temporary files: it ignores TMPDIR."""
-    return f"{FRUGAL} -Djava.io.tmpdir={tempfile.gettempdir()}"
 
 
 @contextmanager
@@ -47,7 +40,7 @@ def _daemon(name: str, arguments: list[str], ready: str) -> Iterator[str]:
     command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0"]
     environment = os.environ | {
         "JAVA_HOME": str(find_java().home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "192m",
-        "SPARK_DAEMON_JAVA_OPTS": frugal(),
+        "SPARK_DAEMON_JAVA_OPTS": options(),
         # The machine may be busy with other things, and tests kill executors.
         "SPARK_MASTER_OPTS": "-Dspark.worker.timeout=900 -Dspark.deploy.maxExecutorRetries=-1",
         "PYTHONPATH": PYTHONPATH,  # executors, and their Python, inherit it

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 import pyspark
 from tests.checkout import PATHS
-from tests.runtime.cluster import FRUGAL
+from tests.java import options as java_options
 from tests.servers.ports import free_ports
 
 from skypane.runtime.spark.machine.java import ensure_java
@@ -71,7 +71,16 @@ def running(
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = [str(spark / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
-    command = [*submit, "--driver-memory", "512m", "--driver-java-options", FRUGAL, *options, "--class", _SERVER]
+    command = [
+        *submit,
+        "--driver-memory",
+        "512m",
+        "--driver-java-options",
+        java_options(),
+        *options,
+        "--class",
+        _SERVER,
+    ]
     with Popen(
         [*command, "spark-internal"], cwd=folder, env=_environment(python, spark, paths), stdout=PIPE, stderr=STDOUT
     ) as server:

@@ -21,8 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from tests.java import options
 from tests.nature.processes import family
-from tests.runtime.cluster import FRUGAL, standalone
+from tests.runtime.cluster import standalone
 from tests.runtime.driver import SCHEMA, WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
 from tests.runtime.streams import SECOND, late_rows, read_batches, write_batches
@@ -35,7 +36,7 @@ FILES = 3
 """Source partitions of each batch, and executors of one core each at most."""
 HEAVY = 6
 """Heavy batches at least; where executors are granted they go on until one has joined the first."""
-TRIGGER = "15 seconds"
+TRIGGER = "8 seconds"
 """Longer than an executor may idle, with files of a shuffle too: batches that follow at once give each executor a task now and
 then, and none goes."""
 SECONDS = 600
@@ -45,7 +46,7 @@ SMALL_EXECUTORS = {
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.executor.extraJavaOptions": options(),
     "spark.network.timeout": "900s",  # the machine may be busy with other things
     "spark.python.authenticate.socketTimeout": "300s",
     "spark.sql.files.openCostInBytes": "1g",
@@ -56,9 +57,9 @@ CONF = {
     "spark.dynamicAllocation.initialExecutors": "1",
     "spark.dynamicAllocation.minExecutors": "1",
     "spark.dynamicAllocation.maxExecutors": str(FILES),
-    "spark.dynamicAllocation.executorIdleTimeout": "10s",
+    "spark.dynamicAllocation.executorIdleTimeout": "5s",
     # Rows of a heavy batch may have been exchanged, and the heaps are so large that nothing collects the shuffle.
-    "spark.dynamicAllocation.shuffleTracking.timeout": "10s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "5s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.ui.enabled": "true",
     "spark.ui.port": "0",
@@ -170,7 +171,7 @@ def run(spark: SparkSession, folder: Path, granted: int) -> dict[str, Any]:
         if not feed.more():
             handle.stop()
 
-    handle = fed_job(spark, folder).start(on_batch=note, trigger=TRIGGER)
+    handle = fed_job(spark, folder).start(on_batch=note, trigger=TRIGGER if granted > 1 else "1 second")
     handle.await_termination()
     shown = [{"workers": one.workers, "tasks": one.plq_workers, "began": one.started_at} for one in feed.seen]
     return {"executors": executors(spark), "batches": shown, "killed": feed.killed, "explained": handle.explain()}

@@ -198,8 +198,8 @@ def test_the_extra_that_is_missing_is_reported_with_how_to_install_it(monkeypatc
     "seeds",
     [
         range(2),
-        pytest.param(range(2, 20), marks=pytest.mark.slow),
-        pytest.param(range(20, 60), marks=pytest.mark.night),
+        pytest.param(range(2, 14), marks=pytest.mark.slow),
+        pytest.param(range(14, 60), marks=pytest.mark.night),
     ],
 )
 def test_a_stream_answers_each_row_once_among_faults(proxy: FaultProxy, seeds: range, tmp_path: Path):

@@ -48,15 +48,15 @@ class Campaign:
     def run(self, victim: str, kills: int) -> None:
         with self._servers:
             while self.killed[victim] < kills:
-                self._stream(victim)
+                self._stream(victim, kills)
 
-    def _stream(self, victim: str) -> None:
+    def _stream(self, victim: str, kills: int) -> None:
         """Run one stream to its end. The queries alternate; the seed says which is first, since a short campaign has few streams."""
         self._streams += 1
         query, folder = QUERIES[self._streams % len(QUERIES)], self._folder / str(self._streams)
         batches = late_rows(self._chance.randrange(1 << 30), batches=6, rows=40)
         write_batches(folder / "in", batches)
-        while not self._ended(folder, query, victim):
+        while self.killed[victim] < kills and not self._ended(folder, query, victim):
             pass
         assert self._start(folder, query, None).wait() == DONE, self._errors(folder)
         events = [*batches, local.Drain()]

@@ -16,7 +16,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 from tests.checkout import ROOT
-from tests.runtime.cluster import FRUGAL
+from tests.java import options as java_options
 from tests.runtime.driver import Task, job_of
 from tests.runtime.scenarios import PATIENCE
 from tests.runtime.streams import answers, finish, late_rows, parquet_rows, write_batches
@@ -96,7 +96,7 @@ def run_pipeline(folder: Path, definitions: str) -> subprocess.CompletedProcess[
         "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "src"),
     }  # fmt: skip
-    options = ["--remote", "local[1]", "--driver-memory", "512m", "--driver-java-options", FRUGAL]
+    options = ["--remote", "local[1]", "--driver-memory", "512m", "--driver-java-options", java_options()]
     command = [str(home / "bin" / "spark-pipelines"), "run", "--spec", str(folder / "spec.yml"), *options]
     return subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE

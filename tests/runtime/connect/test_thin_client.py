@@ -40,6 +40,7 @@ DELTA: Final = {"4.2": "io.delta:delta-spark_4.2_2.13:4.4.0"}
 OF_DELTA: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",  # 50 are for tables of many files
 }
 
 

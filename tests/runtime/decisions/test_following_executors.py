@@ -31,10 +31,10 @@ from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
 from skypane.runtime.spark.machine.executor_requests import ExecutorRequests
 from skypane.types import ConfigError
 
-KILLED_FOR = 120
-"""Seconds in which executors are killed; `python -m tests.runtime.following_driver FOLDER local-cluster 600 7` does it for ten
+KILLED_FOR = 60
+"""Seconds in which executors are killed; `python -m tests.runtime.following_driver FOLDER local-cluster 600 5` does it for ten
 minutes."""
-KILL_EVERY = 7
+KILL_EVERY = 5
 
 
 def steering(*, limits: bool) -> BatchDecisions:

@@ -22,7 +22,7 @@ from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.runtime.cluster import FRUGAL
+from tests.java import options
 from tests.runtime.streams import CountBySensor
 
 import skypane as sp
@@ -44,7 +44,7 @@ AFTER = 2
 """Batches with rows of the change, after which the stream ends."""
 AHEAD = 8
 """Batches, each as long as the last one, from the statement to the change; 20 s at least, or ..."""
-STARTS = 90.0
+STARTS = 45.0
 """... these seconds, in which an executor starts on a machine that may be busy with other things."""
 PATIENCE = 900
 SCHEMA = "ts timestamp, sensor string"
@@ -53,7 +53,7 @@ PLAN = Plan(CountBySensor(), Windows.of("20 seconds", "10 seconds"), "ts", Water
 CONF = {
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": FRUGAL,
+    "spark.executor.extraJavaOptions": options(),
     "spark.network.timeout": "900s",  # the machine may be busy with other things
     "spark.python.authenticate.socketTimeout": "300s",
 }

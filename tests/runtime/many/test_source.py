@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
+from tests.parameters import times
 from tests.runtime.compressed.packing import PACK
 from tests.runtime.many.killed_drivers import killed_at, rows_in_the_end
 from tests.runtime.many.schema_messages import avro, offer, protobuf, record
@@ -178,7 +179,7 @@ def test_each_line_and_each_message_comes_once_over_kills(tmp_path, kafka):
     """Drivers are killed by SIGKILL in the middle of a stream whose files and topics grow and join."""
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
-    kills, prefix = 5, "killed"
+    kills, prefix = times(3), "killed"
     listing = [f"{tmp_path}/in/*.csv", {"kafka": kafka.address, "topic": f"{prefix}-*"}]
     (tmp_path / "inputs.json").write_text(json.dumps(listing))
     expected: list[tuple[str, int]] = []
