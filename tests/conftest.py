@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -110,6 +112,8 @@ def pytest_configure(config: pytest.Config) -> None:
         limits = config.getoption("limits")
         most = Limits(*map(float, limits.split(","))) if limits else None
         config.pluginmanager.register(Table(config.getoption("table"), most))
+    elif "coverage" not in sys.modules:  # which writes what it has found later
+        atexit.register(os._exit, 0)  # the last of all: to free a million objects first takes seconds
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -141,5 +145,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        gc.unfreeze()

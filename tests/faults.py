@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
@@ -40,7 +41,7 @@ RUN: Final = {
         "runtime/test_local.py",
     ),
     "runtime/spark/engine": ("model", "engine", "chaos", "runtime"),
-    "runtime/spark/sinks": ("engine", "chaos", "runtime"),
+    "runtime/spark/sinks": ("runtime/sinks", "stores", "engine", "chaos", "runtime"),
 }
 """The parts of the package that get faults, as many each, and the folders and files of tests that may show them."""
 
@@ -51,6 +52,8 @@ _OTHERS: Final[dict[type[ast.AST], type[Any]]] = {
 }  # fmt: skip
 _HANGS: Final = ("-o", "faulthandler_timeout=240", "-o", "faulthandler_exit_on_timeout=true")
 """Ends a run in which a test takes so many seconds."""
+_NONE_CHOSEN: Final = 5
+"""How pytest ends where the options leave no test."""
 _GONE: Final = "no test: its lines are not in these sources"
 _LEFT_OUT: Final = (".git", ".venv*", ".hypothesis", ".*_cache", "build", "dist")
 
@@ -119,33 +122,38 @@ class Place:
         """Return what shows the fault: a test that fails, or hangs; None if nothing has in that time."""
         module = self._folder / "src" / PACKAGE / fault.file
         before, imported = module.read_bytes(), f"{PACKAGE}.{fault.file.removesuffix('.py').replace('/', '.')}"
-        files = (path for path in sorted((self._folder / "tests").rglob("test_*.py")) if imported in path.read_text())
+        files = (
+            str(path) for path in sorted((self._folder / "tests").rglob("test_*.py")) if imported in path.read_text()
+        )
         try:
             mutate(self._folder / "src", fault)
-            return self._killer([*map(str, files), *tests], options, seconds)
+            until = time.monotonic() + seconds
+            return next(
+                filter(None, (self._killer(some, options, until) for some in (list(files), *tests) if some)), None
+            )
         finally:
             module.write_bytes(before)
 
-    def _killer(self, tests: Sequence[str], options: Sequence[str], seconds: float) -> str | None:
+    def _killer(self, tests: str | Sequence[str], options: Sequence[str], until: float) -> str | None:
+        """Run some tests, in a process of their own: pytest runs a file with its folder if it is given both."""
+        chosen = [tests] if isinstance(tests, str) else tests
         path = os.pathsep.join([str(self._folder / "src"), str(self._folder)])
-        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *_HANGS, *options, *tests]
-        with subprocess.Popen(
-            command,
-            cwd=self._folder,
-            env=os.environ | {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "ci"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process:
+        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *_HANGS, *options, *chosen]
+        environment = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "ci"}
+        log = self._folder / "log"  # a pipe would be open for as long as anybody lives who has inherited it
+        with log.open("w") as out, subprocess.Popen(
+            command, cwd=self._folder, env=environment, stdout=out, stderr=out, start_new_session=True
+        ) as process:  # fmt: skip
             try:
-                output, _ = process.communicate(timeout=seconds)
+                process.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
                 return None
-        bad = [line for line in output.splitlines() if line.startswith(("FAILED tests", "ERROR tests", "Timeout ("))]
-        return None if process.returncode == 0 else (bad or output.splitlines() or ["it ended"])[0][:200]
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        output = log.read_text(errors="replace").splitlines()
+        bad = [line for line in output if line.startswith(("FAILED tests", "ERROR tests", "Timeout ("))]
+        return None if process.returncode in {0, _NONE_CHOSEN} else (bad or output or ["it ended"])[0][:200]
 
 
 def main() -> None:
