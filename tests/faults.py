@@ -31,18 +31,10 @@ from tests.differential.mutants.mutant import Mutant
 
 RUN: Final = {
     "operators": ("operators", "differential", "preference", "engine", "runtime/test_local.py", "runtime/late"),
-    "progress": (
-        "progress",
-        "test_policy.py",
-        "test_windows.py",
-        "differential",
-        "sim",
-        "engine",
-        "runtime/test_local.py",
-    ),
+    "progress": ("progress", "test_policy.py", "test_windows.py", "differential", "sim", "engine", "runtime/test_local.py"),
     "runtime/spark/engine": ("model", "engine", "chaos", "runtime"),
     "runtime/spark/sinks": ("runtime/sinks", "stores", "engine", "chaos", "runtime"),
-}
+}  # fmt: skip
 """The parts of the package that get faults, as many each, and the folders and files of tests that may show them."""
 
 _OTHERS: Final[dict[type[ast.AST], type[Any]]] = {
@@ -122,27 +114,24 @@ class Place:
         """Return what shows the fault: a test that fails, or hangs; None if nothing has in that time."""
         module = self._folder / "src" / PACKAGE / fault.file
         before, imported = module.read_bytes(), f"{PACKAGE}.{fault.file.removesuffix('.py').replace('/', '.')}"
-        files = (
-            str(path) for path in sorted((self._folder / "tests").rglob("test_*.py")) if imported in path.read_text()
-        )
+        named = [
+            f"{path}" for path in sorted((self._folder / "tests").rglob("test_*.py")) if imported in path.read_text()
+        ]
         try:
             mutate(self._folder / "src", fault)
-            until = time.monotonic() + seconds
-            return next(
-                filter(None, (self._killer(some, options, until) for some in (list(files), *tests) if some)), None
-            )
+            until, runs = time.monotonic() + seconds, filter(None, [named, *([name] for name in tests)])
+            return next((by for some in runs if (by := self._killer(some, options, until))), None)
         finally:
             module.write_bytes(before)
 
-    def _killer(self, tests: str | Sequence[str], options: Sequence[str], until: float) -> str | None:
+    def _killer(self, tests: Sequence[str], options: Sequence[str], until: float) -> str | None:
         """Run some tests, in a process of their own: pytest runs a file with its folder if it is given both."""
-        chosen = [tests] if isinstance(tests, str) else tests
         path = os.pathsep.join([str(self._folder / "src"), str(self._folder)])
-        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *_HANGS, *options, *chosen]
-        environment = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "ci"}
+        command = [str(self._python), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *_HANGS, *options, *tests]
+        own = {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "ci", "TMPDIR": str(self._folder.parent)}
         log = self._folder / "log"  # a pipe would be open for as long as anybody lives who has inherited it
         with log.open("w") as out, subprocess.Popen(
-            command, cwd=self._folder, env=environment, stdout=out, stderr=out, start_new_session=True
+            command, cwd=self._folder, env=os.environ | own, stdout=out, stderr=out, start_new_session=True
         ) as process:  # fmt: skip
             try:
                 process.wait(max(0.0, until - time.monotonic()))

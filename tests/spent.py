@@ -26,7 +26,7 @@ _OF_PROCESSES: Final = 0.1
 
 _SHORT: Final = 0.02
 """Seconds by the clock of a test that starts nothing: what others have taken meanwhile counts to the next longer test. To look at
-each thread of Java after each of thousands of tests would take longer than most of them."""
+each process of the machine after each of thousands of tests would take longer than most of them."""
 
 _PROC: Final = Path("/proc")
 _TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -34,26 +34,24 @@ _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 def cpu() -> tuple[float, float]:
     """Return the seconds that this process has taken so far, and those of the ones that it has started."""
-    own = os.times()
-    living = sum(_ticks(child) for child in _started(os.getpid())) / _TICK
-    return own.user + own.system, own.children_user + own.children_system + living
+    own, known = os.times(), dict(_processes())
+    started: dict[int, list[int]] = {}
+    for process, (parent, _) in known.items():
+        started.setdefault(parent, []).append(process)
+    family, living = [os.getpid()], 0
+    for process in family:
+        children = started.get(process, ())
+        family.extend(children)
+        living += sum(known[child][1] for child in children)
+    return own.user + own.system, own.children_user + own.children_system + living / _TICK
 
 
-def _ticks(process: int) -> int:
-    """Return what a process that lives has taken, those that it has seen end, and all that it has started."""
-    try:
-        columns = (_PROC / f"{process}" / "stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:  # it has ended, and counts to its parent
-        return 0
-    return sum(map(int, columns[11:15])) + sum(map(_ticks, _started(process)))
-
-
-def _started(process: int) -> Iterator[int]:
-    """Yield who is a child of one of the threads of a process."""
-    with suppress(OSError):
-        for thread in os.listdir(_PROC / f"{process}" / "task"):  # noqa: PTH208 - a Path for each costs more than to read it
-            with suppress(OSError):
-                yield from map(int, (_PROC / f"{process}" / "task" / thread / "children").read_bytes().split())
+def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield each process that lives, who has started it, and what it has taken, with those that it has seen end."""
+    for name in filter(str.isdigit, os.listdir(_PROC)) if _PROC.is_dir() else ():  # noqa: PTH208 - a Path for each costs more than to read it
+        with suppress(OSError):  # it has ended, and counts to its parent
+            columns = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+            yield int(name), (int(columns[1]), sum(map(int, columns[11:15])))
 
 
 class Spent:

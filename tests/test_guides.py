@@ -1,4 +1,4 @@
-"""The how-to guides of docs, from their own text: each block is run in order, and prints what the page shows below it.
+"""The how-to guides and tutorials of docs, from their own text: each block is run in order, and prints what the page shows below it.
 
 Those with a broker or a database have real ones. One of them is typed as by a stranger, the others by readers.py.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.checkout import ROOT
-from tests.page_steps import GUIDES, differences, files, programs
+from tests.page_steps import GUIDES, TUTORIALS, differences, files, programs
 from tests.readers import Readers
 from tests.servers import postgresql as database
 
@@ -69,11 +69,17 @@ def test_each_block_of_a_guide_prints_what_the_page_shows(name: str, typed: Type
     assert not typed(guide(name))
 
 
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_each_block_of_a_tutorial_prints_what_the_page_shows(page: Path, typed: Typed):
+    assert not typed(page.read_text(encoding="utf-8"))
+
+
 def test_each_block_of_a_guide_prints_it_for_a_stranger_too(tmp_path: Path):
     assert not differences(guide(OF_A_STRANGER), tmp_path)
 
 
-def test_each_guide_is_run():
+def test_each_guide_and_tutorial_is_run():
+    assert [page.stem for page in TUTORIALS] == ["tutorial-budget", "tutorial-first-stream"]
     assert sorted(page.stem for page in GUIDES) == sorted(
         [*WITHOUT_SERVERS, OF_A_STRANGER, *WITH_SERVERS, *IN_OTHER_FILES]
     )
@@ -85,8 +91,8 @@ def test_a_guide_has_one_program():
     }
 
 
-def test_each_job_file_of_a_guide_is_a_valid_one():
-    for page in GUIDES:
+def test_each_job_file_of_a_page_is_a_valid_one():
+    for page in (*GUIDES, *TUTORIALS):
         for name, body in files(page.read_text(encoding="utf-8")).items():
             if name.endswith(".yaml") and name != "inputs.yaml":  # which is for `skypane receive`
                 assert parse(body, f"{name} of {page.stem}").name

@@ -1,6 +1,6 @@
 """Every snippet of README and docs, unchanged: python runs, is typed, and commands end well.
 
-Tutorials and how-to guides are only typed here: tests/test_tutorials.py and tests/test_guides.py run them, with their commands and outputs.
+Tutorials and how-to guides are only typed here: tests/test_guides.py runs them, with their commands and outputs.
 """
 
 from __future__ import annotations

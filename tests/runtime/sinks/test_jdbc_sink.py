@@ -165,6 +165,7 @@ PLAIN = datetime.fromisoformat("2026-01-02T03:04:05.000006")
 TYPES: dict[str, tuple[pa.DataType, Any, Any]] = {
     "yes": (pa.bool_(), True, 1),
     "small": (pa.int16(), -7, -7),
+    "unsigned": (pa.uint16(), 65_535, 65_535),
     "large": (pa.int64(), -(2**62), -(2**62)),
     "price": (pa.float64(), 0.1, 0.1),
     "rate": (pa.float32(), 0.5, 0.5),
