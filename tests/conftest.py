@@ -147,4 +147,4 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        gc.unfreeze()
+        gc.unfreeze()  # extensions of C++ report what is never freed; a worker ends before they look

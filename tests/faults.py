@@ -25,6 +25,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
 
+import pytest
 from tests.checkout import ROOT
 from tests.differential.mutants.copies import PACKAGE, mutate
 from tests.differential.mutants.mutant import Mutant
@@ -44,8 +45,6 @@ _OTHERS: Final[dict[type[ast.AST], type[Any]]] = {
 }  # fmt: skip
 _HANGS: Final = ("-o", "faulthandler_timeout=240", "-o", "faulthandler_exit_on_timeout=true")
 """Ends a run in which a test takes so many seconds."""
-_NONE_CHOSEN: Final = 5
-"""How pytest ends where the options leave no test."""
 _GONE: Final = "no test: its lines are not in these sources"
 _LEFT_OUT: Final = (".git", ".venv*", ".hypothesis", ".*_cache", "build", "dist")
 
@@ -142,7 +141,11 @@ class Place:
                     os.killpg(process.pid, signal.SIGKILL)
         output = log.read_text(errors="replace").splitlines()
         bad = [line for line in output if line.startswith(("FAILED tests", "ERROR tests", "Timeout ("))]
-        return None if process.returncode in {0, _NONE_CHOSEN} else (bad or output or ["it ended"])[0][:200]
+        return (
+            None
+            if process.returncode in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+            else (bad or output or ["it ended"])[0][:200]
+        )
 
 
 def main() -> None:

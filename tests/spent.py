@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Generator
 from typing import Any, Final, Literal
 
 import pytest
+from tests.nature.processes import descendants, stat
 
 Kind = Literal["pure", "process", "Java"]
 
@@ -28,30 +27,14 @@ _SHORT: Final = 0.02
 """Seconds by the clock of a test that starts nothing: what others have taken meanwhile counts to the next longer test. To look at
 each process of the machine after each of thousands of tests would take longer than most of them."""
 
-_PROC: Final = Path("/proc")
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cpu() -> tuple[float, float]:
     """Return the seconds that this process has taken so far, and those of the ones that it has started."""
-    own, known = os.times(), dict(_processes())
-    started: dict[int, list[int]] = {}
-    for process, (parent, _) in known.items():
-        started.setdefault(parent, []).append(process)
-    family, living = [os.getpid()], 0
-    for process in family:
-        children = started.get(process, ())
-        family.extend(children)
-        living += sum(known[child][1] for child in children)
-    return own.user + own.system, own.children_user + own.children_system + living / _TICK
-
-
-def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield each process that lives, who has started it, and what it has taken, with those that it has seen end."""
-    for name in filter(str.isdigit, os.listdir(_PROC)) if _PROC.is_dir() else ():  # noqa: PTH208 - a Path for each costs more than to read it
-        with suppress(OSError):  # it has ended, and counts to its parent
-            columns = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
-            yield int(name), (int(columns[1]), sum(map(int, columns[11:15])))
+    own = os.times()
+    living = sum(sum(map(int, stat(process)[11:15])) for process in descendants(os.getpid())) / _TICK
+    return own.user + own.system, own.children_user + own.children_system + living
 
 
 class Spent:

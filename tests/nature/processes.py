@@ -32,11 +32,7 @@ class Family:
 def family(python: int) -> Family:
     """Return the processes that descend from a driver's Python."""
     children = _children()
-    below, left = [], [python]
-    while left:
-        found = children.get(left.pop(), [])
-        below += found
-        left += found
+    below = _below(python, children)
     commands = {process: _command(process) for process in below}
     executors = {process for process, command in commands.items() if "CoarseGrainedExecutorBackend" in command}
     daemons = {
@@ -47,6 +43,11 @@ def family(python: int) -> Family:
     workers = {child for process in daemons for child in children.get(process, ())}
     java = {process for process, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command}
     return Family(python, *(tuple(sorted(some)) for some in (java - executors, executors, daemons, workers)))
+
+
+def descendants(process: int) -> list[int]:
+    """Return the processes that a process has started, directly or not; none where there is no /proc."""
+    return _below(process, _children())
 
 
 DAEMON: Final = "tests.nature.daemon"
@@ -72,7 +73,16 @@ def strike(process: int, number: int = signal.SIGKILL) -> bool:
 
 def is_there(process: int) -> bool:
     """Return whether a process lives: one that is dead and not waited for does not."""
-    return _stat(process)[:1] not in ([], ["Z"])
+    return stat(process)[:1] not in ([], ["Z"])
+
+
+def _below(process: int, children: dict[int, list[int]]) -> list[int]:
+    below, left = list[int](), [process]
+    while left:
+        found = children.get(left.pop(), [])
+        below += found
+        left += found
+    return below
 
 
 def _children() -> dict[int, list[int]]:
@@ -83,23 +93,23 @@ def _children() -> dict[int, list[int]]:
 
 
 def _processes() -> Iterator[int]:
-    return (int(path.name) for path in PROC.iterdir() if path.name.isdecimal())
+    return (int(path.name) for path in PROC.glob("[0-9]*"))
 
 
 def _parent(process: int) -> int:
-    fields = _stat(process)
+    fields = stat(process)
     return int(fields[1]) if fields else 0
 
 
 def _session(process: int) -> int:
-    fields = _stat(process)
+    fields = stat(process)
     return int(fields[3]) if fields else 0
 
 
-def _stat(process: int) -> list[str]:
+def stat(process: int) -> list[str]:
     """Return the fields from the state on: what stands before them, the name, may hold anything."""
     with suppress(OSError):
-        return (PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
+        return (PROC / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
 
 

@@ -165,7 +165,7 @@ def expected(plan: Plan, events: Sequence[local.Event]) -> list[Window]:
 def windows_of(table: pa.Table) -> list[Window]:
     """Return the windows of an output, in the order in which they stand there."""
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [(start, Counter(ended)) for start, ended in groupby(rows, key=lambda row: row[0])]
+    return [(start, Counter(found)) for start, found in groupby(rows, key=lambda row: row[0])]
 
 
 def parquet_rows(folder: Path) -> pa.Table:
