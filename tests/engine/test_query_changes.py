@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine import jobs
 from tests.runtime.driver import SCHEMA, WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, ended, finish, late_rows, write_batches
+from tests.runtime.streams import SECOND, ended, finish, late_rows, read_batches, write_batches
 
 import skypane as sp
 from skypane.operators.query import Query
@@ -224,6 +224,12 @@ def another(session: Session, task: Task) -> sp.Job:
     return job_of(session, task, ANOTHER, output=f"{task.folder}/another", **windows)
 
 
+def from_then_on(first: datetime) -> Answers:
+    """Return what another query answers of the later batches if it begins with the window at `first`."""
+    after = [batch.filter(pc.field("ts") >= pa.scalar(first)) for batch in BATCHES[HALF:]]
+    return by_window(local.answers(Plan(ANOTHER, Windows(30 * SECOND, 30 * SECOND), "ts", sp.Watermark("30 s")), after))
+
+
 def test_another_query_begins_at_the_offsets_of_a_drained_one(
     before: Callable[..., Task], session: Session, monkeypatch: pytest.MonkeyPatch
 ):
@@ -242,9 +248,7 @@ def test_another_query_begins_at_the_offsets_of_a_drained_one(
         killed(place, another(session, task), monkeypatch, begin="at_offsets")
     finish(another(session, task), begin="at_offsets")
     assert not another(session, task).changes()
-    after = [batch.filter(pc.field("ts") >= pa.scalar(first)) for batch in BATCHES[HALF:]]
-    plan = Plan(ANOTHER, Windows(30 * SECOND, 30 * SECOND), "ts", sp.Watermark("30 s"))
-    wanted = by_window(local.answers(plan, after))
+    wanted = from_then_on(first)
     assert answers(folder / "another") == wanted
     assert answers(folder / "out") == answered
     finish(another(session, task), begin="at_offsets")
@@ -264,3 +268,23 @@ def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(
         another(session, task).start(begin="at_offsets")
     with pytest.raises(sp.ConfigError, match="begin must be 'at_offsets' or None, got 'offsets'"):
         another(session, task).start(begin="offsets")  # type: ignore[arg-type]
+
+
+def test_windows_begin_at_the_offsets_of_a_drained_continuous_skyline_which_never_does(
+    session: Session, tmp_path: Path
+):
+    task = Task(str(tmp_path), late=False)
+    write_batches(tmp_path / "in", BATCHES[:HALF])
+    front = sp.continuous_skyline(
+        read_batches(session, tmp_path / "in", SCHEMA), "price MIN", time="ts", window="50 s", progress=sp.KSlack(),
+        checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
+    )  # fmt: skip
+    handle, then = ended(front), another(session, task)
+    assert "panes of the earlier query hold rows that have been read" in then.changes("at_offsets").refused[-1]
+    handle.drain()
+    write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
+    finish(then, begin="at_offsets")
+    assert answers(tmp_path / "another") == from_then_on(datetime.fromtimestamp(90, UTC))
+    assert front.changes("at_offsets").refused[-1].startswith("a continuous skyline cannot begin at offsets")
+    with pytest.raises(sp.CheckpointError, match="belongs to another query"):
+        front.start(begin="at_offsets")

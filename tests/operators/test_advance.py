@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import micros_of, table, tables, windows
 
-from skypane.operators.advance import advance, drained
+from skypane.operators.advance import advance, drained, readmitted
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount
 from skypane.operators.entry.reject_reasons import FUTURE
@@ -101,3 +101,12 @@ def test_no_rows_move_nothing():
     policy = KSlack()
     step = advance(policy, Windows(10, 10), policy.init(), ())
     assert step.state == policy.init()
+
+
+def test_rows_that_come_a_second_time_move_nothing_and_are_judged_by_the_newest_time():
+    w, policy = Windows(10, 10), Watermark("5 us")
+    state = advance(policy, w, policy.init(), counted(w, table([1, 12, 25]))).state
+    step = readmitted(state)
+    assert step.state == state
+    assert step.decision.value == Punctuation(20, FutureDecision(25))
+    assert (step.held, step.abandoned, step.rejection) == ({}, frozenset(), Rejection())

@@ -200,6 +200,16 @@ def test_rows_are_counted_by_source_the_late_ones_apart():
     assert replace(RULES, first_open=1).split(rows).rejection.by_source == {}
 
 
+def test_a_row_that_amends_is_as_late_for_the_policy_as_one_that_is_dropped():
+    rows = table([5, 11, 17, 23, 12], [0.0, 0.0, 0.0, 0.0, NAN])
+    rows = rows.append_column("from", pa.array(["a", "a", "b", "b", "b"]))
+    rules = EntryRules(TENS, "time", REQUIRED, source="from", first_open=2, amends_from=1)
+    entry = rules.split(rows)
+    assert entry.sources == {"a": (2, 2, 11), "b": (2, 1, 23)}, "rows, of them late, newest time"
+    assert entry.sources == replace(rules, amends_from=None).split(rows).sources
+    assert entry.rejection.by_source == {"a": 1}
+
+
 def test_float32_and_whole_numbers_are_checked_for_what_they_can_be():
     rows = pa.table({
         "time": table([1, 2, 3]).column("time"),

@@ -34,6 +34,7 @@ from skypane.types import CheckpointError, ConfigError
     (lambda: Readiness(0), r"idle_after must be longer than 0, got 0"),
     (lambda: Readiness(1.5), r"idle_after must be a text such as '10 minutes' or a timedelta, got 1.5"),  # type: ignore[arg-type]
     (lambda: Readiness(1, max_behind="-1 s"), r"max_behind must not be negative"),
+    (lambda: Readiness(1, clocks="repair"), r"clocks must be one of accept, align, quarantine, got 'repair'"),  # type: ignore[arg-type]
     (lambda: FutureBound(0, 4, 1), r"got (0|-5)"),
     (lambda: FutureBound(-5, 4, 1), r"got (0|-5)"),
     (lambda: FutureBound(100, 0, 1), r"got (0|-5)"),

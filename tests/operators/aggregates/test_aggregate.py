@@ -435,6 +435,13 @@ def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[
         sp.Aggregate("key", **chosen, n=sp.count()).validate(pa.schema({"key": pa.string()}))
 
 
+def test_two_columns_of_one_name_are_refused_where_they_are_written():
+    with pytest.raises(ConfigError, match="'KEY' is a column of by and an aggregate"):
+        sp.Aggregate("key", KEY=sp.count())
+    with pytest.raises(ConfigError, match="'N' is 'n', as Spark reads names, and an aggregate"):
+        sp.Aggregate(n=sp.count(), N=sp.sum("f"))
+
+
 @pytest.mark.parametrize(("function", "recorded"), [
     (sp.count(), "counted"), (sp.count_if("f > 1"), "counted"), (sp.sum("f"), "sum"), (sp.avg("f"), "mean"),
     (sp.variance("f"), "spread"), (sp.stddev("f"), "spread"), (sp.min("f"), "chosen"), (sp.max_by("f", "i"), "chosen"),

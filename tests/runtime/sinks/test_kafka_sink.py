@@ -24,7 +24,7 @@ from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.kafka_topic import Kafka
 from skypane.runtime.spark.sinks.topic_writer import Message, TopicWriter
-from skypane.types import ConfigError
+from skypane.types import CheckpointError, ConfigError
 
 
 @pytest.fixture
@@ -96,6 +96,16 @@ def test_a_note_that_the_broker_has_dropped_is_reported(
         place.started(1).write(NO_SPARK, numbers(1), 1)
     assert f"topic {place.topic} has no note of this query's batches" in caplog.text
     assert numbers_in(place) == [1]
+
+
+def test_a_checkpoint_that_is_older_than_the_topic_is_refused(place: TopicPlace):
+    """The batch that a checkpoint comes to next may be in the topic already, but none after it."""
+    sink = place.started()
+    for batch in range(3):
+        sink.write(NO_SPARK, numbers(batch), batch)
+    place.started(2)
+    with pytest.raises(CheckpointError, match=r"up to 2, and the next batch of the checkpoint is 1: .* is older than"):
+        place.started(1)
 
 
 def test_more_messages_than_the_client_queues_are_one_batch(kafka: Broker, place: TopicPlace):

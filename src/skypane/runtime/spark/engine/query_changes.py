@@ -120,10 +120,10 @@ def check_begin(begin: object) -> None:
 
 def _without_state(change: QueryChange, manifest: Manifest, plan: Plan, rows: pa.Schema) -> QueryChange:
     """Return the change to a query that begins at the offsets of the earlier one."""
-    panes, held = manifest.operator.get("panes"), manifest.operator.get("ahead")
-    if panes is None or isinstance(plan, ContinuousPlan):
+    if isinstance(plan, ContinuousPlan):
         return replace(change, refused=(*change.refused, _FRONT))
-    if panes or held:
+    panes = manifest.operator["panes"]
+    if panes or manifest.operator["ahead"]:
         try:
             return _beside(change, manifest, plan, rows)
         except ConfigError as error:
@@ -178,7 +178,7 @@ def _from(plan: Plan, end: Micros | None, first: int | None) -> str:
     )
 
 
-_FRONT = "a continuous skyline cannot begin at offsets, or be replaced there: use another checkpoint"
+_FRONT = "a continuous skyline cannot begin at offsets: use another checkpoint"
 _OPEN = "of the earlier query hold rows that have been read"
 _DRAIN = "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
 _TAKING_OVER = (
