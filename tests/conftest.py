@@ -17,7 +17,7 @@ from tests.failed import Failed
 from tests.goals import Goals
 from tests.java import end, inside_java, options
 from tests.leftovers import CACHE, Leftovers, temporary
-from tests.processes import Sharing, measured, turn, workers
+from tests.processes import Sharing, measured, turn, with_java, workers
 from tests.spent import Spent
 from tests.table import By, Limits, Table
 
@@ -117,9 +117,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+def pytest_xdist_auto_num_workers() -> int:
     """Return in how many processes the tests of `pytest -n auto` run."""
-    return workers(cores(), memory_bytes(), config.getoption("markexpr"))
+    return workers(cores(), memory_bytes())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -131,7 +131,9 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Sharing | None:
     """Return what shares out tests by file, where that is what is wanted."""
-    return Sharing(config, log) if config.getoption("dist") == "loadfile" else None
+    if config.getoption("dist") != "loadfile":
+        return None
+    return Sharing(config, log, with_java(cores(), config.getoption("markexpr")))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

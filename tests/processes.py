@@ -7,10 +7,13 @@ Java are taken for the longest.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import pytest
+from tests.checkout import ROOT
 from tests.goals import FOLDERS, MARKS, folder_of
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
@@ -25,15 +28,41 @@ APART: Final = (
 )
 """Slow tests that take minutes, and need not run in one process with the others of their files: each of their parameters goes alone."""
 
+_SESSION: Final = re.compile(r"[( ]spark[:,)]|\"spark\"|mark\.spark\b")
+"""How a file takes a session of Spark: as an argument, by its name, or by a mark."""
+
 _GUESSES: Final = {"apart": 300.0, "test": 10.0, "pages": 10.0, "quick": 5.0, "check": 1.0}
 """Seconds of what has not been measured here: a test that goes apart, a file by the goal of its folder."""
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]
-    """Shares out tests file by file, except those that go apart."""
+    """Shares out tests file by file, except those that go apart; all but the first `with_java` processes run none that needs Java.
+
+    A Java costs half a minute until it is warm, and waits in a tenth of its time, in which others have the cores.
+    """
+
+    def __init__(self, config: pytest.Config, log: Any, with_java: int) -> None:
+        super().__init__(config, log)
+        self._with_java = with_java
 
     def _split_scope(self, nodeid: str) -> str:
         return together(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        with_java = self.nodes.index(node) < self._with_java
+        suitable = (scope for scope in self.workqueue if needs_java(scope) is with_java)
+        if (first := next(suitable, None)) is not None:
+            self.workqueue.move_to_end(first, last=False)
+        elif not with_java:
+            node.shutdown()
+            return
+        super()._assign_work_unit(node)
+
+
+@cache
+def needs_java(scope: str) -> bool:
+    """Return whether a file may take the session of its process."""
+    return _SESSION.search((ROOT / scope.partition("::")[0]).read_text()) is not None
 
 
 def together(nodeid: str) -> str:
@@ -45,9 +74,14 @@ def _is_apart(nodeid: str) -> bool:
     return nodeid.partition("[")[0] in APART
 
 
-def workers(cores: int, memory: int, goal: str) -> int:
-    """Return how many processes a machine with so many bytes of memory has room for; some of pages and slow ones wait for others."""
-    return max(1, min(cores * 3 // 2 if any(mark in goal for mark in MARKS) else cores, memory // _MEMORY))
+def workers(cores: int, memory: int) -> int:
+    """Return how many processes a machine with so many bytes of memory has room for, as some wait for others."""
+    return max(1, min(cores * 3 // 2, memory // _MEMORY))
+
+
+def with_java(cores: int, goal: str) -> int:
+    """Return in how many of these processes tests may use Java."""
+    return cores * 3 // 2 if any(mark in goal for mark in MARKS) else cores
 
 
 def turn(nodeid: str, measured: Mapping[str, float]) -> float:

@@ -7,17 +7,28 @@ from functools import partial
 
 import pytest
 from tests.checkout import ROOT
-from tests.processes import APART, together, turn, workers
+from tests.processes import APART, needs_java, together, turn, with_java, workers
 
 from skypane.runtime.resources import GIB
 
 
 @pytest.mark.parametrize(
-    ("cores", "memory", "goal", "expected"),
-    [(2, 24 * GIB, "test", 2), (2, 24 * GIB, "night or slow", 3), (8, 10 * GIB, "slow", 2), (1, GIB, "", 1), (4, GIB, "", 1)],
-)  # fmt: skip
-def test_as_many_processes_as_cores_and_memory_allow(cores: int, memory: int, goal: str, expected: int):
-    assert workers(cores, memory, goal) == expected
+    ("cores", "memory", "expected"), [(2, 24 * GIB, 3), (8, 10 * GIB, 2), (1, GIB, 1), (4, GIB, 1), (8, 64 * GIB, 12)]
+)
+def test_more_processes_than_cores_if_memory_allows(cores: int, memory: int, expected: int):
+    assert workers(cores, memory) == expected
+
+
+def test_as_many_with_java_as_cores_and_all_where_tests_wait():
+    assert [with_java(2, goal) for goal in ("test", "", "night or slow", "pages")] == [2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(("file", "expected"), [
+    ("runtime/test_stream.py", True), ("engine/test_same_on_spark.py", True), ("test_demo.py", True),
+    ("runtime/sinks/test_open_tables.py", False), ("chaos/test_kills.py", False), ("operators/test_laws.py", False),
+])  # fmt: skip
+def test_what_takes_a_session_needs_java(file: str, expected: bool):
+    assert needs_java(f"tests/{file}") is expected
 
 
 def test_the_longest_go_first_and_unknown_ones_by_their_folders():

@@ -38,9 +38,9 @@ def survived(names: tuple[str, ...], logs: Path, *options: object) -> Mapping[st
 
 @pytest.mark.slow
 def test_streams_survive_kills_at_each_place_and_in_drains(tmp_path: Path):
-    """Each at five of nine places of a batch, and three of a drain; then other drivers take over from two that stand still."""
-    tallies = survived(ALONE, tmp_path, "--places", times(5), "--seed", 2)
-    assert all(tally.done[PLACE] >= times(5) + 3 for tally in tallies.values())
+    """Each at four of nine places of a batch, and three of a drain; then other drivers take over from two that stand still."""
+    tallies = survived(ALONE, tmp_path, "--places", times(4), "--seed", 2)
+    assert all(tally.done[PLACE] >= times(4) + 3 for tally in tallies.values())
     assert all(tally.expected["taken over"] == 2 for tally in tallies.values())
 
 

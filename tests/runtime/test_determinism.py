@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from tests.parameters import times
 from tests.runtime.streams import finish, parquet_rows, stream_job, write_batches
 
 import skypane as sp
@@ -131,7 +132,7 @@ def test_on_spark_too_answers_are_the_same_to_the_last_bit(spark: SparkSession, 
 
 @pytest.mark.slow
 def test_on_spark_too_answers_are_the_same_for_many_draws(spark: SparkSession, tmp_path: Path):
-    for seed in range(5, 9):
+    for seed in range(5, 5 + times(2)):
         same_on_spark(spark, tmp_path, seed, draws=4)
 
 

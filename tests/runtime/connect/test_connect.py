@@ -76,11 +76,6 @@ def found(server: str, parent: Parent, tmp_path: Path) -> Found:
     return run
 
 
-def ran(client: str, scenario: Sequence[str]) -> dict[str, Any]:
-    """Run a scenario in a client that is a program of its own; return what it finds."""
-    return answer_of(lines_of("-m", f"tests.runtime.{client}", json.dumps(scenario), env=client_environment()))
-
-
 def answer_of(printed: Sequence[str]) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(printed[-1])
     return answer
@@ -95,11 +90,6 @@ def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: 
     assert answer == {"batches": [[0, 1, 2], [3, 4, 5]], "drained": 6, "again": True, "rows": 360}
     wanted = expected(plan(SKYLINE), [*BATCHES, local.Drain()])
     assert windows_of(parquet_rows(tmp_path / "out")) == wanted
-
-
-def test_a_client_without_java_and_py4j_starts_and_drains_a_stream(server: str, tmp_path: Path):
-    assert ran("without_py4j", [server, "restart", str(tmp_path)])["rows"] == 360
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), [*BATCHES, local.Drain()])
 
 
 def test_a_handle_reads_and_requests_through_the_server(found: Found):

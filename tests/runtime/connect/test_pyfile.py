@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sysconfig
@@ -11,7 +12,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from tests.runtime.connect.test_connect import chosen, ran
+from tests.runtime.connect.test_connect import answer_of, chosen, client_environment
 from tests.runtime.connect_server import connect_server
 from tests.runtime.scenarios import lines_of
 
@@ -57,7 +58,8 @@ def test_a_server_without_the_package_answers_static_queries_and_refuses_streams
     pytest.importorskip("grpc", reason="needs pip install 'skypane[connect]'")
     python = without_skypane(tmp_path / "environment")
     with connect_server(tmp_path / "server", python=str(python), paths=[]) as address:
-        answer = ran("connect_main", [address, "packed", str(tmp_path)])
+        scenario = json.dumps([address, "packed", str(tmp_path)])
+        answer = answer_of(lines_of("-m", "tests.runtime.connect_main", scenario, env=client_environment()))
     assert answer["before"].startswith(
         "ConfigError: Python on the Spark Connect server has no skypane; install skypane"
     )

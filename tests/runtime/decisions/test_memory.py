@@ -62,7 +62,7 @@ def test_what_is_kept_is_bounded(spark: SparkSession, tmp_path: Path, monkeypatc
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory of a process is read from /proc")
 @pytest.mark.parametrize(
-    "batches", [pytest.param(300, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.night)]
+    "batches", [pytest.param(200, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.night)]
 )
 def test_memory_is_flat_over_hundreds_of_batches(batches: int, tmp_path: Path):
     """The stream runs in a separate process, so that nothing else can make its memory grow."""

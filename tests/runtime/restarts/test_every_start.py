@@ -142,7 +142,9 @@ def test_three_drivers_do_too(monkeypatch: pytest.MonkeyPatch):
     check_ends(explore(3, 1, 2).ends())
 
 
-@pytest.mark.parametrize("orders", [200, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "orders", [200, pytest.param(2_000, marks=pytest.mark.slow), pytest.param(20_000, marks=pytest.mark.night)]
+)
 def test_three_drivers_that_try_again_do_too_in_orders_that_are_drawn(orders: int, monkeypatch: pytest.MonkeyPatch):
     """All orders of these are too many to go through: of each fiftieth disk that is come to it is checked what a start makes."""
     monkeypatch.setattr(ownership, "_TRIES", 5)

@@ -97,7 +97,7 @@ def driven(parent: Parent, folder: Path, *request: Any) -> tuple[int | None, str
 
 @pytest.mark.parametrize(("kind", "kills"), [
     *(pytest.param(kind, 3, id=f"{kind}-few") for kind in KINDS if kind not in SERVERS),
-    *(pytest.param(kind, times(40), id=f"{kind}-many", marks=pytest.mark.slow) for kind in KINDS),
+    *(pytest.param(kind, times(25), id=f"{kind}-many", marks=pytest.mark.slow) for kind in KINDS),
 ])  # fmt: skip
 def test_kills_at_any_line_leave_each_batch_once(
     parent: Parent, request: pytest.FixtureRequest, tmp_path: Path, kind: str, kills: int

@@ -157,7 +157,7 @@ def test_a_function_answers_as_the_call_in_python(cases: Sequence[str], spark: S
 
 
 @pytest.mark.usefixtures("rows")
-@pytest.mark.parametrize("examples", slow_but([4], [4, 25]))
+@pytest.mark.parametrize("examples", slow_but([4], [4, 12, 50], [12]))
 def test_random_rows_are_answered_as_in_python(examples: int, spark: SparkSession):
     @settings(max_examples=examples)
     @given(table=tables(clean=False), shape=st.one_of(st.none(), windows()))
