@@ -114,7 +114,8 @@ def client(folder: Path) -> str:
 
 def install(python: str, *packages: str, options: Sequence[str] = ()) -> bool:
     """Install packages; return whether that succeeded."""
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *options, *packages]
+    quick = ("--quiet", "--no-compile", "--disable-pip-version-check")
+    command = [python, "-m", "pip", "install", *quick, *options, *packages]
     return subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE).returncode == 0
 
 
