@@ -79,10 +79,10 @@ def test_the_stream_of_skylines_answers_as_the_static_query_does():
 
 @cache
 def week() -> list[tuple[datetime, pa.Table]]:
-    """Return the files of the week, each with the time at which it arrives: every two hours."""
+    """Return the files of the week, each with the time at which it arrives: every three hours."""
     flights, departed = departures().select(["scheduled", "departed", "dep_delay"]), pc.field("departed")
-    ends = [BEGIN + 2 * number * HOUR for number in range(1, 85)]
-    return [(end, flights.filter((departed >= end - 2 * HOUR) & (departed < end))) for end in ends]
+    ends = [BEGIN + 3 * number * HOUR for number in range(1, 57)]
+    return [(end, flights.filter((departed >= end - 3 * HOUR) & (departed < end))) for end in ends]
 
 
 def hours_of(flights: pa.Table) -> Iterator[datetime]:

@@ -71,7 +71,8 @@ def running(
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = [str(spark / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
-    java = ["--driver-memory", "512m", "--driver-java-options", java_options()]
+    own = f"{java_options()} -Djava.io.tmpdir={folder}"  # a server that is killed leaves folders
+    java = ["--driver-memory", "512m", "--driver-java-options", own]
     command = [*submit, *java, *options, "--class", _SERVER]
     with Popen(
         [*command, "spark-internal"], cwd=folder, env=_environment(python, spark, paths), stdout=PIPE, stderr=STDOUT

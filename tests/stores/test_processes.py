@@ -118,7 +118,7 @@ def test_kills_at_requests_lose_and_double_nothing(
 
 
 @pytest.mark.parametrize(
-    ("pairs", "seed"), slow_but([(2, 0)], [(2, 0), (15, 0), *((25, seed) for seed in (1, 2, 3, 4))], [(15, 0)])
+    ("pairs", "seed"), slow_but([(2, 0)], [(2, 0), (8, 0), *((25, seed) for seed in (1, 2, 3, 4))], [(8, 0)])
 )
 def test_of_two_drivers_one_continues(proxy: FaultProxy, parent: Parent, tmp_path: Path, pairs: int, seed: int):
     """The first is suspended at a request, the second runs to its end, and the first goes on: a hundred times by night.

@@ -62,7 +62,7 @@ def turns_of(chance: random.Random) -> Callable[[int], int]:
 
 
 @pytest.mark.parametrize(
-    "orders", [6, pytest.param(200, marks=pytest.mark.slow), pytest.param(3_000, marks=pytest.mark.night)]
+    "orders", [6, pytest.param(120, marks=pytest.mark.slow), pytest.param(3_000, marks=pytest.mark.night)]
 )
 def test_of_two_drivers_one_continues_and_nothing_is_lost_or_doubled(orders: int, tmp_path: Path):
     ends: list[str] = []

@@ -163,8 +163,7 @@ def test_a_stream_answers_as_a_static_dataframe(
     assert_no_leavings(tmp_path, tmp_path / "out")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("place", slow_but(["spark"], PLACES))
+@pytest.mark.parametrize("place", slow_but((), PLACES, ["driver", "spark"]))
 def test_each_of_several_queries_has_its_own_condition(place: str, static: Static, spark: SparkSession, tmp_path: Path):
     """Every window of each is answered and counted, also one of which nothing is left."""
     write_batches(tmp_path / "in", FEWER)

@@ -141,13 +141,17 @@ OFTEN = (
     "decimal, date, truth", "null groups", "expressions", "least k", "k-dominant groups", "top delta", "aggregate conditions",
     "windows of groups", "no rows",
 )  # fmt: skip
-"""One of each kind; the others are slow."""
+"""One of each kind; of the others each second one is slow."""
 
 
 @pytest.mark.parametrize(
     "cases",
-    [OFTEN, pytest.param([one for one in SAME if one not in OFTEN], marks=pytest.mark.slow)],
-    ids=["of each kind", "others"],
+    [
+        OFTEN,
+        pytest.param([one for one in SAME if one not in OFTEN][::2], marks=pytest.mark.slow),
+        pytest.param([one for one in SAME if one not in OFTEN][1::2], marks=pytest.mark.night),
+    ],
+    ids=["of each kind", "others", "by night"],
 )
 def test_a_function_answers_as_the_call_in_python(cases: Sequence[str], spark: SparkSession, rows: DataFrame):
     pairs = {case: (answer(spark, SAME[case][0]), SAME[case][1](rows)) for case in cases}
