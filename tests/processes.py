@@ -49,13 +49,14 @@ class Sharing(LoadFileScheduling):  # type: ignore[misc]
         return together(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        with_java = self.nodes.index(node) < self._with_java
-        suitable = (scope for scope in self.workqueue if needs_java(scope) is with_java)
-        if (first := next(suitable, None)) is not None:
-            self.workqueue.move_to_end(first, last=False)
-        elif not with_java:
-            node.shutdown()
-            return
+        if len(self.nodes) > self._with_java:
+            with_java = self.nodes.index(node) < self._with_java
+            suitable = next((scope for scope in self.workqueue if needs_java(scope) is with_java), None)
+            if suitable is not None:
+                self.workqueue.move_to_end(suitable, last=False)
+            elif not with_java:
+                node.shutdown()
+                return
         super()._assign_work_unit(node)
 
 

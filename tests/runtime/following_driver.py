@@ -34,6 +34,7 @@ import skypane as sp
 from skypane.runtime.spark.machine.session import session
 
 FILES = executors_driver.FILES
+KILLS = 6
 PATIENCE = 600
 """Seconds after SECONDS within which the stream ends, whatever has become of executors."""
 CONF = SMALL_EXECUTORS | {
@@ -55,14 +56,16 @@ class FollowingFeed(Feed):
     """Heavy and light batches in turn.
 
     rounds  how often the executors have grown to as many as there are tasks, and shrunk to one
+    wanted  kills without which it does not end: on a busy machine they take longer than `seconds`
     """
 
     seconds: float
+    wanted: int
     rounds: int = 0
     killed: int = 0
 
     def _loads(self) -> Iterator[int]:
-        while self._in_time(self.seconds) or not self.rounds:
+        while self._in_time(self.seconds) or not self.rounds or self.killed < self.wanted:
             for load, until in ((30, FILES), (0, 1)):
                 yield load
                 while self.seen[-1].executors != until:
@@ -87,7 +90,8 @@ class FollowingFeed(Feed):
 
 def run(spark: SparkSession, folder: Path, seconds: float, every: float | None) -> dict[str, Any]:
     """Run the query until its feed ends; return what became of it."""
-    feed = FollowingFeed(folder=folder, rows=iter(batches(seconds)), seconds=seconds)
+    wanted = 0 if every is None else KILLS
+    feed = FollowingFeed(folder=folder, rows=iter(batches(seconds)), seconds=seconds, wanted=wanted)
     if every is not None:
         threading.Thread(target=feed.kill, args=[every], daemon=True).start()
 
