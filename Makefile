@@ -89,7 +89,8 @@ quick: kernels
 	@$(PYTEST) -m quick $(ARGS)
 
 # What docs show runs as it stands, and what they say of goals, versions and files is so.
-pages: kernels figures classes
+pages: $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=line kernels figures classes
 	@$(PYTEST) -m pages $(ARGS)
 
 # Before a larger change is shared.
