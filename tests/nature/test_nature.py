@@ -46,8 +46,8 @@ def test_streams_survive_kills_at_each_place_and_in_drains(tmp_path: Path):
 
 @pytest.mark.slow
 def test_streams_survive_kills_at_random_moments(tmp_path: Path):
-    tallies = survived(ALONE, tmp_path, "--kills", times(20), "--each", times(2), "--seed", 3)
-    assert sum(tally.kills for tally in tallies.values()) >= times(20)
+    tallies = survived(ALONE, tmp_path, "--kills", times(30), "--each", times(2), "--seed", 3)
+    assert sum(tally.kills for tally in tallies.values()) >= times(30)
 
 
 @pytest.mark.slow
