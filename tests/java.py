@@ -23,9 +23,12 @@ QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"
 _FOLDER: Final = ROOT / ".pytest_cache" / "java"
 
 
-def options() -> str:
-    """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one."""
-    archive, frugal = place(), f"{FRUGAL} -Djava.io.tmpdir={tempfile.gettempdir()}"  # Java ignores TMPDIR
+def options(folder: Path | None = None) -> str:
+    """Return the options of a short life, and the archive of Spark's classes, if `python -m tests.java_archive` has made one.
+
+    folder  where Java's temporary files go; where Python's do, if it is not given
+    """
+    archive, frugal = place(), f"{FRUGAL} -Djava.io.tmpdir={folder or tempfile.gettempdir()}"  # Java ignores TMPDIR
     return f'{frugal} {QUIET} "-XX:SharedArchiveFile={archive}"' if archive.exists() else frugal
 
 

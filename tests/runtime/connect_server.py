@@ -71,8 +71,7 @@ def running(
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = [str(spark / "bin" / "spark-class"), "org.apache.spark.deploy.SparkSubmit", "--master", "local[1]"]
-    own = f"{java_options()} -Djava.io.tmpdir={folder}"  # a server that is killed leaves folders
-    java = ["--driver-memory", "512m", "--driver-java-options", own]
+    java = ["--driver-memory", "512m", "--driver-java-options", java_options(folder)]
     command = [*submit, *java, *options, "--class", _SERVER]
     with Popen(
         [*command, "spark-internal"], cwd=folder, env=_environment(python, spark, paths), stdout=PIPE, stderr=STDOUT

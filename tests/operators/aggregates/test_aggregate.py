@@ -438,7 +438,7 @@ def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[
 def test_two_columns_of_one_name_are_refused_where_they_are_written():
     with pytest.raises(ConfigError, match="'KEY' is a column of by and an aggregate"):
         sp.Aggregate("key", KEY=sp.count())
-    with pytest.raises(ConfigError, match="'N' is 'n', as Spark reads names, and an aggregate"):
+    with pytest.raises(ConfigError, match="'n' and 'N' are one name to Spark, which ignores case: rename one"):
         sp.Aggregate(n=sp.count(), N=sp.sum("f"))
 
 

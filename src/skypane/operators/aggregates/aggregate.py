@@ -136,11 +136,13 @@ class Aggregate(Query):
 
     def _check_names(self) -> None:
         """Raise ConfigError if two columns of the answer have the same name."""
-        named = {column.lower(): "a column of by" for column in self.by}  # Spark's column names are case-insensitive
+        by = {column.lower() for column in self.by}  # Spark's column names are case-insensitive
+        named: dict[str, str] = {}
         for name, _ in self.functions:
-            if name.lower() in named:
-                raise ConfigError(f"{name!r} is {named[name.lower()]} and an aggregate: rename the aggregate")
-            named[name.lower()] = f"{name!r}, as Spark reads names,"
+            if name.lower() in by:
+                raise ConfigError(f"{name!r} is a column of by and an aggregate: rename the aggregate")
+            if (other := named.setdefault(name.lower(), name)) != name:
+                raise ConfigError(f"{other!r} and {name!r} are one name to Spark, which ignores case: rename one")
         times = Counter(map(identity, self.by))
         for column in self.by:
             if times[identity(column)] > 1:
