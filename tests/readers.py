@@ -76,9 +76,10 @@ class Readers:
         return printed
 
     def _last_errors(self) -> str:
+        """Return the last lines, each cut: a plan of Spark, whose lines have thousands of characters, hides the cause above it."""
         end = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, end - 5_000))
-        return self._errors.read().decode(errors="replace")
+        self._errors.seek(max(0, end - 200_000))
+        return "\n".join(line.decode(errors="replace")[:400] for line in self._errors.read().splitlines()[-150:])
 
     def leave(self) -> None:
         """Stop what a reader has left in Java, and empty the folder for the next one."""
