@@ -188,8 +188,11 @@ kernels: $(INSTALLED)
 	@$(BIN)/skypane warm
 
 # So are those that no stream needs, of figures and their simulations.
-figures: $(INSTALLED)
+figures: $(VENV)/.figures
+
+$(VENV)/.figures: $(INSTALLED) $(shell find src papers -name '*.py')
 	@$(BIN)/python -m tests.kernels_of_figures
+	@touch $@
 
 # Read once, before many Javas would each read them for itself.
 classes: $(INSTALLED)

@@ -36,7 +36,7 @@ _GUESSES: Final = {"apart": 300.0, "test": 10.0, "pages": 10.0, "quick": 5.0, "c
 
 
 class Sharing(LoadFileScheduling):  # type: ignore[misc]
-    """Shares out tests file by file, except those that go apart; all but the first `with_java` processes run none that needs Java.
+    """Shares out tests file by file, except those that go apart; all but the first `with_java` processes run none that takes a session.
 
     A Java costs half a minute until it is warm, and waits in a tenth of its time, in which others have the cores.
     """
@@ -81,7 +81,9 @@ def workers(cores: int, memory: int) -> int:
 
 
 def with_java(cores: int, goal: str) -> int:
-    """Return in how many of these processes tests may use Java."""
+    """Return in how many of these processes tests may take a session: pages have few that do, other goals than `test` many."""
+    if goal == "pages":
+        return max(1, cores // 2)
     return cores * 3 // 2 if any(mark in goal for mark in MARKS) else cores
 
 

@@ -19,8 +19,9 @@ def test_more_processes_than_cores_if_memory_allows(cores: int, memory: int, exp
     assert workers(cores, memory) == expected
 
 
-def test_as_many_with_java_as_cores_and_all_where_tests_wait():
-    assert [with_java(2, goal) for goal in ("test", "", "night or slow", "pages")] == [2, 2, 3, 3]
+def test_as_many_with_a_session_as_cores_all_where_tests_wait_and_half_for_the_few_of_pages():
+    assert [with_java(2, goal) for goal in ("test", "", "night or slow", "pages")] == [2, 2, 3, 1]
+    assert with_java(1, "pages") == 1
 
 
 @pytest.mark.parametrize(("file", "expected"), [
