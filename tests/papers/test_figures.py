@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.checkout import ROOT
-from tests.parameters import slow_but
 
 from skypane.cli.main import main
 from skypane.types import ConfigError
@@ -160,10 +159,9 @@ def test_what_is_a_number_and_other_texts_stand_side_by_side_each_once(texts: tu
 
 
 SEEDED = [name for name in registry.names() if registry.figure(name).seeds > 1]
-DEAREST = {"paper1-figure-9", "paper2-figures-24-27"}
 
 
-@pytest.mark.parametrize("name", slow_but([name for name in SEEDED if name not in DEAREST], SEEDED))
+@pytest.mark.parametrize("name", SEEDED)
 def test_another_seed_measures_something_else(name: str):
     (first,), is_quick = quick(name).seeds, True
     assert not registry.figure(name).measure(is_quick, seed=1).equals(first.rows)

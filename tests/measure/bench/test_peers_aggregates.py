@@ -25,7 +25,6 @@ from measure.bench.peers_aggregates import (
     measured,
 )  # fmt: skip
 from pyspark.sql import SparkSession
-from tests.parameters import slow_but
 
 CASE = Case(3_000, 40)
 
@@ -132,7 +131,7 @@ def test_answers_of_the_closing_row_do_not_count(inputs: Inputs, check: Check, t
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", slow_but(["table"], SUBJECTS))
+@pytest.mark.parametrize("kind", SUBJECTS)
 def test_all_ways_are_measured_and_agree(kind: str, spark: SparkSession):
     found = measured(spark, CASE, kind, rounds=1)
     assert found.subject == SUBJECTS[kind]
