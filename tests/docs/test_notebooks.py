@@ -10,6 +10,7 @@ import pytest
 from measure.notebooks import executed, main, pages, text_notebook
 from nbformat import NotebookNode
 from tests.docs.notebook_outputs import DOCS, code_cells, figures, printed, stored, table
+from tests.parameters import slow_but
 
 NAMES = [page.stem for page in pages(DOCS)]
 _CODE = re.compile(r"`[^`]*`|\]\([^)]*\)|\b[A-Z][a-z]+ \d+\b")
@@ -57,7 +58,7 @@ def test_a_notebook_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str
     assert "no notebook late-dat in " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but([name for name in NAMES if name != "late-data"], NAMES))
 def test_a_run_of_a_notebook_shows_what_is_stored(name: str, tmp_path: Path):
     assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))
 
