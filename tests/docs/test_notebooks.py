@@ -58,7 +58,7 @@ def test_a_notebook_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str
     assert "no notebook late-dat in " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", slow_but([name for name in NAMES if name != "late-data"], NAMES))
+@pytest.mark.parametrize("name", slow_but([name for name in NAMES if name != "late-data"], NAMES, slow=()))
 def test_a_run_of_a_notebook_shows_what_is_stored(name: str, tmp_path: Path):
     assert _shown(executed(text_notebook(DOCS / "notebooks" / f"{name}.md"), tmp_path)) == _shown(stored(name))
 
