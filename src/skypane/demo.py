@@ -25,7 +25,7 @@ import skypane as sp
 from skypane.datasets.flights import departures
 from skypane.reporting.foreground import follow
 from skypane.reporting.live import Display
-from skypane.reporting.query_view import QueryView
+from skypane.reporting.query_view import QueryView, rows_so_far
 from skypane.reporting.runlog import RunLog
 from skypane.reporting.snapshot import SKYLINE, Criterion, Snapshot, answers, example, front_sizes, latest_front
 from skypane.runtime.spark.machine.session import JAVA_OPTIONS, defaults
@@ -128,10 +128,9 @@ def prepare(demo: Demo) -> QueryView:
     resumed = demo.log.begin(demo.description())
     if not demo.recording.exists():
         write_recording(flights(demo), demo.recording)
-    before = sum(metrics.rows for metrics in demo.log.batches())
     with pa.memory_map(str(demo.recording)) as file:
         total = pa.ipc.open_file(file).read_all().num_rows
-    return QueryView(TITLE, total_rows=total, read_before=before, resumed=resumed)
+    return QueryView(TITLE, total_rows=total, read_before=rows_so_far(demo.log.batches()), resumed=resumed)
 
 
 def session(master: str = "local[*]") -> SparkSession:

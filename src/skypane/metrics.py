@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from skypane import notebook
 from skypane.control.forecast import RateAhead
@@ -12,6 +13,8 @@ from skypane.policy import Decision
 from skypane.snapshots import ADDED, fields_from_json, fields_to_json
 from skypane.types import Micros
 from skypane.wording import count, counted
+
+T = TypeVar("T")
 
 WAITING = "waiting"
 """The key of a source's offset under which it records since when rows wait: column of event time -> microseconds."""
@@ -104,6 +107,8 @@ class QueryMetrics:
     #: the decisions on the punctuation and on where the windows were answered
     decisions: tuple[Decision[Any], ...]
     amended: dict[str, int] | None = field(default=None, metadata=ADDED)
+    early_windows: int = field(default=0, metadata=ADDED)
+    unavoidable_rows: int | None = field(default=None, metadata=ADDED)
 
     @classmethod
     def of(cls, metrics: BatchMetrics) -> Self:
@@ -203,8 +208,10 @@ class BatchMetrics:
     #: of dropped_rows those that no delay could have saved, which were later than any row before them, or whose input was
     #: behind; None if the policy does not count them
     unavoidable_rows: int | None = None
-    #: of a job of several queries: the metrics of each, by name; numbers of rows, panes and windows above are then their
-    #: sums, `rows` and `seconds` those of the batch, `punctuation` the earliest, and `totals` is empty
+    #: of a job of several queries: the metrics of each, by name. Each of them has every row, so the numbers of rows by where
+    #: they are, above and in `totals`, are then those of one query: of those that have read the most, the one with the
+    #: shortest panes. Panes and windows, with their rows, are sums, `rows` and `seconds` those of the batch, and
+    #: `punctuation` is the earliest
     queries: dict[str, QueryMetrics] = field(default_factory=dict)
     #: share of answered windows that late rows may amend; None if the policy has no such budget
     amend_budget: float | None = None
@@ -218,6 +225,28 @@ class BatchMetrics:
         one = self.queries[query]
         values = {name: getattr(one, name) for name in QueryMetrics.__slots__}
         return replace(self, **values | {"queries": {}})
+
+    def of_each(self, value: Callable[[Self], T]) -> dict[str, T]:
+        """Return a value of each query by its name; under "" alone if it is the same for all, or of the only query."""
+        values = {name: value(self.of(name)) for name in self.queries} or {"": value(self)}
+        first, *others = values.values()
+        return values if any(other != first for other in others) else {"": first}
+
+    @property
+    def account(self) -> dict[str, str]:
+        """Where the rows read since the first start are, in words, as of_each(); "" if an earlier version wrote this."""
+        return self.of_each(lambda one: _in_words(one.totals))
+
+    @property
+    def late_so_far(self) -> int:
+        """Number of rows that were rejected as late since the first start, without those that were readmitted."""
+        return self.totals.get("late", self.dropped_rows)
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether a query has dropped a larger share of its rows than the policy may."""
+        budget = self.drop_budget
+        return budget is not None and any(share > budget for share in self.of_each(lambda one: one.drop_ratio).values())
 
     @property
     def drop_ratio(self) -> float:
@@ -270,8 +299,8 @@ class BatchMetrics:
     def _counts(self) -> list[tuple[str, int]]:
         return [
             ("rows", self.rows),
-            ("late rows", self.late_rows),
-            ("rows quarantined", sum(self.quarantined.values())),
+            *_by_name("late rows", self.of_each(lambda one: one.late_rows)),
+            *_by_name("rows quarantined", self.of_each(lambda one: sum(one.quarantined.values()))),
             ("windows answered", self.windows),
             ("windows answered early", self.early_windows),
             ("windows amended", (self.amended or {}).get("windows", 0)),
@@ -290,3 +319,22 @@ class BatchMetrics:
     def from_json(cls, value: dict[str, Any]) -> Self:
         """Return the metrics that to_json() wrote, also in an earlier version: missing fields have their defaults."""
         return fields_from_json(cls, value, lenient=True)
+
+
+def drop_ratios(batches: Sequence[BatchMetrics]) -> dict[str, list[float]]:
+    """Return the share of rows dropped up to each batch: by query if it differs in the last one, as of_each()."""
+    names = batches[-1].of_each(lambda one: one.drop_ratio)
+    return {
+        name: [metrics.of(name).drop_ratio if name in metrics.queries else metrics.drop_ratio for metrics in batches]
+        for name in names
+    }
+
+
+def _by_name(things: str, numbers: dict[str, int]) -> list[tuple[str, int]]:
+    return [(f"{things} of {name}" if name else things, number) for name, number in numbers.items()]
+
+
+def _in_words(totals: dict[str, int]) -> str:
+    if not totals:
+        return ""
+    return f"{count(totals['read'])} read: {', '.join(f'{count(n)} {where}' for where, n in totals.items() if where != 'read')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from skypane.types import Micros
@@ -24,6 +25,11 @@ def counted(number: int, things: str) -> str:
     at = next(position for position, word in enumerate(words) if word.endswith("s"))
     words[at] = words[at].removesuffix("es" if words[at].endswith("ches") else "s")
     return f"1 {' '.join(words)}"
+
+
+def by_name(texts: Mapping[str, str]) -> str:
+    """Return texts with their names in one line: "best: 1 %; load: 2 %"; one without a name as it is."""
+    return "; ".join(f"{name}: {text}" if name else text for name, text in texts.items())
 
 
 def size(number: int) -> str:

@@ -198,7 +198,6 @@ NOT_EXPOSED = {
     "plq_workers": "workers has those that it may use",
     "wlq_workers": "likewise",
     "sigma": "explains the splitting policy's decision, in its figures",
-    "totals": "counters of rows, late rows and quarantined rows have the same numbers from the start of the process on",
 }
 
 

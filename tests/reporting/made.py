@@ -39,6 +39,12 @@ def batch(**changed) -> BatchMetrics:
     return replace(_BLANK, **changed)
 
 
+def totals(**places: int) -> dict[str, int]:
+    """Return the account of rows that are at these places."""
+    known = dict.fromkeys(("answered", "late", "quarantined", "held", "open"), 0) | places
+    return {"read": sum(known.values()), **known}
+
+
 def hourly(count: int, *, rows: int = 100, slack: int = 1) -> tuple[BatchMetrics, ...]:
     """Batches of an hour of event time each, a second of wall clock apart; punctuation `slack` hours behind."""
     return tuple(

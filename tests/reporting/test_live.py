@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from numba.core import event
 from rich.console import Console
-from tests.reporting.made import batch, hourly
+from tests.reporting.made import batch, hourly, totals
 
 from skypane.kernels.merging import advance
 from skypane.metrics import InputMetrics
@@ -47,9 +47,12 @@ def test_a_stream_without_end_has_neither_share_nor_eta():
 
 
 def test_the_panel_shows_all_figures():
-    view = view_of(hourly(20), total_rows=4000).after(batch(batch_id=20, quarantined={"null arr_delay": 7}), FRONT)
-    text = shown(view)
-    for words in ("Best departures", "50 %", "1:05 elapsed", "7 rows", "latest front, window to 1970-01-01 01:00"):
+    view = view_of(hourly(20), total_rows=4000).after(
+        batch(batch_id=20, totals=totals(answered=900, quarantined=7, open=93)), FRONT
+    )
+    text = shown(view, width=140)
+    account = "1,000 read: 900 answered, 0 late, 7 quarantined, 0 held, 93 open"
+    for words in ("Best departures", "50 %", "1:05 elapsed", account, "latest front, window to 1970-01-01 01:00"):
         assert words in text
     assert "UA" in text
     assert "12.5" in text

@@ -233,11 +233,11 @@ def _stream(
 ) -> int:
     from skypane.jobs import running  # noqa: PLC0415
     from skypane.reporting import live, report  # noqa: PLC0415
-    from skypane.reporting.query_view import QueryView  # noqa: PLC0415
+    from skypane.reporting.query_view import QueryView, rows_so_far  # noqa: PLC0415
 
     log = running.run_log(job)
     resumed = running.begin_log(job, log)
-    view = QueryView(job.name, read_before=sum(metrics.rows for metrics in log.batches()), resumed=resumed)
+    view = QueryView(job.name, read_before=rows_so_far(log.batches()), resumed=resumed)
     try:
         ended = running.run_stream(
             job,

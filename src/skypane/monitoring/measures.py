@@ -67,7 +67,7 @@ def _late_by_source(metrics: QueryMetrics) -> Values:
     return _each({"": metrics.late_rows - sum(named.values()), **named})
 
 
-def _unavoidable(metrics: BatchMetrics) -> Values:
+def _unavoidable(metrics: QueryMetrics) -> Values:
     """Return the share of unavoidable rows; nothing if the policy does not count them."""
     rows = metrics.unavoidable_rows
     return _one(None if rows is None else rows / max(1, metrics.seen_rows))
@@ -166,17 +166,8 @@ OF_STREAMS: Final[tuple[Measure[BatchMetrics], ...]] = (
         "event time from the next row to the last available one, of the input in which this is longest", _input_waiting,
     ),
     Measure(
-        "skypane_early_windows_total", "counter", "windows", "open windows answered before their end",
-        lambda m: _one(m.early_windows),
-    ),
-    Measure(
         "skypane_drop_budget_ratio", "gauge", "ratio", "share of rows that the progress policy may drop as late",
         lambda m: _one(m.drop_budget),
-    ),
-    Measure(
-        "skypane_unavoidable_drop_ratio", "gauge", "ratio",
-        "share of all rows since the first start that were dropped as late and that no delay could have saved",
-        _unavoidable,
     ),
     Measure(
         "skypane_amend_budget_ratio", "gauge", "ratio", "share of answered windows that late rows may amend",
@@ -212,6 +203,16 @@ OF_QUERIES: Final[tuple[Measure[QueryMetrics], ...]] = (
         lambda m: _one(m.dropped_rows / m.seen_rows if m.seen_rows else 0.0),
     ),
     Measure(
+        "skypane_unavoidable_drop_ratio", "gauge", "ratio",
+        "share of all rows since the first start that were dropped as late and that no delay could have saved",
+        _unavoidable,
+    ),
+    Measure(
+        "skypane_account_rows", "gauge", "rows",
+        "rows since the first start: read, and of these answered, late, quarantined, held and open, which add up to them",
+        lambda m: _each(m.totals), ("place",),
+    ),
+    Measure(
         "skypane_punctuation_timestamp_seconds", "gauge", "event time in s",
         "the punctuation: the time before which the stream is complete", lambda m: _instant(m.punctuation),
     ),
@@ -236,6 +237,10 @@ OF_QUERIES: Final[tuple[Measure[QueryMetrics], ...]] = (
     Measure(
         "skypane_empty_windows_total", "counter", "windows", "windows without rows, which get no answer",
         lambda m: _one(m.empty_windows),
+    ),
+    Measure(
+        "skypane_early_windows_total", "counter", "windows", "open windows answered before their end",
+        lambda m: _one(m.early_windows),
     ),
     Measure(
         "skypane_amended_windows_total", "counter", "windows", "windows answered again because of late rows",

@@ -64,8 +64,7 @@ def panel(
 
 def _alarm(name: str, view: QueryView) -> str:
     m = view.latest
-    over = m is not None and m.drop_budget is not None and m.drop_ratio > m.drop_budget
-    return "bold red" if name == "late rows" and over else ""
+    return "bold red" if name == "late rows" and m is not None and m.over_budget else ""
 
 
 def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> RenderableType:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, drop_ratios
 from skypane.reporting.canvas import BAD, INK, MUTED, PAPER, SERIES, WIDTH, as_svg, legend, styled
 from skypane.reporting.plot_style import date_axis
 from skypane.reporting.snapshot import Criterion, Example, FrontSizes
@@ -64,8 +65,9 @@ def drops(batches: Sequence[BatchMetrics]) -> str:
     with styled():
         figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        ratio = np.array([metrics.drop_ratio for metrics in timed]) * 100
-        above.plot(when, ratio, color=SERIES[0], label="dropped rows so far")
+        for (name, shares), colour in zip(drop_ratios(timed).items(), cycle(SERIES), strict=False):
+            of = f" by {name}" if name else ""
+            above.plot(when, 100 * np.array(shares), color=colour, label=f"dropped rows so far{of}")
         budget = timed[-1].drop_budget
         if budget is not None:
             above.axhline(budget * 100, color=BAD, linestyle=(0, (5, 3)), label="drop budget")

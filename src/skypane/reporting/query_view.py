@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from skypane.metrics import BatchMetrics, InputMetrics
-from skypane.wording import clock, count, counted, percent, span, stamp
+from skypane.wording import by_name, clock, count, counted, percent, span, stamp
 
 #: number of latest batches over which the rate is measured
 RECENT = 8
@@ -26,7 +26,6 @@ class QueryView:
     read_before: int = 0
     rows: int = 0
     windows: int = 0
-    quarantined: int = 0
     front: pa.Table | None = None
     resumed: bool = False
 
@@ -36,7 +35,6 @@ class QueryView:
             recent=(*self.recent, metrics)[-RECENT:],
             rows=self.rows + metrics.rows,
             windows=self.windows + metrics.windows,
-            quarantined=self.quarantined + sum(metrics.quarantined.values()),
             front=self.front if front is None else front,
         )
 
@@ -46,7 +44,9 @@ class QueryView:
 
     @property
     def read(self) -> int:
-        return self.read_before + self.rows
+        """Rows read since the first start."""
+        rows = self.read_before + self.rows
+        return rows if self.latest is None else self.latest.totals.get("read", rows)
 
     @property
     def share(self) -> float | None:
@@ -69,21 +69,34 @@ class QueryView:
         return max(0.0, (self.total_rows - self.read) / self.rate)
 
 
+def rows_so_far(batches: Sequence[BatchMetrics]) -> int:
+    """Return the rows read from the first start to the last of these batches; one that was readmitted counts once."""
+    rows = sum(metrics.rows for metrics in batches)
+    return batches[-1].totals.get("read", rows) if batches else rows
+
+
 def facts(view: QueryView) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that describe the status of the run after its latest batch."""
+    """Return (name, value) pairs that describe the status of the run after its latest batch.
+
+    Numbers of rows that differ from query to query are by query.
+    """
     m = view.latest
     if m is None:
         return [("state", "waiting for the first batch")]
     budget = f" of {percent(m.drop_budget)} allowed" if m.drop_budget is not None else ""
     return [
         ("rate", f"{count(round(view.rate))} rows/s   ({count(view.read)} read, batch {m.batch_id})"),
-        ("late rows", f"{percent(m.drop_ratio)}{budget}   ({count(m.dropped_rows)} dropped)"),
+        *((f"rows of {name}" if name else "rows", text) for name, text in m.account.items() if text),
+        ("late rows", by_name(m.of_each(lambda one: f"{percent(one.drop_ratio)}{budget}   ({_dropped(one)})"))),
         ("slack", f"{span(m.slack)}; complete up to {stamp(m.punctuation)} (punctuation)"),
-        ("open", f"{counted(m.open_panes, 'panes')} with {counted(m.open_rows, 'rows')}"),
-        ("quarantined", counted(view.quarantined, "rows")),
+        ("open", counted(m.open_panes, "panes")),
         ("answered", counted(view.windows, "windows")),
         *([("inputs", inputs(m.inputs))] if m.inputs else []),
     ]
+
+
+def _dropped(metrics: BatchMetrics) -> str:
+    return f"{count(metrics.late_so_far)} dropped"
 
 
 def inputs(seen: Sequence[InputMetrics]) -> str:

@@ -16,9 +16,10 @@ import pyarrow as pa
 from skypane.metrics import BatchMetrics
 from skypane.reporting import maps, plots
 from skypane.reporting.grids import GridMap
+from skypane.reporting.query_view import rows_so_far
 from skypane.reporting.snapshot import Example, Snapshot
 from skypane.reporting.summary import Summary, summarise
-from skypane.wording import UNKNOWN, count, counted, percent, seconds, span, stamp
+from skypane.wording import UNKNOWN, by_name, count, counted, percent, seconds, span, stamp
 
 #: the outcome of a run without a micro-batch
 NOTHING: Final = (
@@ -59,33 +60,36 @@ def lines(snapshot: Snapshot) -> list[str]:
     if not snapshot.batches:
         return [NOTHING]
     s = summarise(snapshot)
-    budget = f" of {percent(s.drop_budget)} allowed" if s.drop_budget is not None else ""
     rate = f"{count(round(s.rate))} rows/s in {counted(s.batches, 'micro-batches')}"
+    read = f"{counted(s.rows, 'rows')} in {seconds(s.seconds)}: {rate}"
+    if not snapshot.queries:
+        return [read, *_outcome(snapshot)]
+    return [read, *(f"{one.title}: {'; '.join(_outcome(one))}" for one in snapshot.queries)]
+
+
+def _outcome(one: Snapshot) -> list[str]:
+    """Return the outcome of one query: its windows, and its rows by where they are."""
+    s, m = summarise(one), one.batches[-1]
+    budget = f" of {percent(m.drop_budget)} allowed" if m.drop_budget is not None else ""
     outcome = [
-        f"{counted(s.rows, 'rows')} in {seconds(s.seconds)}: {rate}",
         f"{counted(s.windows, 'windows answered')} with {counted(s.window_rows, 'rows')}",
-        f"{percent(s.drop_ratio)} of the rows were late{budget} ({count(s.late)} dropped{_too_few(s)})",
+        f"{percent(m.drop_ratio)} of the rows were late{budget} ({count(m.late_so_far)} dropped{_too_few(m)})",
+        *(f"{counted(n, 'rows quarantined')}: {reason}" for reason, n in sorted(s.quarantined.items())),
     ]
-    outcome += [f"{counted(n, 'rows quarantined')}: {reason}" for reason, n in sorted(s.quarantined.items())]
-    if (last := snapshot.batches[-1]).open_panes:
-        rows = counted(last.open_rows, "rows")
-        outcome.append(f"{rows} in windows that are still open: more may come, or --drain answers them")
-    return outcome + [f"{one.title}: {_outcome(one)}" for one in snapshot.queries]
+    if held := m.totals.get("held", m.held_rows):
+        outcome.append(f"{counted(held, 'rows')} held, far ahead of all others: later rows decide, or --drain")
+    if rows := m.totals.get("open", m.open_rows):
+        outcome.append(
+            f"{counted(rows, 'rows')} in windows that are still open: more may come, or --drain answers them"
+        )
+    return outcome
 
 
-def _too_few(s: Summary) -> str:
+def _too_few(m: BatchMetrics) -> str:
     """Return the remark that a single late row is more than the budget, if there are so few rows."""
-    if s.drop_budget is None or s.within_budget or s.seen * s.drop_budget >= 1:
+    if m.drop_budget is None or not m.over_budget or m.seen_rows * m.drop_budget >= 1:
         return ""
-    return f"; {percent(s.drop_budget)} of {counted(s.seen, 'rows')} is less than one"
-
-
-def _outcome(one: Snapshot) -> str:
-    """Return the outcome of one of several queries, in one line."""
-    s = summarise(one)
-    quarantined = counted(sum(s.quarantined.values()), "rows")
-    answered = f"{counted(s.windows, 'windows answered')} with {counted(s.window_rows, 'rows')}"
-    return f"{answered}; {counted(s.late, 'rows')} late, {quarantined} quarantined"
+    return f"; {percent(m.drop_budget)} of {counted(m.seen_rows, 'rows')} is less than one"
 
 
 def _when(snapshot: Snapshot, summary: Summary) -> str:
@@ -95,17 +99,18 @@ def _when(snapshot: Snapshot, summary: Summary) -> str:
 
 
 def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
-    quarantined = sum(summary.quarantined.values())
-    yield _tile("rows read", count(summary.rows), f"{count(quarantined)} of them quarantined as unusable")
+    last = summary.last
+    quarantined = by_name(last.of_each(lambda one: count(one.totals.get("quarantined", 0))))
+    yield _tile("rows read", count(rows_so_far(snapshot.batches)), f"{quarantined} of them quarantined as unusable")
     yield _tile("rate", f"{count(round(summary.rate))} rows/s", "sustained, including waiting")
     per = f"{summary.window_rows / summary.windows:.1f} rows each" if summary.windows else "no window closed yet"
     yield _tile("windows answered", count(summary.windows), per)
-    budget = f"drop budget {percent(summary.drop_budget)}" if summary.drop_budget is not None else "no drop budget"
+    budget = f"drop budget {percent(last.drop_budget)}" if last.drop_budget is not None else "no drop budget"
     yield _tile(
         "late rows",
-        percent(summary.drop_ratio),
-        f"{counted(summary.late, 'rows dropped')}; {budget}",
-        bad=not summary.within_budget,
+        by_name(last.of_each(lambda one: percent(one.drop_ratio))),
+        f"{by_name(last.of_each(lambda one: counted(one.late_so_far, 'rows dropped')))}; {budget}",
+        bad=last.over_budget,
     )
     if len(summary.times.lag):
         lag = float(np.median(summary.times.lag))
@@ -122,7 +127,9 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
     if snapshot.grid is not None:
         yield _map_card(snapshot.grid)
     if snapshot.queries:
-        yield _card("Queries", _pairs([(one.title, f"{one.question} {_outcome(one)}.") for one in snapshot.queries]))
+        yield _card(
+            "Queries", _pairs([(one.title, f"{one.question} {'; '.join(_outcome(one))}.") for one in snapshot.queries])
+        )
     for one in (snapshot, *snapshot.queries):
         yield from _answer_cards(one, "" if one is snapshot else f"{one.title}: ")
     if any(metrics.newest is not None for metrics in snapshot.batches):
@@ -279,11 +286,13 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, n in sorted(summary.quarantined.items()):
         yield f"quarantined: {reason}", counted(n, "rows")
-    for name, totals in (("", last.totals), *((f" ({one})", seen.totals) for one, seen in last.queries.items())):
-        if totals:
-            parts = ", ".join(f"{count(n)} {where}" for where, n in totals.items() if where != "read")
-            yield f"rows since the first driver start{name}", f"{count(totals['read'])} read: {parts}"
-    yield "open at the end", f"{counted(last.open_panes, 'panes')} with {counted(last.open_rows, 'rows')}"
+    for name, text in last.account.items():
+        if text:
+            yield f"rows since the first driver start{f' ({name})' if name else ''}", text
+    yield (
+        "open at the end",
+        f"{counted(last.open_panes, 'panes')}, whose partials have {counted(last.open_rows, 'rows')}",
+    )
 
 
 def _pairs(pairs: Iterable[tuple[str, str]] | Sequence[tuple[str, str]]) -> str:

@@ -22,12 +22,10 @@ class Summary:
     seconds: float
     windows: int
     window_rows: int
-    #: rows that the progress policy has counted, of all runs, and those that were late
-    seen: int
-    late: int
+    #: quarantined rows of these batches by reason
     quarantined: dict[str, int]
-    drop_ratio: float
-    drop_budget: float | None
+    #: the last batch, which has the numbers of rows since the first start
+    last: BatchMetrics
     #: median and 95th percentile of a batch's time
     batch_seconds: tuple[float, float]
     times: AnswerTimes
@@ -35,10 +33,6 @@ class Summary:
     @property
     def rate(self) -> float:
         return self.rows / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def within_budget(self) -> bool:
-        return self.drop_budget is None or self.drop_ratio <= self.drop_budget
 
 
 def summarise(snapshot: Snapshot) -> Summary:
@@ -54,11 +48,8 @@ def summarise(snapshot: Snapshot) -> Summary:
         seconds=running_seconds(batches),
         windows=sum(metrics.windows for metrics in batches),
         window_rows=sum(metrics.window_rows for metrics in batches),
-        seen=batches[-1].seen_rows,
-        late=batches[-1].dropped_rows,
         quarantined=dict(quarantined),
-        drop_ratio=batches[-1].drop_ratio,
-        drop_budget=batches[-1].drop_budget,
+        last=batches[-1],
         batch_seconds=(float(np.median(totals)), float(np.quantile(totals, 0.95))),
         times=_times(snapshot),
     )

@@ -22,7 +22,7 @@ def view_from(title: str, batches: Sequence[BatchMetrics]) -> QueryView:
         return QueryView(title)
     first = batches[0]
     title = f"{title}, from batch {first.batch_id} on" if first.batch_id else title
-    read = first.totals.get("read", first.seen_rows)  # several queries have no totals in common
+    read = first.totals.get("read", first.seen_rows)  # earlier versions kept no totals
     view = QueryView(title, read_before=max(0, read - first.rows))
     for metrics in batches:
         view = view.after(metrics)

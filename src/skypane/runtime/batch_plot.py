@@ -9,7 +9,7 @@ from io import StringIO
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from skypane.metrics import BatchMetrics
+from skypane.metrics import BatchMetrics, drop_ratios
 
 
 class BatchFigure(Figure):
@@ -30,7 +30,8 @@ def batch_plot(batches: Sequence[BatchMetrics]) -> BatchFigure:
     rows.set(ylabel="rows", ylim=(0, None), title=f"batches {batches[0].batch_id} to {batches[-1].batch_id}")
     seconds.plot(when, [metrics.seconds.get("total", 0.0) for metrics in batches], ".-")
     seconds.set(ylabel="seconds", ylim=(0, None))
-    late.plot(when, [100 * metrics.drop_ratio for metrics in batches], ".-", label="dropped so far")
+    for name, shares in drop_ratios(batches).items():
+        late.plot(when, [100 * share for share in shares], ".-", label=f"dropped so far{f' by {name}' if name else ''}")
     if batches[-1].drop_budget is not None:
         late.axhline(100 * batches[-1].drop_budget, linestyle="--", color="tab:red", label="allowed")
     late.set(ylabel="late rows, %", ylim=(0, None))

@@ -111,13 +111,14 @@ class StreamHandle:
         except SkypaneError as error:  # a notebook cell must also show a query whose Java has ended
             return [("state", str(error)), ("checkpoint", self._engine.checkpoint)]
         state = "running" if status["active"] else "stopped" if status["error"] is None else "failed"
-        workers = self._engine.workers
+        workers, account = self._engine.workers, last[-1].account if last else {}
         summary = [
             ("state", state),
             # If the query has failed, a trace follows the first line of Spark's message.
             ("doing" if status["active"] else "last status", shortened(status["message"].partition("\n")[0])),
             ("last batch", str(last[-1]) if last else "none yet"),
             *((f"batch {metrics.batch_id}", str(metrics)) for metrics in reversed(last[:-1])),
+            *((f"rows of {name}" if name else "rows", text) for name, text in account.items() if text),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
         ]

@@ -167,7 +167,7 @@ class HandoverProgram:
             rejected_files=frozenset(ref.file for ref in reports.rejected_rows),
             fingerprint=reports.fingerprint,
             metrics=replace(
-                shared_metrics(batch, metrics, reports.fingerprint.rows, measured),
+                shared_metrics(batch, metrics, self._lead, reports.fingerprint.rows, measured),
                 latest_window=earlier.metrics.latest_window,
             ),
             measured=measured,

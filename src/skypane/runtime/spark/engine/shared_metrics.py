@@ -17,27 +17,33 @@ from skypane.types import Micros
 
 
 def shared_metrics(
-    batch: MicroBatch, queries: Mapping[str, BatchMetrics], rows: int, measured: BatchMeasurements
+    batch: MicroBatch, queries: Mapping[str, BatchMetrics], lead: str, rows: int, measured: BatchMeasurements
 ) -> BatchMetrics:
-    """Return the metrics of a batch of `rows` rows from those of its queries.
+    """Return the metrics of a batch of `rows` rows from those of its queries; `lead` is the one with the shortest panes.
 
-    Rows read and seconds are those of the batch; numbers of rows, panes and windows are sums over the queries; the
-    punctuation is the earliest one: all queries are complete before it.
+    Rows read and seconds are those of the batch. Each query has every row, so a sum would count rows several times: the
+    numbers of rows by where they are, which add up to those read, are those of one query, in each batch the same one. It
+    has read the most, as queries that were added later have not read all; and the shortest panes, as these are closed
+    first. Numbers of panes and windows are sums over the queries; the punctuation is the earliest one: all queries are
+    complete before it.
     """
     each, steering = list(queries.values()), batch.steering
+    most = queries[max(queries, key=lambda name: (queries[name].totals["read"], name == lead))]
     return BatchMetrics(
         batch_id=batch.batch_id,
         rows=rows,
-        late_rows=sum(one.late_rows for one in each),
-        quarantined=_added(one.quarantined for one in each),
-        late_by_source=_added(one.late_by_source for one in each),
+        late_rows=most.late_rows,
+        quarantined=most.quarantined,
+        late_by_source=most.late_by_source,
         punctuation=_earliest([one.punctuation for one in each]),
         newest=max((one.newest for one in each if one.newest is not None), default=None),
         slack=max((one.slack for one in each if one.slack is not None), default=None),
-        seen_rows=sum(one.seen_rows for one in each),
-        dropped_rows=sum(one.dropped_rows for one in each),
-        drop_budget=each[0].drop_budget,
-        amend_budget=each[0].amend_budget,
+        seen_rows=most.seen_rows,
+        dropped_rows=most.dropped_rows,
+        unavoidable_rows=most.unavoidable_rows,
+        totals=most.totals,
+        drop_budget=most.drop_budget,
+        amend_budget=most.amend_budget,
         open_panes=sum(one.open_panes for one in each),
         open_rows=sum(one.open_rows for one in each),
         open_bytes=sum(one.open_bytes for one in each),
@@ -60,7 +66,7 @@ def shared_metrics(
         rho=rho_of(period_of(measured)),
         rho_wlq=rho_of(window_period_of(measured)),
         workers=asdict(steering.workers),
-        held_rows=sum(one.held_rows for one in each),
+        held_rows=most.held_rows,
         amended=_amended(each),
         decisions=tuple(plain(steering.costs, steering.splitting, steering.exchange, steering.lift, steering.elastic)),
         queries={name: QueryMetrics.of(one) for name, one in queries.items()},

@@ -175,7 +175,11 @@ class SharedProgram:
             rejected_files=frozenset(ref.file for ref in reports.rejected_rows),
             fingerprint=reports.fingerprint,
             metrics=shared_metrics(
-                batch, {name: one.metrics for name, one in outcomes.items()}, reports.fingerprint.rows, measured
+                batch,
+                {name: one.metrics for name, one in outcomes.items()},
+                self._plan.lead,
+                reports.fingerprint.rows,
+                measured,
             ),
             measured=measured,
             by_query={name: outcome.by_role["output"] for name, outcome in outcomes.items()},

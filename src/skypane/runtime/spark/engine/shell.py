@@ -61,7 +61,7 @@ from skypane.runtime.spark.machine.executor_follower import ExecutorFollower
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import CheckpointError, Micros, SkypaneError
-from skypane.wording import counted
+from skypane.wording import by_name, counted
 
 log = logging.getLogger(__name__)
 
@@ -309,7 +309,7 @@ class Engine:
             )
 
     def _notify(self, metrics: BatchMetrics) -> None:
-        log.info("%s; checkpoint %s", metrics, without_secrets(self.checkpoint))
+        log.info("%s; so far %s; checkpoint %s", metrics, by_name(metrics.account), without_secrets(self.checkpoint))
         if self._on_batch is not None:
             self._on_batch(metrics)
 
