@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 from tests.cli.streams import DAILY, put, rows_in
+from tests.runtime.streams import drained, start_knowing
 
 import skypane as sp
 from skypane.cli.main import main
@@ -239,6 +240,33 @@ def test_a_stream_whose_listener_writes_to_a_closed_pipe_stops_without_an_error_
     batches = handle.recent_metrics()
     assert [metrics.rows for metrics in batches if metrics.rows] == [1]
     assert sum(metrics.windows for metrics in batches) == 0  # the window is open still
+
+
+def test_a_drain_of_the_command_is_refused_while_rows_wait_unless_it_is_now(daily, tmp_path, spark):
+    put(tmp_path, *([PRICE | {"at": f"2025-01-{day:02} 09:00:00Z"}] for day in range(1, 9)))
+    text = daily.read_text().replace("trigger: available now\n", "")
+    ready = building.build(parse(text.replace('double"}', 'double", max_files_per_trigger: 1}')), spark)
+    assert isinstance(ready, sp.Job)
+    seen: list[sp.BatchMetrics] = []
+
+    def start(listen):
+        def stopping(handle, metrics):
+            listen(metrics)
+            handle.stop()
+
+        return start_knowing(ready, stopping)
+
+    with pytest.raises(sp.SkypaneError, match=r"wait to be read.*--drain --now"):
+        follow(start, on_batch=seen.append, drain=True)
+    assert not any(metrics.windows for metrics in seen)
+    assert follow(start, on_batch=seen.append, drain="now")
+    assert seen[-1].totals["open"] == 0 < seen[-1].totals["answered"] < 8
+    assert drained(ready)[-1].totals["read"] == 8
+
+
+def test_now_without_a_drain_is_refused(daily, capsys):
+    assert main(["run", str(daily), "--now"]) == 1
+    assert "--now says how to drain: give --drain, too" in capsys.readouterr().err
 
 
 def test_the_query_has_the_name_of_its_job_in_spark(daily, spark):

@@ -259,7 +259,7 @@ def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(sessio
         return job_of(session, tmp_path, {"best": BEST, "load": counts}, columns=names)
 
     held = finish(job(less))[-1]
-    assert [one.held_rows for one in (held, *held.queries.values())] == [2, 2, 2]
+    assert [held.held_rows, *(one.held_rows for one in held.queries.values())] == [2, 2, 2]
     there = {*answers(tmp_path / "out" / "best")}
     write_batches(tmp_path / "in", BATCHES[HALF:], first=HALF)
     wider = job(SCHEMA.names)

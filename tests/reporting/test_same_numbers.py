@@ -21,6 +21,7 @@ from tests.runtime.streams import SECOND, ended, late_rows, write_batches
 import skypane as sp
 from skypane.opentelemetry.instruments import instruments_of
 from skypane.plan import Plan
+from skypane.prometheus.exporter import Exporter
 from skypane.reporting.live import PlainDisplay, panel
 from skypane.reporting.query_view import QueryView
 from skypane.reporting.report import lines, render
@@ -171,7 +172,7 @@ def test_all_displays_show_the_same_rows(
     assert {name: accounts_in(text)[""] for name, text in rows} == wanted
     assert of_lines(snapshot) == wanted
 
-    exporter = scraped.Exporter()
+    exporter = Exporter()
     provider, reader = collected.provider_and_reader()
     instruments = instruments_of(provider)
     for metrics in seen:

@@ -56,7 +56,11 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     parser.add_argument(
         "--drain",
         action="store_true",
-        help="at the end of the stream, or after --seconds, answer the open windows and decide on held rows",
+        help="at the end of the stream, or after --seconds, answer the open windows and decide on held rows; refused while "
+        "rows are known to wait",
+    )
+    parser.add_argument(
+        "--now", action="store_true", help="drain also while rows wait to be read, which are late afterwards"
     )
     parser.add_argument(
         "--from",
@@ -151,6 +155,8 @@ def _check_options(job: JobFile, arguments: Namespace) -> None:
     ):
         if given and job.mode == "batch":
             raise ConfigError(f"{option} is only for streaming jobs; {because}")
+    if arguments.now and not arguments.drain:
+        raise ConfigError("--now says how to drain: give --drain, too")
     if arguments.report is not None and not arguments.report.parent.is_dir():
         raise ConfigError(f"--report: there is no folder {arguments.report.parent}; create it, or name another file")
 
@@ -245,7 +251,7 @@ def _stream(
             live.display(view, console),
             log,
             seconds=arguments.seconds,
-            drain=arguments.drain,
+            drain="now" if arguments.now else arguments.drain,
             begin=_begin(arguments),
             started=started,
         )

@@ -16,7 +16,7 @@ from skypane.jobs.job_file import JobFile, MapSection
 from skypane.jobs.job_query import JobQuery
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
-from skypane.reporting.foreground import follow
+from skypane.reporting.foreground import Drain, follow
 from skypane.reporting.grids import grid_map
 from skypane.reporting.live import Display
 from skypane.reporting.runlog import RunLog
@@ -41,7 +41,7 @@ def run_stream(
     log: RunLog,
     *,
     seconds: float | None = None,
-    drain: bool = False,
+    drain: Drain = False,
     begin: Literal["at_offsets"] | None = None,
     started: Callable[[sp.StreamHandle], None] = lambda _: None,
 ) -> bool:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 from skypane import BatchMetrics, StreamHandle
+
+Drain: TypeAlias = bool | Literal["now"]
+"""Whether a query is drained at its end; "now": also while rows wait to be read."""
 
 #: seconds between polls of a running query
 POLL = 0.2
@@ -18,7 +22,7 @@ def follow(
     started: Callable[[StreamHandle], None] = lambda _: None,
     ended: Callable[[StreamHandle], bool] = lambda _: False,
     seconds: float | None = None,
-    drain: bool = False,
+    drain: Drain = False,
 ) -> bool:
     """Run a query until it ends, `ended` returns True, `seconds` have passed, or Ctrl-C; return False after Ctrl-C.
 
@@ -46,7 +50,7 @@ def follow(
             handle.stop()
         handle.await_termination()
         if drain and not (unread or handle.interrupted):
-            handle.drain()
+            handle.drain(now=drain == "now")
     if unread:
         raise unread[0]
     return not handle.interrupted

@@ -164,7 +164,7 @@ class StreamQuery:
     ends: bool
     name: str | None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-    lastProgress: None = None  # noqa: N815 - PySpark's name
+    lastProgress: dict[str, Any] | None = None  # noqa: N815 - PySpark's name
 
     def __post_init__(self) -> None:
         self.thread = Thread(target=self._run, name="skypane stream without Java", daemon=True)
@@ -224,7 +224,13 @@ class StreamQuery:
                 number, begin, end = batch
                 self.batches(self.rows.micro_batch(begin, end), number)
                 self.log.done(number)
+                self._report(end, known)
             elif last is not None:
                 return
             else:
                 self._stopping.wait(POLL)
+
+    def _report(self, end: int, known: int) -> None:
+        """Report how many tables are in batches, of those that were there when the last batch was planned."""
+        offsets = {"endOffset": {"tables": end}, "latestOffset": {"tables": known}}
+        self.lastProgress = {"sources": [{"description": "skypane.testing", **offsets}]}

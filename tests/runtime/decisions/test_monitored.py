@@ -222,7 +222,7 @@ def test_the_log_has_one_line_for_each_batch(spark: SparkSession, tmp_path: Path
         seen = finish(job)
     lines = [record.getMessage() for record in caplog.records if record.name.startswith("skypane")]
     assert [line for line in lines if line.startswith("batch ")] == [
-        f"{metrics}; checkpoint {tmp_path / 'checkpoint'}" for metrics in seen
+        f"{metrics}; so far {metrics.account['']}; checkpoint {tmp_path / 'checkpoint'}" for metrics in seen
     ]
 
 

@@ -25,6 +25,7 @@ from skypane.runtime.cell_display import show_until
 from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
+from skypane.runtime.spark.known_backlog import known_backlog
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.query_control import BatchControl, EngineControl
 from skypane.types import CheckpointError, ConfigError, SkypaneError
@@ -199,8 +200,11 @@ class StreamHandle:
 
         Thread(target=stop, name="skypane stop", daemon=True).start()
 
-    def drain(self) -> BatchMetrics | None:
+    def drain(self, *, now: bool = False) -> BatchMetrics | None:
         """Stop, answer the open windows as if the stream had ended, and return the metrics of this last batch.
+
+        Raises SkypaneError if the sources know of rows that are not read yet, as these would be late afterwards; the query
+        has stopped then, and the next start reads them. With `now` it is drained all the same.
 
         A query with the trigger "available now" is not stopped: it first processes the rows that are there, as a
         DataFrame's action would. Ctrl-C while it does stops it as stop() does, and raises KeyboardInterrupt.
@@ -216,9 +220,21 @@ class StreamHandle:
             raise SkypaneError("drain() waits for the running batch: call it outside on_batch and sinks")
         self._await_last_batch()
         with spark_there(self._spark):
+            if not now:
+                self._check_complete()
             metrics = self._engine.drain(self._spark)
             self._lifecycle.settle()  # the listeners get this batch, too
         return metrics
+
+    def _check_complete(self) -> None:
+        """Raise SkypaneError if the sources know of rows that no committed batch has; the query has stopped."""
+        rows = known_backlog(self.query) or ("the rows of a batch that has begun" if self._engine.has_begun else "")
+        if rows:
+            raise SkypaneError(
+                f"the stream is not complete: {rows} wait to be read, and would be late after a drain. Start the query "
+                f"again until it has read them, as trigger='available now' does, and drain it then; drain(now=True), or "
+                f"`skypane run JOB --drain --now`, answers the open windows without them"
+            )
 
     def readmit(self, reason: str, repair: Callable[[DataFrame], DataFrame] | None = None) -> BatchMetrics | None:
         """Stop, process the rows that were rejected for `reason` once more, and return the metrics of this batch.

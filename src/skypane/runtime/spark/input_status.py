@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.metrics import InputReport
+from skypane.runtime.spark.known_backlog import value_of
 from skypane.runtime.spark.sources.many.input_metrics import from_json
 
 SCHEMA = pa.schema([
@@ -58,7 +57,7 @@ class InputStatus:
         if progress is None:
             return InputReport()
         sources = progress["sources"]
-        reports = [one for source in sources if (one := from_json(_value(source.get("latestOffset")))) is not None]
+        reports = [one for source in sources if (one := from_json(value_of(source.get("latestOffset")))) is not None]
         # A batch that is replayed after a start is not planned, so its progress has no report.
         self._has_inputs = bool(reports) or any("PythonMicroBatchStream" in source["description"] for source in sources)
         return InputReport(
@@ -70,7 +69,3 @@ class InputStatus:
         """Return the inputs of the current report as a table."""
         rows = self.now().inputs
         return pa.table({name: [getattr(row, name) for row in rows] for name in SCHEMA.names}, schema=SCHEMA)
-
-
-def _value(offset: Any) -> Any:
-    return json.loads(offset) if isinstance(offset, str) and offset.startswith("{") else offset

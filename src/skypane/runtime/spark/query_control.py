@@ -40,6 +40,11 @@ class EngineControl(Protocol):
         """Request other numbers of workers from the next batch on."""
         ...
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether Spark has begun a batch with rows that is not committed; the next start repeats it."""
+        ...
+
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Answer the open windows in one more batch, if any are open; no batch of Spark may be running."""
         ...

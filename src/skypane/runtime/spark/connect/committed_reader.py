@@ -11,6 +11,7 @@ from skypane.control.parallelism import Workers
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.connect.batch_requests import BatchRequests
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import spark_files
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.fencing import check_start
@@ -64,6 +65,12 @@ class CommittedReader:
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first."""
         return self._ledger.history(last)
+
+    def has_begun(self) -> bool:
+        """Return whether Spark has begun a batch with rows that is not committed."""
+        latest = self._ledger.latest()
+        last = -1 if latest is None else latest.batch_id - latest.drains
+        return spark_files.has_begun_after(DocumentStore.at(self.description.checkpoint), last)
 
     def control(self) -> dict[str, Any]:
         """Return the workers in force, and the reason for their numbers."""

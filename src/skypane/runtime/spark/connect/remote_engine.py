@@ -63,6 +63,10 @@ class RemoteEngine:
         found: dict[str, Any] = from_server(self._spark, self._reader.start)
         return found
 
+    @property
+    def has_begun(self) -> bool:
+        return bool(from_server(self._spark, self._reader.has_begun))
+
     def finish(self) -> BatchMetrics | None:
         """Finish a drain or a readmission that was begun."""
         return self._outside(self._spark, FinishWork(self._description))

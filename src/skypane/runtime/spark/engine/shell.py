@@ -193,6 +193,12 @@ class Engine:
         self._notify(metrics)
         self.publish_due(rows.sparkSession)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether Spark has begun a batch with rows that is not committed; the next start repeats it."""
+        last = self._committed.batch_id - self._committed.drains
+        return spark_files.has_begun_after(DocumentStore.at(self._settings.checkpoint), last)
+
     def drain(self, spark: SparkSession) -> BatchMetrics | None:
         """Answer the open windows in one more batch, if any are open; no batch of Spark may be running.
 

@@ -55,6 +55,17 @@ def last_begun(checkpoint: DocumentStore) -> int:
     return max((int(name) for name in checkpoint.child("offsets").names() if name.isdecimal()), default=-1)
 
 
+def has_begun_after(checkpoint: DocumentStore, batch: int) -> bool:
+    """Return whether Spark has begun a batch with new rows after `batch`, the last one that is committed.
+
+    Spark begins one for its stateful operators, too, when there are no new rows: the sources' offsets are then the same.
+    """
+    last = last_begun(checkpoint)
+    if last <= batch:
+        return False
+    return last == 0 or _recorded(checkpoint, last)[2:] != _recorded(checkpoint, last - 1)[2:]
+
+
 def waiting_since(checkpoint: DocumentStore, batch: int, time: str) -> Micros | None:
     """Return the least event time, in the column `time`, since which rows wait at the batch's sources; None: unknown.
 

@@ -25,6 +25,7 @@ from skypane.control.admission.readers import Backlog, Readers
 from skypane.control.admission.sharing import fair_shares
 from skypane.metrics import InputMetrics
 from skypane.policy import Decision
+from skypane.runtime.growing_files import LOOK
 from skypane.runtime.spark.sources.many.discovery import discovered
 from skypane.runtime.spark.sources.many.event_times import EventTimes, Waiting
 from skypane.runtime.spark.sources.many.input_kind import (
@@ -72,6 +73,16 @@ def divided(tasks: Sequence[tuple[OffsetRange, ...]], readers: int) -> list[tupl
             others += [(more,) for more in some[1:]]
         first.append(tuple(kept))
     return first + others
+
+
+def _whole(one: InputExtent, place: int) -> InputExtent:
+    """Return the extent of an input that is read up to `place` as ending there, if one incomplete row is all that is left.
+
+    It does not wait to be read before it is complete. Inputs that keep marks have whole rows only.
+    """
+    if not place < one.last <= place + LOOK or isinstance(one.input, MarkedInput):
+        return one
+    return one if one.input.complete(place, one.last) > place else replace(one, last=place)
 
 
 class Planner:
@@ -146,9 +157,10 @@ class Planner:
         for name, one in self.found.items():
             if one.last > (place := after.at.get(name, one.first)):
                 self._per_row(one.input, place)
+        found = {name: _whole(one, after.at.get(name, one.first)) for name, one in self.found.items()}
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
         waiting = {} if self.times is None else self.times.seconds_left()
-        return self.watch.table(self.found, self.per_row, before.at, after.at, readers, waiting)
+        return self.watch.table(found, self.per_row, before.at, after.at, readers, waiting)
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         listing = self.listing()
