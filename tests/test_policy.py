@@ -24,6 +24,7 @@ from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.exchange import Exchange
 from skypane.control.executor_count import ExecutorCount, ExecutorNeed
+from skypane.control.latency_promise import AnsweredBatch, LatencyPromise
 from skypane.control.lift_placement import LiftPlacement, UpcomingRows
 from skypane.control.measurements import BatchMeasurements, PieceWork, RunWork, TaskWork
 from skypane.control.monitoring import SamplingPeriod
@@ -161,6 +162,11 @@ CASES: dict[type[AnyPolicy], tuple[AnyPolicy, Sequence[Any], Sequence[Any]]] = {
             *(PacedBatch(at / 2, 100, at * 500_000, at * 500_000 + 800_000) for at in range(2, 8)),
         ],
         [BatchEnd(4.0), BatchEnd(2.5), BatchEnd(4.0, rows_wait=True)],
+    ),
+    LatencyPromise: (
+        LatencyPromise(),
+        [AnsweredBatch(0.0, 0, 9.0), AnsweredBatch(1.5, 3, 0.2), AnsweredBatch(2.0, 40, 7.5)],
+        [0.1, 5.0],
     ),
     ExecutorCount: (
         ExecutorCount(),

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from skypane import notebook
 from skypane.control.forecast import RateAhead
+from skypane.control.latency import Latencies
 from skypane.policy import Decision
 from skypane.snapshots import ADDED, fields_from_json, fields_to_json
 from skypane.types import Micros
@@ -18,6 +19,12 @@ T = TypeVar("T")
 
 WAITING = "waiting"
 """The key of a source's offset under which it records since when rows wait: column of event time -> microseconds."""
+
+SEEN = "seen"
+"""The key of a source's offset under which it records when it saw the last row before there: microseconds since the epoch."""
+
+PROMISED = "promised"
+"""The key of a source's offset under which it records the bound on latency that it is to keep, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +111,20 @@ class QueryMetrics:
     held_rows: int
     wlq_where: str
     totals: dict[str, int]
-    #: the decisions on the punctuation and on where the windows were answered
+    #: the decisions on the punctuation, on where the windows were answered, and on how they were divided
     decisions: tuple[Decision[Any], ...]
     amended: dict[str, int] | None = field(default=None, metadata=ADDED)
     early_windows: int = field(default=0, metadata=ADDED)
     unavoidable_rows: int | None = field(default=None, metadata=ADDED)
+    answers: int = field(default=0, metadata=ADDED)
+    latency: float | None = field(default=None, metadata=ADDED)
+    latencies: Latencies = field(default_factory=Latencies, metadata=ADDED)
 
     @classmethod
     def of(cls, metrics: BatchMetrics) -> Self:
         """Return the metrics of a query from those of a batch in which it was the only one."""
         values = {name: getattr(metrics, name) for name in cls.__slots__}
-        own = tuple(decision for decision in metrics.decisions if decision.what in {"progress", "placement"})
+        own = tuple(decision for decision in metrics.decisions if decision.what in {"progress", "placement", "windows"})
         return cls(**values | {"decisions": own})
 
 
@@ -182,7 +192,7 @@ class BatchMetrics:
     wlq_busy: tuple[float, ...] = ()
     #: decisions with reasons and figures: "progress", "costs" (by which the next ones were made), "exchange",
     #: "splitting", "lift", "placement", "workers" if the elasticity policy decided before this batch, "executors" if
-    #: they follow the workers, and "pace" with the trigger "auto"; JSON values
+    #: they follow the workers, "pace" with the trigger "auto", and "latency" ("kept" or "missed") with a bound; JSON values
     decisions: tuple[Decision[Any], ...] = ()
     #: held rows: so far ahead of all others that they may be errors
     held_rows: int = 0
@@ -219,6 +229,13 @@ class BatchMetrics:
     executors: int | None = None
     #: seconds for which the query pauses after the batch, unless it is stopped; 0 with a trigger other than "auto"
     pause: float = 0.0
+    #: windows answered for the first time; of a continuous skyline, panes whose rows have reached its front
+    answers: int = 0
+    #: seconds from the arrival of the last row of the batch to its commit, which each of these answers took; None without
+    #: one, and in a drain or a readmission, whose answers wait for no row
+    latency: float | None = None
+    #: latencies of all answers since the first start, with their p50, p95 and p99
+    latencies: Latencies = field(default_factory=Latencies)
 
     def of(self, query: str) -> Self:
         """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""

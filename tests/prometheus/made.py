@@ -13,13 +13,15 @@ COUNTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
 
 @st.composite
 def batches(draw: st.DrawFn) -> BatchMetrics:
-    by_source = draw(COUNTS)
+    by_source, answers = draw(COUNTS), draw(st.integers(0, 3))
     return batch(
         rows=draw(st.integers(0, 9)),
         late_by_source=by_source,
         late_rows=sum(by_source.values()) + draw(st.integers(0, 3)),
         quarantined=draw(COUNTS),
         windows=draw(st.integers(0, 3)),
+        answers=answers,
+        latency=draw(st.floats(0, 400)) if answers else None,
         open_panes=draw(st.integers(0, 9)),
         wlq_where=draw(st.sampled_from(["driver", "threads", "spark"])),
         seconds={name: draw(st.floats(0, 400)) for name in ("total", "plq", "sink")},
@@ -62,7 +64,12 @@ def full() -> BatchMetrics:
             InputMetrics("y", 1, 1.0, 1.0, 1, 0, "behind", waiting=1.0),
             InputMetrics("z", 1, None, None, 0, 0, "gone"),
         ),
-        decisions=(Decision("lift", "driver", "few rows"),),
+        answers=2,
+        latency=4.0,
+        decisions=(
+            Decision("lift", "driver", "few rows"),
+            Decision("latency", "kept", "4 s for the promised 5 s", {"promised": 5.0}),
+        ),
     )
 
 

@@ -47,6 +47,10 @@ def test_counters_and_histograms_are_the_sums_of_the_batches_and_gauges_the_last
     assert value(text, "skypane_batch_duration_seconds_count", stream="s") == len(given)
     assert value(text, "skypane_batch_duration_seconds_sum", stream="s") == pytest.approx(sum(took))
     assert value(text, "skypane_batch_duration_seconds_bucket", stream="s", le="1.0") == sum(one <= 1 for one in took)
+    waited = [one.latency for one in given if one.latency is not None for _ in range(one.answers)]
+    assert total(text, "skypane_answer_latency_seconds_count") == len(waited)
+    assert total(text, "skypane_answer_latency_seconds_sum") == pytest.approx(sum(waited))
+    assert total(text, "skypane_answer_latency_seconds_bucket", le="1.0") == sum(one <= 1 for one in waited)
     for step in ("plq", "sink"):
         took = [one.seconds[step] for one in given]
         assert value(text, "skypane_batch_step_duration_seconds_sum", stream="s", step=step) == pytest.approx(sum(took))
@@ -83,6 +87,8 @@ def test_all_fields_of_a_batch_are_exposed_in_base_units():
     }
     assert states == {"read": 0, "silent": 0, "behind": 2, "gone": 1}
     assert value(text, "skypane_decisions_total", stream="s", decision="lift", value="driver") == 1
+    assert shown["skypane_promised_latency_seconds"] == 5
+    assert (shown["skypane_answer_latency_seconds_sum"], shown["skypane_answer_latency_seconds_count"]) == (8, 2)
 
 
 def test_the_end_of_the_last_answered_window_stays_through_batches_that_answer_none():
@@ -197,6 +203,7 @@ NOT_EXPOSED = {
     "task_rows": "a value for each task; rows has their sum",
     "plq_workers": "workers has those that it may use",
     "wlq_workers": "likewise",
+    "latencies": "answer_latency adds up the same latencies, from the start of the process on",
     "sigma": "explains the splitting policy's decision, in its figures",
 }
 

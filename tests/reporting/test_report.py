@@ -229,6 +229,21 @@ def test_the_reasons_are_those_of_the_last_batch_that_has_them():
     assert "rows are even" in page
 
 
+def test_the_latency_of_answers_is_that_of_all_batches_of_the_run_and_of_each_query():
+    """19 answers took a second, one of each query 8 seconds; a drain has answers without a latency."""
+    judged = Decision("latency", "missed", "answers took 8 s (p95) for the promised 5 s", {"promised": 5.0})
+    quick, slow = (batch(windows=n, answers=n, latency=took) for n, took in ((18, 1.0), (2, 8.0)))
+    one = snapshot(title="best", batches=(replace(quick, answers=9), replace(slow, answers=1)))
+    run = (quick, slow, batch(windows=5, answers=5, decisions=(judged,)))
+    page = render(snapshot(batches=run, queries=(one, replace(one, title="none", batches=run[2:]))))
+    assert summarise(snapshot(batches=run)).latencies.answers == 20
+    assert "<tr><th>latency of answers</th><td>1 s (p50), 8 s (p95), 8 s (p99), 8 s (longest)</td></tr>" in page
+    assert "<th>latency of answers (best)</th>" in page
+    assert "latency of answers (none)" not in page
+    assert f"<td>missed: {judged.because}</td>" in page
+    assert '<div class="tile bad"><span>latency of an answer after its last row</span><b>8 s</b>' in page
+
+
 def test_one_window_and_one_row_are_in_the_singular():
     alone = batch(rows=1, windows=1, window_rows=1, quarantined={"null price": 1}, dropped_rows=0)
     answered = lines(snapshot(batches=(alone,)))

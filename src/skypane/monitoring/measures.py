@@ -34,6 +34,7 @@ class Measure(Generic[M]):
     kind     a counter adds its values up, a gauge keeps the last one, a histogram counts each in its bucket
     read     returns the values of a batch
     labels   its own labels, beside `stream` and `query`
+    times    how often a histogram counts each value of a batch
     """
 
     name: str
@@ -42,6 +43,7 @@ class Measure(Generic[M]):
     meaning: str
     read: Callable[[M], Values]
     labels: tuple[str, ...] = ()
+    times: Callable[[M], int] = lambda _: 1
 
 
 def _one(value: float | None) -> Values:
@@ -87,6 +89,11 @@ def _decisions(metrics: BatchMetrics) -> Values:
         "splitting": metrics.splitting,
     }
     return dict.fromkeys(chosen.items(), 1)
+
+
+def _promised(metrics: BatchMetrics) -> Values:
+    judged = metrics.decision("latency")
+    return {} if judged is None else _one(judged.figures["promised"])
 
 
 def _inputs(metrics: BatchMetrics) -> Values:
@@ -153,6 +160,10 @@ OF_STREAMS: Final[tuple[Measure[BatchMetrics], ...]] = (
         "skypane_decisions_total", "counter", "batches",
         "batches by what was decided for them: exchange (yes, no), lift and placement (driver, threads, spark), "
         "splitting (name of the policy)", _decisions, ("decision", "value"),
+    ),
+    Measure(
+        "skypane_promised_latency_seconds", "gauge", "s", "bound on the latency of answers, by latency= of Readers or Model",
+        _promised,
     ),
     Measure(
         "skypane_inputs", "gauge", "inputs", "inputs of sp.inputs by state: read, silent, behind, gone", _inputs,
@@ -245,6 +256,11 @@ OF_QUERIES: Final[tuple[Measure[QueryMetrics], ...]] = (
     Measure(
         "skypane_amended_windows_total", "counter", "windows", "windows answered again because of late rows",
         lambda m: _one((m.amended or {}).get("windows", 0)),
+    ),
+    Measure(
+        "skypane_answer_latency_seconds", "histogram", "s",
+        "time from the arrival of the last row of a batch to its commit, for each window that it answers",
+        lambda m: _one(m.latency), times=lambda m: m.answers,
     ),
     Measure("skypane_open_panes", "gauge", "panes", "panes that are open", lambda m: _one(m.open_panes)),
     Measure("skypane_open_rows", "gauge", "rows", "rows in the partials of the open panes", lambda m: _one(m.open_rows)),

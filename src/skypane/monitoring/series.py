@@ -24,8 +24,8 @@ class Series(ABC):
         self._seen: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
 
     @abstractmethod
-    def put(self, labels: tuple[str, ...], value: float, *, counts: bool) -> None:
-        """Add a value to a counter or a histogram, or set a gauge; without `counts`, a counter is begun, at 0 at first."""
+    def put(self, labels: tuple[str, ...], value: float, times: int, *, counts: bool) -> None:
+        """Add a value to a counter, or so many times to a histogram, or set a gauge; without `counts`, a counter is begun."""
 
     @abstractmethod
     def begin(self, labels: tuple[str, ...]) -> None:
@@ -37,9 +37,10 @@ class Series(ABC):
 
     def add(self, of: tuple[str, ...], metrics: Any, *, counts: bool = True) -> None:
         """Add the values of a batch; without `counts`, only gauges are set, and counters begin at 0."""
+        times = self.measure.times(metrics)
         for own, value in self.measure.read(metrics).items():
             if value is not None:
-                self.put((*of, *self._bounded(of, own)), value, counts=counts)
+                self.put((*of, *self._bounded(of, own)), value, times, counts=counts)
 
     def begin_stream(self, stream: str) -> None:
         """Begin a counter without further labels, so that its first batch is seen as an increase."""

@@ -33,7 +33,7 @@ class ObservedSeries(Series):
         name, unit = described(measure)
         create(name, [self._observed], unit, measure.meaning)
 
-    def put(self, labels: tuple[str, ...], value: float, *, counts: bool) -> None:
+    def put(self, labels: tuple[str, ...], value: float, times: int, *, counts: bool) -> None:  # noqa: ARG002
         if self.measure.kind == "gauge":
             self._values[labels] = value
         else:
@@ -71,8 +71,8 @@ class RecordedSeries(Series):
             name, unit, measure.meaning, explicit_bucket_boundaries_advisory=SECONDS
         )
 
-    def put(self, labels: tuple[str, ...], value: float, *, counts: bool) -> None:
-        if counts:
+    def put(self, labels: tuple[str, ...], value: float, times: int, *, counts: bool) -> None:
+        for _ in range(times if counts else 0):
             self._histogram.record(value, dict(zip(self._labels, labels, strict=True)))
 
     def begin(self, labels: tuple[str, ...]) -> None:

@@ -60,7 +60,7 @@ class PrometheusSeries(Series):
             case "histogram":
                 self._metric = Histogram(measure.name, measure.meaning, labels, registry=registry, buckets=SECONDS)
 
-    def put(self, labels: tuple[str, ...], value: float, *, counts: bool) -> None:
+    def put(self, labels: tuple[str, ...], value: float, times: int, *, counts: bool) -> None:
         match self._metric:
             case Gauge():
                 self._metric.labels(*labels).set(value)
@@ -68,7 +68,7 @@ class PrometheusSeries(Series):
                 self._metric.labels(*labels).inc(value if counts else 0)
             case Histogram():
                 of_labels = self._metric.labels(*labels)
-                if counts:
+                for _ in range(times if counts else 0):
                     of_labels.observe(value)
 
     def begin(self, labels: tuple[str, ...]) -> None:

@@ -116,6 +116,10 @@ def _tiles(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
         lag = float(np.median(summary.times.lag))
         time = f"{seconds(lag * snapshot.speedup)} of stream time" if snapshot.speedup else "wall clock"
         yield _tile("lag of an answer after its window's end", seconds(lag), f"median; {time}")
+    if (p95 := summary.latencies.p95) is not None:
+        judged = snapshot.batches[-1].decision("latency")
+        missed = judged is not None and judged.value == "missed"
+        yield _tile("latency of an answer after its last row", seconds(p95), "95th percentile", bad=missed)
 
 
 def _tile(name: str, value: str, remark: str, *, bad: bool = False) -> str:
@@ -286,6 +290,13 @@ def _decisions(snapshot: Snapshot, summary: Summary) -> Iterable[tuple[str, str]
     yield "complete up to (punctuation)", f"{stamp(last.punctuation)}, newest event {stamp(last.newest)}"
     for reason, n in sorted(summary.quarantined.items()):
         yield f"quarantined: {reason}", counted(n, "rows")
+    for one, name in ((snapshot, ""), *((one, f" ({one.title})") for one in snapshot.queries)):
+        if (taken := summarise(one).latencies).answers:
+            shares = ((taken.p50, "p50"), (taken.p95, "p95"), (taken.p99, "p99"), (taken.longest, "longest"))
+            parts = ", ".join(f"{seconds(value)} ({share})" for value, share in shares if value is not None)
+            yield f"latency of answers{name}", parts
+    if (judged := last.decision("latency")) is not None:
+        yield "bound on the latency", f"{judged.value}: {judged.because}"
     for name, text in last.account.items():
         if text:
             yield f"rows since the first driver start{f' ({name})' if name else ''}", text

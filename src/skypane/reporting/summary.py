@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
+from skypane.control.latency import Latencies
 from skypane.metrics import BatchMetrics
 from skypane.reporting.snapshot import Snapshot
 from skypane.reporting.timing import AnswerTimes, answer_times
@@ -29,6 +31,7 @@ class Summary:
     #: median and 95th percentile of a batch's time
     batch_seconds: tuple[float, float]
     times: AnswerTimes
+    latencies: Latencies
 
     @property
     def rate(self) -> float:
@@ -52,7 +55,12 @@ def summarise(snapshot: Snapshot) -> Summary:
         last=batches[-1],
         batch_seconds=(float(np.median(totals)), float(np.quantile(totals, 0.95))),
         times=_times(snapshot),
+        latencies=reduce(Latencies.merge, map(_latencies, batches), Latencies()),
     )
+
+
+def _latencies(metrics: BatchMetrics) -> Latencies:
+    return Latencies() if metrics.latency is None else Latencies.of(metrics.latency, metrics.answers)
 
 
 def _times(snapshot: Snapshot) -> AnswerTimes:

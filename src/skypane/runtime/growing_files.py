@@ -44,12 +44,13 @@ class GrowingFile:
 
     path: str
 
-    def size(self) -> int | None:
-        """Return the size in bytes; None if the file does not exist."""
+    def written(self) -> tuple[int, float] | None:
+        """Return the size in bytes, and when the file got it, in seconds since the epoch; None if it does not exist."""
         try:
-            return os.stat(self.path).st_size  # noqa: PTH116
+            found = os.stat(self.path)  # noqa: PTH116
         except FileNotFoundError:
             return None
+        return found.st_size, found.st_mtime
 
     def opened(self) -> BinaryIO:
         """Return the open file."""

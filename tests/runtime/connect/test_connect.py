@@ -95,8 +95,10 @@ def test_a_stream_continues_after_a_restart_and_a_drain_answers_the_rest(found: 
 def test_a_handle_reads_and_requests_through_the_server(found: Found):
     answer = found("handled")
     assert answer["active"]
-    assert answer["before"] == "PLQ 1, WLQ 1: as requested; no policy changes them (elastic=None)"
-    assert answer["after"].startswith("PLQ 3, WLQ 2")
+    workers, *others = answer["before"].splitlines()
+    assert workers == "workers: PLQ 1, WLQ 1: as requested; no policy changes them (elastic=None)"
+    assert {"progress", "exchange", "placement"} <= {line.partition(":")[0] for line in others}
+    assert answer["after"].startswith("workers: PLQ 3, WLQ 2")
     assert answer["workers"] == {"plq": 3, "wlq": 2}
     assert answer["inputs"] == 0
     assert answer["front"].startswith("SkypaneError: this query answers windows and keeps no front")
@@ -202,7 +204,7 @@ def test_a_client_serves_the_metrics_of_all_batches_also_of_a_drain(found: Found
 
 def test_a_policy_changes_the_workers(found: Found, tmp_path: Path):
     answer = found("elastic")
-    assert answer["explained"].startswith("rho of ")
+    assert answer["explained"].startswith("workers: rho of ")
     assert "8" in answer["refused"]
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
 

@@ -333,7 +333,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
     seen = handle.recent_metrics()
     assert [(metrics.plq_workers, metrics.exchange) for metrics in seen] == [(2, False)] * 3
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts"), batches)
-    assert handle.explain() == "PLQ 2, WLQ 2: 3 of 10 batches measured, no decision yet"
+    assert handle.explain().splitlines()[0] == "workers: PLQ 2, WLQ 2: 3 of 10 batches measured, no decision yet"
     with pytest.raises(ConfigError, match="out of the bounds of elastic="):
         handle.scale(plq=4)
 

@@ -31,6 +31,10 @@ class ModelPolicy(ScalingPolicy):
     def __post_init__(self) -> None:
         check_sizing(self.headroom, self.latency)
 
+    @property
+    def promised(self) -> float:
+        return micros(self.latency) / 1e6
+
     def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         now, rate, cost, stated = situation.workers, situation.rate, situation.cost_plq, ""
         if situation.ahead is not None and situation.ahead.rate > (rate or 0.0):

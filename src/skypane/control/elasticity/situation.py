@@ -43,6 +43,11 @@ class ScalingPolicy(ABC):
     #: whether it adds workers for a rate that is only stated (Situation.ahead)
     looks_ahead: ClassVar[bool] = False
 
+    @property
+    def promised(self) -> float | None:
+        """The bound on the latency of an answer that it is to keep, in seconds; None: it has none."""
+        return None
+
     @abstractmethod
     def propose(self, situation: Situation, max_workers: int) -> Decision[Workers]:
         """Return the proposed workers: at least one in each stage, at most `max_workers` >= 2 together."""

@@ -23,6 +23,7 @@ from skypane.naming import shortened
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.cell_display import show_until
 from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
+from skypane.runtime.spark.decision_lines import explained
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.known_backlog import known_backlog
@@ -366,5 +367,13 @@ class StreamHandle:
         self._engine.scale(plq=plq, wlq=wlq)
 
     def explain(self) -> str:
-        """Return the reason for the current numbers of workers, the last decision of elastic=, in one line."""
-        return self._engine.explanation
+        """Return every policy's decision for the last batch with its reason, one line each, the numbers of workers first.
+
+        Several queries over one stream have lines of their own: "progress of best: ...".
+        """
+        try:
+            with spark_there(self._spark):
+                sources = self._inputs.now().decisions
+        except SkypaneError:  # Java has ended, and the decisions are in the checkpoint
+            sources = ()
+        return explained(self._engine.explanation, self.recent_metrics(1), sources)

@@ -57,6 +57,7 @@ def batch_metrics(
         open_bytes=after.bytes,
         windows=len(answers.windows),
         window_rows=answers.row_count,
+        answers=len(answers.windows),
         latest_window=_latest(plan.windows, answers),
         exchange=steering.exchange.value,
         splitting=steering.splitting.value,

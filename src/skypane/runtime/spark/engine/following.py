@@ -15,16 +15,12 @@ class FollowingExecutors:
         """Follow by `follower`; None: executors are left to Spark."""
         self._follower = follower
         self._last: BatchMetrics | None = None
-        #: the reason for the current number of executors; empty if they do not follow
-        self.because = ""
 
     def before(self, steering: BatchDecisions) -> Decision[int] | None:
         """Request the executors of a batch that is about to begin; None if executors do not follow."""
         if self._follower is None:
             return None
-        decision = self._follower.follow(tasks_at_once(steering, self._last))
-        self.because = decision.because
-        return decision
+        return self._follower.follow(tasks_at_once(steering, self._last))
 
     def after(self, metrics: BatchMetrics) -> None:
         """Remember the last batch."""

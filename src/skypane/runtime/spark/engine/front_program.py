@@ -187,7 +187,7 @@ class ContinuousProgram:
             ),
             rejected_files=frozenset(ref.file for ref in level.rejected_rows),
             fingerprint=level.fingerprint,
-            metrics=replace(metrics, front=_counts(updates, front, current)),
+            metrics=replace(metrics, front=_counts(updates, front, current), answers=len(tasks)),
             measured=measured,
             current=self._front_for_sink(current, changed=bool(updates.num_rows)),
         )

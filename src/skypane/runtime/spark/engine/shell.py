@@ -35,6 +35,7 @@ from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import fingerprint, spark_files
 from skypane.runtime.spark.engine import readmission as readmissions
+from skypane.runtime.spark.engine.answer_latency import AnswerLatency
 from skypane.runtime.spark.engine.batch_metrics import plain
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
@@ -120,6 +121,8 @@ class Engine:
             #: the columns that rows need, if an earlier query reads others than those of the job; None: those of the job
             self.columns = None if both is None else both.columns
             self._committed = CommittedState.restored(self._program, self._control, since)
+            last = {} if since is None else since.metrics
+            self._latency = AnswerLatency(settings.checkpoint, settings.elastic, last)
             begun = self.ledger.readmission_begun
             #: the files of the earlier query, from which this one continues; unneeded after the first commit
             self._earlier = files_in(latest.operator) if change and latest is not None else frozenset[str]()
@@ -177,8 +180,7 @@ class Engine:
     @property
     def explanation(self) -> str:
         """The reason for the current numbers of workers, in one line."""
-        workers = self._control.explained(self._committed.control)
-        return f"{workers}; executors: {self._executors.because}" if self._executors.because else workers
+        return self._control.explained(self._committed.control)
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Process one micro-batch of Spark; a batch that is already in the ledger is only read and compared."""
@@ -316,6 +318,7 @@ class Engine:
 
     def _notify(self, metrics: BatchMetrics) -> None:
         log.info("%s; so far %s; checkpoint %s", metrics, by_name(metrics.account), without_secrets(self.checkpoint))
+        self._latency.committed(metrics)
         if self._on_batch is not None:
             self._on_batch(metrics)
 
@@ -366,6 +369,7 @@ class Engine:
             executors=executors_there(followed),
             pause=pause,
         )
+        metrics = self._latency.measured(metrics, None if drain else batch_id - before.drains)
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
         self._executors.after(metrics)

@@ -3,7 +3,8 @@
     <checkpoint>/metadata                id of the query
     <checkpoint>/offsets/<batch>         a version; when the batch began; the offset of each source after it
     <checkpoint>/commits/<batch>         marks the batch as committed
-    <checkpoint>/sources/<n>/<offset>    file source: the files added by the offset; <offset>.compact: all up to it
+    <checkpoint>/sources/<n>/<offset>    file source: the files added by the offset, with their modification times;
+                                         <offset>.compact: all up to it
 
 Hadoop writes a checksum beside each file, but Spark ignores it: with a flipped bit in the name of an ingested file,
 Spark reads the file again and its rows are counted twice. For a torn file Spark reports where its parser stopped, but
@@ -17,14 +18,27 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from skypane.metrics import WAITING
+from skypane.metrics import PROMISED, SEEN, WAITING
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError, Micros
 
 _MAGIC = b"crc\0"
 """First bytes of Hadoop's checksum files; then follow the bytes per checksum, and the checksums, four bytes each."""
+_END = 1 << 16
+"""Bytes at the end of a file source's log in which the last files of a batch are looked for."""
+
+
+class Arrival(NamedTuple):
+    """When Spark began a batch, by the driver's clock; when its last row came, at the latest then; the bound on latency.
+
+    promised   the bound that a source is to keep, in seconds; None: none has one
+    """
+
+    began: Micros
+    last_row: Micros
+    promised: float | None = None
 
 
 def check(checkpoint: DocumentStore) -> None:
@@ -48,6 +62,48 @@ def began(checkpoint: DocumentStore, batch: int) -> Micros:
         return Micros(_recorded(checkpoint, batch)[1]["batchTimestampMs"]) * 1_000
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise _lost(Path(checkpoint.path(f"offsets/{batch}")), f"cannot be read ({error!r})") from error
+
+
+def arrival(checkpoint: DocumentStore, batch: int) -> Arrival | None:
+    """Return when a batch began, and when its last row came as far as its sources record it; a replay has the same times.
+
+    sp.inputs records when it saw the row, a file source when its files were written. A row of another source was
+    there when Spark began the batch: more is not known. None if Spark's record of the batch cannot be read.
+    """
+    try:
+        start, offsets = began(checkpoint, batch), _recorded(checkpoint, batch)[2:]
+    except CheckpointError:
+        return None
+    times = [_last_row(checkpoint, batch, source, offset) for source, offset in enumerate(offsets) if offset != "-"]
+    known = [time for time in times if time is not None]
+    last_row = min(start, max(known)) if known and len(known) == len(times) else start
+    bounds = [offset[PROMISED] for offset in offsets if isinstance(offset, dict) and PROMISED in offset]
+    return Arrival(start, last_row, min(bounds, default=None))
+
+
+def _last_row(checkpoint: DocumentStore, batch: int, source: int, offset: Any) -> Micros | None:
+    """Return when the last row up to a source's offset came; None if the source does not record it."""
+    if not isinstance(offset, dict):
+        return None
+    if offset.keys() != {"logOffset"}:
+        seen = offset.get(SEEN)
+        return Micros(seen) if isinstance(seen, int) else None
+    try:
+        written = _written(checkpoint.child(f"sources/{source}"), offset["logOffset"])
+        # A file that came after the batch before, and is older, was moved or copied with its time; or it had to wait.
+        return max(written) if min(written) > began(checkpoint, batch - 1) else None
+    except (OSError, ValueError, KeyError, TypeError, CheckpointError):
+        return None
+
+
+def _written(log: DocumentStore, number: int) -> list[Micros]:
+    """Return when the last files were written that an offset of a file source has added; a longer log is read at its end."""
+    name = str(number) if log.has(str(number)) else f"{number}.compact"
+    with log.open_input(name) as stream:
+        stream.seek(max(0, stream.size() - _END))
+        lines = stream.read().decode(errors="replace").splitlines()
+    files = [json.loads(line) for line in lines if line.startswith("{")]
+    return [Micros(file["timestamp"]) * 1_000 for file in files if file["batchId"] == number]
 
 
 def last_begun(checkpoint: DocumentStore) -> int:

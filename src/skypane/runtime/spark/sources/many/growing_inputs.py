@@ -120,8 +120,9 @@ def look(
         for one in entry.found():
             if (form := one.packed) is not None:
                 yield from extents(one, form, at, marks or {})
-            elif (size := GrowingFile(one.path).size()) is not None:
-                yield InputExtent(one, 0, size, loss_of(one, size, at.get(one.name, 0)))
+            elif (there := GrowingFile(one.path).written()) is not None:
+                size, written = there
+                yield InputExtent(one, 0, size, loss_of(one, size, at.get(one.name, 0)), written)
 
 
 def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:

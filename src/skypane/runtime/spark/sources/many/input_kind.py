@@ -168,12 +168,14 @@ class InputExtent:
     """The present extent of an input: offsets [first, last); its last row may be incomplete.
 
     lost   an explanation if the rows to be read next no longer exist, so that reading can only restart at `first`
+    written  when its last row was written, in seconds since the epoch; None: its place does not say
     """
 
     input: Input
     first: int
     last: int
     lost: str = ""
+    written: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skypane.metrics import WAITING
+from skypane.metrics import PROMISED, SEEN, WAITING
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Offsets:
               the one before left rows
     marks  name -> what an input keeps beside its offset (MarkedInput)
     more      whether the batch that ends here left rows, if event times of waiting rows are estimated
+    seen      when the last row before here was seen, in microseconds since the epoch
+    promised  the bound on latency by which the number of readers was chosen, in seconds
     """
 
     at: Mapping[str, int]
@@ -34,14 +36,19 @@ class Offsets:
     waiting: Mapping[str, int] = field(default_factory=dict)
     more: bool = False
     marks: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    seen: int | None = None
+    promised: float | None = None
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> Offsets:
         """Return the offsets from an entry of Spark's offset log."""
         more = {name: dict(offset.get(name, {})) for name in ("begun", "logs", WAITING, "marks")}
-        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more, more="more" in offset)
+        return cls(dict(offset["at"]), int(offset["turn"]), int(offset["lost"]), **more, more="more" in offset,
+                   seen=offset.get(SEEN), promised=offset.get(PROMISED))  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         more = {name: dict(values) for name in ("begun", "logs", WAITING, "marks") if (values := getattr(self, name))}
         left = {"more": True} if self.more else {}
-        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more, **left}
+        latency = {SEEN: self.seen, PROMISED: self.promised}
+        latency = {name: value for name, value in latency.items() if value is not None}
+        return {"at": dict(self.at), "turn": self.turn, "lost": self.lost, **more, **left, **latency}

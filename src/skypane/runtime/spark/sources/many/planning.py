@@ -42,7 +42,8 @@ from skypane.runtime.spark.sources.many.input_kind import (
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
-from skypane.types import CheckpointError, Duration
+from skypane.runtime.spark.sources.many.sightings import Sightings
+from skypane.types import CheckpointError, Duration, micros
 
 ON_LOSS = ("fail", "skip")
 
@@ -113,6 +114,7 @@ class Planner:
         #: name -> the place of the last row to read, of inputs whose end is known only so
         self.newest: dict[str, Any] = {}
         self.watch = GrowthTracker(lead=lead)
+        self.sightings = Sightings()
         #: how the inputs of the last batch were assigned to readers
         self.assignment: Decision[int] | None = None
         #: start and end of the batch that was planned last
@@ -132,6 +134,18 @@ class Planner:
         end = self._latest(start, rows)
         self.batch = (start, end)
         return end
+
+    def sighted(self, start: Offsets, end: Offsets, now: float) -> Offsets:
+        """Return what latest() has returned with the time at which its last row came, and the bound on latency.
+
+        now   the time in seconds since the epoch
+        """
+        self.sightings.look(now, self.found)
+        if end == start:
+            return start
+        moved = {name: to for name, to in end.at.items() if to != start.at.get(name)}
+        bound = None if self.sizing is None else micros(self.sizing.policy.latency) / 1e6
+        return replace(end, seen=round(self.sightings.seen(moved, now) * 1e6), promised=bound)
 
     def begun(self, now: float) -> None:
         """Record that the assigned batch begins at the time `now` in seconds."""

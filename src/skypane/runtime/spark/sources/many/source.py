@@ -139,7 +139,9 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.stopping:
             self.planner.stop_here(begins)
             self.stopping = False
-        return self.planner.latest(begins, limit.max_rows if isinstance(limit, ReadMaxRows) else None).to_json()
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        end = self.planner.latest(begins, rows)
+        return self.planner.sighted(begins, end, time.time()).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
         rows = self.planner.seen(time.monotonic(), time.time())
