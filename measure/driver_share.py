@@ -115,7 +115,7 @@ def reports_of(stage: LiftStage, tasks: int, rows: int, keys: int, panes: int) -
 def share(tasks: int, rows: int, keys: int, panes: int, folder: Path) -> Share:
     """Run the tasks of a batch in `folder`, which is new, and then the driver's steps; return what came to the driver."""
     plan, store = plan_of(panes), DocumentStore.at(folder)
-    intake = Ingest(plan, SCHEMA, store, keep_rejected=False, transfer=ArrowTransfer(SCHEMA))
+    intake = Ingest(plan, SCHEMA, store, added=None, transfer=ArrowTransfer(SCHEMA))
     store.child(PARTIALS).make()
     program = WindowedProgram(plan, intake, plan.output_schema(SCHEMA), store.child("answers"))
     state = program.init()

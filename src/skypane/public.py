@@ -51,6 +51,7 @@ from skypane.runtime.spark.handle import StreamHandle as StreamHandle
 from skypane.runtime.spark.job import Job as Job
 from skypane.runtime.spark.machine.pyfile import pyfile as pyfile
 from skypane.runtime.spark.machine.session import session as session
+from skypane.runtime.spark.reparsing import reparsed as reparsed
 from skypane.runtime.spark.sinks.registry import *
 from skypane.runtime.spark.sinks.sink import Sink as Sink
 from skypane.runtime.spark.sources.many.inputs_api import inputs as inputs

@@ -64,3 +64,68 @@ def test_a_column_without_an_expression_is_refused(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         main(["readmit", "job.yaml", "--reason", "late", "--set", "price"])
     assert "need COLUMN=SQL, got 'price'" in capsys.readouterr().err
+
+
+LINES = """
+name: sales
+source: {{{source}, schema: "at timestamp, shop string, price double"}}
+derive: {{ts: at, cents: price * 100}}
+select: [ts, shop, cents]
+query: {{kind: aggregate, by: shop, functions: {{n: count(), all: sum(cents)}}}}
+window: {{time: ts, length: 10 minutes}}
+progress: {{policy: watermark, delay: 0 seconds}}
+output: {{path: {folder}/out}}
+late: {{path: {folder}/late}}
+amend: {{within: 1 day}}
+checkpoint: {folder}/checkpoint
+trigger: available now
+"""
+SALES = [
+    '{"at": "2026-01-01T08:01:00Z", "shop": "A", "price": 1.5}',
+    '{"at": "2026-01-01T08:02:00Z", "shop": "A", "price": 2.5}',
+    '{"at": "2026-01-01T08:25:00Z", "shop": "B", "price": 3.5}',
+]
+
+
+def sold(spark: SparkSession, folder: Path) -> list[tuple[object, ...]]:
+    answers = sp.read_answers(spark, folder / "out").orderBy("window_start", "shop")
+    return [(row.window_start, row.shop, row.n, row["all"]) for row in answers.collect()]
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("format: skypane-many, inputs: {{given: ['{folder}/in/*.json']}}", (58, 2)),
+        ("format: json, path: {folder}/in", (None, None)),
+    ],
+    ids=["inputs", "Spark's own"],
+)
+def test_a_line_that_does_not_parse_comes_back_from_its_raw_text(
+    source: str, place: tuple[object, ...], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Once it is repaired, the answers are those of the stream in which it had been right."""
+    monkeypatch.chdir(tmp_path)
+    jobs = {}
+    for name, lines in {
+        "right": SALES,
+        "wrong": [SALES[0], SALES[1].replace("2.5", "2,5"), "no sale", SALES[2]],
+    }.items():
+        folder = tmp_path / name
+        (folder / "in").mkdir(parents=True)
+        (folder / "in" / "a.json").write_text("".join(f"{line}\n" for line in lines))
+        jobs[name] = folder / "job.yaml"
+        jobs[name].write_text(LINES.format(source=source.format(folder=folder), folder=folder))
+        assert main(["run", str(jobs[name])]) == 0
+    rows = spark.read.parquet(str(tmp_path / "wrong" / "late")).orderBy("raw_text").collect()
+    assert [row.raw_text for row in rows] == ["no sale", SALES[1].replace("2.5", "2,5")]
+    assert {row.reason for row in rows} == {"null ts"}
+    assert all(row.raw_file.endswith("wrong/in/a.json") for row in rows)
+    assert (rows[1].raw_offset, rows[1].raw_line) == place
+    assert sold(spark, tmp_path / "wrong") != sold(spark, tmp_path / "right")
+    again = ["readmit", str(jobs["wrong"]), "--reason", "null ts", "--reparse"]
+    assert main([*again, "--set", "raw_text=replace(raw_text, '2,5', '2.5')"]) == 0
+    assert sold(spark, tmp_path / "wrong") == sold(spark, tmp_path / "right")
+    # What still does not parse was rejected again, with its text, and may come back later.
+    mended = SALES[1].replace("08:02", "08:03")
+    assert main([*again, "--set", f"raw_text='{mended}'"]) == 0
+    assert [row[2] for row in sold(spark, tmp_path / "wrong")] == [3]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skypane.cli.run import allow, connect, job_of
 from skypane.naming import instead
+from skypane.operators.entry.raw_text import KEPT
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -32,6 +35,11 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
         metavar="COLUMN=SQL",
         help='repair a column by an SQL expression, such as "price=coalesce(price, 0)"; repeat for each column',
     )
+    parser.add_argument(
+        "--reparse",
+        action="store_true",
+        help="parse rows again from their raw text, by the schema of the job; --set raw_text=... repairs it before",
+    )
     allow(parser)
     connect(parser)
     return parser
@@ -46,18 +54,25 @@ def run(arguments: Namespace) -> int:
     ready = building.build(job, building.session(job))
     if not isinstance(ready, sp.Job):
         raise ConfigError("readmit is only for streaming jobs; a batch job rejects no rows")
-    print(ready.readmit(arguments.reason, _repair(arguments.set) if arguments.set else None))
+    parse = partial(building.reparsed, job) if arguments.reparse else None
+    print(ready.readmit(arguments.reason, _repair(arguments.set, parse) if arguments.set or parse else None))
     return 0
 
 
-def _repair(columns: list[tuple[str, str]]) -> Repair:
+def _repair(columns: list[tuple[str, str]], parse: Callable[[DataFrame], DataFrame] | None) -> Repair:
     from pyspark.sql.functions import expr  # noqa: PLC0415
+
+    def set_in(rows: DataFrame, chosen: list[tuple[str, str]]) -> DataFrame:
+        return rows.withColumns({name: expr(sql).cast(rows.schema[name].dataType) for name, sql in chosen})
 
     def repaired(rows: DataFrame) -> DataFrame:
         unknown = [name for name, _ in columns if name not in rows.columns]
         if unknown:
             raise ConfigError(f"--set: unknown column {unknown[0]!r}, {instead(unknown[0], rows.columns)}")
-        return rows.withColumns({name: expr(sql).cast(rows.schema[name].dataType) for name, sql in columns})
+        if parse is None:
+            return set_in(rows, columns)
+        before = [one for one in columns if one[0] in KEPT.names]
+        return set_in(parse(set_in(rows, before)), [one for one in columns if one not in before])
 
     return repaired
 

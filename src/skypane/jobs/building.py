@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,19 @@ from skypane.jobs.job_query import JobQuery
 from skypane.jobs.output_section import OutputSection
 from skypane.jobs.query_section import ContinuousSection
 from skypane.locations import Location
+from skypane.operators.entry.raw_text import FORMAT, KEPT, OFFSET, RAW, TEXT
 from skypane.operators.stay_columns import WINDOWS
 from skypane.runtime.environment import held
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.having_by_spark import by_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.session_kind import over_connect
+from skypane.runtime.spark.sources.corrupt_records import corrupt_records
 from skypane.runtime.spark.sources.source_names import load
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, SkypaneError
+
+_PARSES = f"{TEXT} IS NOT NULL AND {FORMAT} IS NOT NULL"
 
 
 def session(job: JobFile) -> SparkSession:
@@ -113,13 +117,31 @@ def build(job: JobFile, spark: SparkSession) -> BatchJob | sp.Job:
 
 def frame(job: JobFile, spark: SparkSession) -> DataFrame:
     """Return the input rows of the query, after the sections source, derive, where and select."""
-    frame = _during("source", lambda: _source(job.source, spark, streaming=job.mode == "stream"))
+    return _derived(job, _during("source", lambda: _source(job.source, spark, streaming=job.mode == "stream")))
+
+
+def reparsed(job: JobFile, rows: DataFrame) -> DataFrame:
+    """Return rejected rows of a job, parsed again from their raw text; those without one are as they were."""
+    schema = job.source.schema_
+    parsed = _during("source", lambda: sp.reparsed(rows.where(_PARSES), schema))
+    fixed = _derived(job, parsed)
+    return fixed.select(*rows.columns).unionByName(rows.where(f"NOT ({_PARSES})"))
+
+
+def _derived(job: JobFile, frame: DataFrame) -> DataFrame:
+    """Return rows of the source after the sections derive, where and select, which keep their raw text."""
     for name, expression in job.derive.items():
         frame = _during(f"derive.{name}", lambda f=frame, n=name, e=expression: f.withColumn(n, expr(e)))
     if job.where is not None:
         where = job.where
         frame = _during("where", lambda: frame.where(where))
-    return _during("select", lambda: frame.selectExpr(*job.select)) if job.select else frame
+    return _during("select", lambda: _selected(frame, job.select)) if job.select else frame
+
+
+def _selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    chosen = frame.selectExpr(*expressions)
+    told = [name for name in (OFFSET, RAW, *KEPT.names) if name in frame.columns and name not in chosen.columns]
+    return frame.selectExpr(*expressions, *told) if told else chosen
 
 
 def options(job: JobFile) -> dict[str, Any]:
@@ -184,10 +206,11 @@ def _source(source: SourceSection, spark: SparkSession, *, streaming: bool) -> D
     if schema is None and streaming and name in FILE_FORMATS:
         # Spark does not infer the schema of a file stream, so it is taken from the files that exist now.
         schema = spark.read.format(name).options(**options).load(path).schema  # type: ignore[assignment]
+    told = corrupt_records(name, schema, options) if streaming else None
     if schema is not None:
-        reader = reader.schema(schema)
+        reader = reader.schema(schema if told is None else told.schema)
     frame: DataFrame = reader.load(path) if path is not None else reader.load()
-    return frame
+    return frame if told is None else told.kept(frame)
 
 
 def _during(section: str, action: Any) -> DataFrame:

@@ -80,6 +80,8 @@ class InputsSection(Section):
     input_column: str = INPUT
     #: column with the text of a line that does not parse, its input and its offset; the other columns of such a row are null
     malformed_column: str | None = None
+    #: rows of which the late sink gets the raw text: those that do not parse or have no time, or all, which takes more time
+    raw_text: Literal["malformed", "all"] = "malformed"
     #: what to do if a file was shortened after it was read, an object that a batch needs is gone, or several became
     #: visible too late to know which: fail, or read the present data
     on_loss: Literal["fail", "skip"] = "fail"

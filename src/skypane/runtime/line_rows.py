@@ -25,6 +25,7 @@ from skypane.runtime.row_parser import (
     Places,
     RowFormat,
     TextPieces,
+    placed,
     rows_of,
     tried,
 )
@@ -49,9 +50,14 @@ def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -
     """Yield the tables and malformed lines of a file's blocks; the file begins at `offset` of its input."""
     for block in blocks:
         if block.error:
-            yield Malformed.of(offset + block.start, block.text, block.error)
+            yield Malformed(offset + block.start, without_end(block.text), block.error)
         else:
             yield from parse(layout, block.text, offset + block.start)
+
+
+def without_end(line: bytes) -> bytes:
+    """Return a line without its line end."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | Malformed]:
@@ -63,7 +69,9 @@ def parse(layout: RowFormat, block: bytes, offset: int) -> Iterator[pa.Table | M
     if usual := _usual(layout, block):
         table, _ = tried(layout, block, usual)
         if table is not None:
-            yield table
+            ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_END) + 1
+            bounds = np.concatenate([[0], ends])
+            yield placed(layout, table, TextPieces(block, bounds, bounds[:-1] + offset))
             return
     yield from _checked(layout, Lines.of(block), offset)
 
@@ -123,8 +131,9 @@ def _usual(layout: RowFormat, block: bytes) -> int:
 def _checked(layout: RowFormat, lines: Lines, offset: int) -> Iterator[pa.Table | Malformed]:
     wrong, error = lines.wrong(layout)
     for at in np.flatnonzero(wrong).tolist():
-        yield Malformed.of(offset + int(lines.starts[at]), lines.text(at), error)
-    yield from rows_of(layout, lines.pieces((lines.stops > lines.begins) & ~wrong, offset))
+        yield Malformed(offset + int(lines.starts[at]), lines.text(at), error, layout.form)
+    for found in rows_of(layout, lines.pieces((lines.stops > lines.begins) & ~wrong, offset)):
+        yield found._replace(text=without_end(found.text or b"")) if isinstance(found, Malformed) else found
 
 
 @dataclass(slots=True)

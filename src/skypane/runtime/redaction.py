@@ -15,7 +15,7 @@ from skypane.runtime.environment import is_named
 
 _SOURCES: Final = frozenset(
     # skypane's own
-    "align arrival inputs inputcolumn malformedcolumn onloss parameters partitions readers rowspertrigger speedup timecolumn workload "
+    "align arrival inputs inputcolumn malformedcolumn onloss parameters partitions rawtext readers rowspertrigger speedup timecolumn workload "
     # Spark's: files, rate, socket
     "header sep delimiter encoding charset quote escape comment multiline mode nullvalue nanvalue dateformat timestampformat "
     "timestampntzformat timezone locale linesep inferschema mergeschema columnnameofcorruptrecord recursivefilelookup "

@@ -7,6 +7,8 @@ begins with `null`, and both parsers read on past the end of a line.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +19,7 @@ import pyarrow.csv as pc
 import pyarrow.json as pj
 
 from skypane.naming import shortened
+from skypane.operators.entry.raw_text import OFFSET, RAW
 from skypane.types import ConfigError
 
 FORMATS = ("csv", "json")
@@ -29,6 +32,11 @@ Places: TypeAlias = npt.NDArray[np.int64]
 BLANKS = b" \t\r\n"
 """White space between JSON values."""
 
+FORM, FILE = b"form", b"file"
+"""Keys of the metadata of a table: the form of its rows' texts, and the object that they are in."""
+
+_PLACES = b"places"
+
 NOT_AN_OBJECT = "a row must be an object, from { to }"
 
 
@@ -39,17 +47,48 @@ class RowFormat(NamedTuple):
     columns: pa.Schema
     written: tuple[str, ...]
 
+    @property
+    def form(self) -> str:
+        """The format as a text, of which form_of() returns the parts: "json", or "csv" and the names of the columns."""
+        if self.format == "json":
+            return self.format
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(self.written)
+        return f"csv {line.getvalue()}"
+
+
+def form_of(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the format and the columns of a line that `form` names; None if a text names none."""
+    name, _, columns = text.partition(" ")
+    if name not in FORMATS:
+        return None
+    return name, tuple(next(csv.reader([columns]), ()))
+
 
 class Malformed(NamedTuple):
-    """A piece that is not a row: its offset in its input, its text, and the error."""
+    """A piece that is not a row.
+
+    offset  its offset in its input
+    text    its bytes without the line end; of a line that is too long or damaged, its beginning; None: there is no text
+    error   why it does not parse
+    form    how it would be parsed (RowFormat.form); empty if it cannot be
+    number  the number of its line in its file, from 1; None: not known
+    file    the object that it is in, if its input is a folder of them
+    within  its offset in that object
+    """
 
     offset: int
-    line: str
+    text: bytes | None
     error: str
+    form: str = ""
+    number: int | None = None
+    file: str = ""
+    within: int | None = None
 
-    @classmethod
-    def of(cls, offset: int, text: bytes, error: str) -> Malformed:
-        return cls(offset, shortened(text.decode(errors="replace").rstrip("\r\n")), error)
+    @property
+    def line(self) -> str:
+        """The text as errors and reports show it."""
+        return shortened((self.text or b"").decode(errors="replace").rstrip("\r\n"))
 
 
 def check_nullable(columns: pa.Schema) -> None:
@@ -98,13 +137,36 @@ def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malfor
         return
     table, wrong = tried(layout, pieces.text, count)
     if table is not None:
-        yield table
+        yield placed(layout, table, pieces)
         return
     if count == 1:
-        yield Malformed.of(int(pieces.offsets[0]), pieces.text, wrong)
+        yield Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
         return
     yield from rows_of(layout, pieces.part(0, count // 2))
     yield from rows_of(layout, pieces.part(count // 2, count))
+
+
+def with_places(columns: pa.Schema) -> pa.Schema:
+    """Return columns for reading rows with two more: their offsets, and their texts."""
+    return columns.with_metadata({_PLACES: b""})
+
+
+def wants_places(columns: pa.Schema) -> bool:
+    """Return whether rows of these columns are to be read with two more."""
+    return _PLACES in (columns.metadata or {})
+
+
+def placed(layout: RowFormat, table: pa.Table, pieces: TextPieces) -> pa.Table:
+    """Return the rows of pieces with their offsets and texts, which are not copied, if these are wanted."""
+    if not wants_places(layout.columns):
+        return table
+    texts = pa.Array.from_buffers(
+        pa.large_binary(),
+        len(table),
+        [None, pa.py_buffer(np.ascontiguousarray(pieces.bounds)), pa.py_buffer(pieces.text)],
+    )
+    table = table.append_column(OFFSET, pa.array(pieces.offsets)).append_column(RAW, texts)
+    return table.replace_schema_metadata({FORM: layout.form})
 
 
 def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:

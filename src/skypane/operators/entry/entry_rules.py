@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from skypane.operators.entry.clocks_off import ClocksOff
 from skypane.operators.entry.pane_counts import PaneCount, PaneRows, by_pane, by_source, counts_of, late_of
+from skypane.operators.entry.raw_text import own
 from skypane.operators.entry.reject_reasons import AHEAD, BEHIND, FUTURE, LATE, RejectReasons, is_null
 from skypane.operators.entry.rejected import Rejection
 from skypane.progress.clock_offsets import ClockRules
@@ -93,7 +94,8 @@ class EntryRules:
         bad = reasons.any_rejected
         out = bad if elsewhere is None else elsewhere if bad is None else bad | elsewhere
         good = None if out is None else np.flatnonzero(~out)
-        usable = rows if good is None else rows.take(pa.array(good))
+        entering = own(rows)
+        usable = entering if good is None else entering.take(pa.array(good))
         late = reasons.mask(LATE)
         sources = {} if self.source is None else by_source(rows.column(self.source), times, bad, late)
         return Entry(

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skypane.operators.entry.raw_text import unpacked
 from skypane.types import BoolArray
 
 LATE = "late"
@@ -74,11 +75,11 @@ class RejectReasons:
         return {name: int(n) for name, n in zip(self._names, counts[1:], strict=True) if n}
 
     def rejected(self, rows: pa.Table) -> pa.Table:
-        """Return the rejected rows with their reasons."""
+        """Return the rejected rows with their raw text, if it came with them, and their reasons."""
         codes = np.zeros(self._row_count, np.uint16) if self._codes is None else self._codes
         where = np.flatnonzero(codes)
         names = pa.array(self._names, pa.string()).take(pa.array(codes[where] - np.uint16(1)))
-        return rows.take(pa.array(where)).append_column(REASON, names)
+        return unpacked(rows.take(pa.array(where))).append_column(REASON, names)
 
 
 def is_null(column: pa.ChunkedArray) -> BoolArray:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.raw_text import unpacked
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.types import BoolArray
 
@@ -32,7 +33,9 @@ def rejected_by(rows: pa.Table, gates: Mapping[str, EntryRules]) -> pa.Table:
                 masks.setdefault(reason, {})[query] = mask
     parts = [_of_reason(rows, reason, by_query) for reason, by_query in masks.items()]
     return (
-        pa.concat_tables(parts) if parts else named(rows.slice(0, 0).append_column(REASON, pa.array([], pa.string())))
+        pa.concat_tables(parts)
+        if parts
+        else named(unpacked(rows.slice(0, 0)).append_column(REASON, pa.array([], pa.string())))
     )
 
 
@@ -50,7 +53,7 @@ def _of_reason(rows: pa.Table, reason: str, by_query: Mapping[str, BoolArray]) -
     )
     queries = texts.take(pa.array(of_row.reshape(-1)))
     return (
-        rows.take(pa.array(where))
+        unpacked(rows.take(pa.array(where)))
         .append_column(REASON, pa.repeat(pa.scalar(reason), len(where)))
         .append_column(QUERIES, queries)
     )

@@ -15,7 +15,7 @@ from skypane.control.parallelism import Workers
 from skypane.control.worker_options import WorkerOptions
 from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
-from skypane.operators.entry.reject_reasons import REASON
+from skypane.operators.entry.raw_text import own_columns
 from skypane.operators.entry.shared_rejects import QUERIES
 from skypane.plan import Plan
 from skypane.runtime.spark.amend import in_words
@@ -23,9 +23,9 @@ from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.classic_host import ClassicHost
 from skypane.runtime.spark.connect.connect_host import ConnectHost
 from skypane.runtime.spark.document_store import DocumentStore
+from skypane.runtime.spark.engine import late_rows
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.query_changes import Begin, check_begin
 from skypane.runtime.spark.engine.shared_program import rejected_schema
 from skypane.runtime.spark.engine_host import EngineHost, JobStart
@@ -72,14 +72,15 @@ class Job:
         workers: WorkerOptions,
     ) -> Self:
         """Return the job of a plan over `rows` of Arrow schema `schema`; raise ConfigError if it could not run."""
+        whole, columns, schema = rows, schema, own_columns(schema)
         plan.validate(schema)
         warn_of_unused_watermarks(rows)
-        whole, columns = rows, schema
+        added = late_rows.added(columns)
         if sinks.late is None:  # no sink receives whole rows, so columns that the plan does not read are dropped
-            rows, schema = pruned(rows, schema, plan.reads(schema))
+            rows, schema = pruned(rows, columns, plan.reads(schema))
         else:
-            _check_free(schema, (REASON, QUERIES) if isinstance(plan, SharedPlan) else (REASON,))
-        received = sent(plan, schema)
+            _check_free(schema, (*added.names, QUERIES) if isinstance(plan, SharedPlan) else added.names)
+        received = sent(plan, schema, added)
         for one in received.values():
             spark_schema(one)  # raises for a type that Spark lacks: a sink may need a DataFrame of the answers
         sinks.check(received)
@@ -193,12 +194,16 @@ def host_of(spark: SparkSession) -> EngineHost:
     return own or (ConnectHost(spark) if over_connect(spark) else ClassicHost(spark))
 
 
-def sent(plan: Plan | SharedPlan, schema: pa.Schema) -> dict[str, pa.Schema]:
-    """Return the schemas of the rows that sinks receive, by the role of the sink, for rows of `schema`."""
+def sent(plan: Plan | SharedPlan, schema: pa.Schema, added: pa.Schema | None = None) -> dict[str, pa.Schema]:
+    """Return the schemas of the rows that sinks receive, by the role of the sink, for rows of `schema`.
+
+    added   the columns that late rows get; None: the reason alone
+    """
+    added = late_rows.added(schema) if added is None else added
     if isinstance(plan, SharedPlan):
         answers = {output_of(name): one for name, one in plan.answer_schemas(schema).items()}
-        return answers | {"late": rejected_schema(schema)}
-    return {"output": plan.output_schema(schema), "late": schema_of(schema), "front": schema}
+        return answers | {"late": rejected_schema(schema, added)}
+    return {"output": plan.output_schema(schema), "late": late_rows.schema_of(schema, added), "front": schema}
 
 
 def _check_free(schema: pa.Schema, added: Iterable[str]) -> None:

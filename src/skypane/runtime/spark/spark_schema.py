@@ -53,6 +53,14 @@ _SENT: Final[Mapping[DataType, pa.DataType]] = {
 _LARGE: Final = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
+def struct_of(schema: str | StructType) -> StructType:
+    """Return a schema that may be a text of DDL; raise ConfigError if it does not name columns and their types."""
+    columns = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    if not isinstance(columns, StructType):
+        raise ConfigError(f'schema must name columns and their types, "id BIGINT, price DOUBLE", got {schema!r}')
+    return columns
+
+
 def arrow_schema(rows: DataFrame) -> pa.Schema:
     """Return the Arrow schema of the rows of a static or streaming DataFrame, with times in UTC.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from skypane.naming import backticked
 from skypane.operators.changes.passed_rows import with_columns
 from skypane.operators.entry.entry_rules import times_of
+from skypane.operators.entry.raw_text import sent
 from skypane.operators.shared_pane_query import SharedLift
 from skypane.plan import Plan
 from skypane.runtime.spark.document_store import DocumentStore
@@ -49,7 +50,7 @@ class HandoverProgram:
     schema         schema of the rows that it reads
     rows           schema of all columns that the job's rows have
     store          folder of the partials
-    keep_rejected  whether there is a late sink
+    added          columns that rejected rows get, for the late sink; None without one
     staged         folder to which workers write answers
     """
 
@@ -60,20 +61,23 @@ class HandoverProgram:
         schema: pa.Schema,
         rows: pa.Schema,
         store: DocumentStore,
-        keep_rejected: bool,
+        added: pa.Schema | None,
         staged: DocumentStore,
     ) -> None:
         self._handover = handover
         self._plan = plan
         self._schema = schema
         self._store = store
-        self._keep_rejected = keep_rejected
+        self._added = added
+        #: the columns that only late rows keep
+        self._sent = [] if added is None else [rows.field(name) for name in sent(rows)]
+        both = pa.schema([*handover.rows(schema, rows), *self._sent])
         #: the columns that the rows of a batch have to have
-        self.columns = tuple(handover.rows(schema, rows).names)
-        self._transfer = ArrowTransfer(handover.rows(schema, rows))
+        self.columns = tuple(both.names)
+        self._transfer = ArrowTransfer(both)
 
         def program(of: Plan, its: pa.Schema) -> WindowedProgram:
-            intake = Ingest(of, its, store, keep_rejected, ArrowTransfer(its))
+            intake = Ingest(of, its, store, added, ArrowTransfer(pa.schema([*its, *self._sent])))
             return WindowedProgram(of, intake, of.output_schema(its), staged)
 
         self._earlier = program(handover.earlier, handover.schema)
@@ -94,10 +98,12 @@ class HandoverProgram:
     def run(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
         """Process a batch: one lift pass; the earlier query answers, windows of the new one wait for it."""
         if isinstance(state, WindowState):
-            return _any(self._alone.run(_with(batch, self._schema), state))
+            return _any(self._alone.run(self._with(batch, self._schema), state))
         reports = self._lift(batch, state)
-        earlier = self._earlier.after_lift(_with(batch, self._handover.schema), state.earlier, reports.of(_EARLIER))
-        new = self._new.after_lift(_with(batch, self._schema), state.new, reports.of(_NEW), wait=True)
+        earlier = self._earlier.after_lift(
+            self._with(batch, self._handover.schema), state.earlier, reports.of(_EARLIER)
+        )
+        new = self._new.after_lift(self._with(batch, self._schema), state.new, reports.of(_NEW), wait=True)
         return self._merged(batch, earlier, new, reports)
 
     def drain(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
@@ -125,7 +131,7 @@ class HandoverProgram:
             _EARLIER: self._lifted(self._handover.earlier, state.earlier, self._handover.schema),
             _NEW: self._lifted(self._handover.new, state.new, self._schema),
         }
-        stage = SharedLiftStage(lifts, self._plan.time, self._keep_rejected, self._store, batch.batch_id)
+        stage = SharedLiftStage(lifts, self._plan.time, self._added is not None, self._store, batch.batch_id)
         with batch.timer("plq"):
             return shared_lift.run(
                 batch.rows,
@@ -136,6 +142,13 @@ class HandoverProgram:
                 batch.steering.tasks,
                 in_driver=batch.steering.in_driver,
             )
+
+    def _with(self, batch: MicroBatch, schema: pa.Schema) -> MicroBatch:
+        """Return a batch with the columns of `schema`, in its order, and those that only late rows keep."""
+        names = [*schema.names, *(field.name for field in self._sent)]
+        if batch.rows.columns == names:
+            return batch
+        return replace(batch, rows=batch.rows.select(*map(backticked, names)))
 
     @staticmethod
     def _lifted(plan: Plan, state: WindowState, schema: pa.Schema) -> SharedLift:
@@ -188,7 +201,7 @@ class HandoverProgram:
         self, earlier: BatchOutcome[WindowState], new: BatchOutcome[WindowState], reports: SharedReports
     ) -> BatchRows | None:
         """Return the rows that one of both rejects, once for each reason, with the columns of the new query."""
-        if not self._keep_rejected:
+        if self._added is None:
             return None
         tables = [*map(PartialReader(self._store.child(REJECTED)), reports.rejected_rows)]
         tables += [] if earlier.rejected is None else self._before(earlier.rejected)
@@ -202,19 +215,12 @@ class HandoverProgram:
 
     @cached_property
     def _late_schema(self) -> pa.Schema:
-        return schema_of(self._schema)
+        return schema_of(self._schema, self._added or pa.schema([]))
 
 
 def _batch_rows(schema: pa.Schema, tables: list[pa.Table]) -> BatchRows:
     tables = [with_columns(table, schema).cast(schema) for table in tables]
     return BatchRows(schema, row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
-
-
-def _with(batch: MicroBatch, schema: pa.Schema) -> MicroBatch:
-    """Return a batch with the columns of `schema` only, in its order."""
-    if batch.rows.columns == schema.names:
-        return batch
-    return replace(batch, rows=batch.rows.select(*(backticked(name) for name in schema.names)))
 
 
 def _any(outcome: BatchOutcome[WindowState]) -> BatchOutcome[State]:

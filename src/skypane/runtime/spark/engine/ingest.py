@@ -43,14 +43,14 @@ class Ingest:
 
     schema          schema of the rows
     store           folder of the partials
-    keep_rejected   whether there is a late sink
+    added           columns that rejected rows get, for the late sink; None without one
     transfer        transfers rows to the workers
     """
 
     plan: Plan
     schema: pa.Schema
     store: DocumentStore
-    keep_rejected: bool
+    added: pa.Schema | None
     transfer: ArrowTransfer
 
     @property
@@ -59,7 +59,7 @@ class Ingest:
 
     def lift(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift the batch's rows, and advance the punctuation."""
-        gate = replace(state.gate(self.plan), keep=self.keep_rejected)
+        gate = replace(state.gate(self.plan), keep=self.added is not None)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             steering = batch.steering
@@ -93,7 +93,7 @@ class Ingest:
     def readmit(self, batch: MicroBatch, state: WindowState) -> tuple[LiftReports, ProgressStep]:
         """Lift rows that come a second time; the punctuation does not move, and no row may be beyond the newest."""
         # Clocks were judged the first time: the rows have their corrected or repaired times.
-        gate = replace(state.gate(self.plan), keep=self.keep_rejected, limit=state.progress.newest, clocks=None)
+        gate = replace(state.gate(self.plan), keep=self.added is not None, limit=state.progress.newest, clocks=None)
         stage = LiftStage(self.plan.query, gate, self.store, batch.batch_id)
         with batch.timer("plq"):
             level = plq.run(batch.rows, stage, self.transfer, None)
@@ -149,7 +149,7 @@ class Ingest:
         Without a late sink those of an earlier start are kept until they are no longer held: it may have one again.
         """
         fresh: tuple[PartialReference, ...] = ()
-        if self.keep_rejected and step.held:
+        if self.added is not None and step.held:
             limit = step.decision.value.future.limit
             gate = replace(self.plan.rules_after(state.progress), limit=limit, keep=True)
             fresh = late_rows.write_ahead(batch.rows, FarAheadStage(gate, self.partials, batch.batch_id), self.transfer)
@@ -158,9 +158,9 @@ class Ingest:
 
     def rejected(self, level: LiftReports, step: ProgressStep, state: WindowState) -> BatchRows | None:
         """Return the rows that a batch rejects, for the late sink; None without one."""
-        if not self.keep_rejected:
+        if self.added is None:
             return None
         future = (
             late_rows.abandoned(self.plan.gate, self.partials, state.ahead, step.abandoned) if step.abandoned else ()
         )
-        return late_rows.gather(self.schema, level, self.store, future)
+        return late_rows.gather(late_rows.schema_of(self.schema, self.added), level, self.store, future)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.changes.passed_rows import with_columns
 from skypane.operators.entry.entry_rules import EntryRules
+from skypane.operators.entry.raw_text import KEPT, is_sent
 from skypane.operators.entry.reject_reasons import FUTURE, REASON
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
@@ -23,10 +25,17 @@ from skypane.runtime.spark.engine.plq import REJECTED, LiftReports
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.spark_schema import from_spark
 
+_REASON: Final = pa.schema([(REASON, pa.string())])
 
-def schema_of(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of rejected rows: that of the rows, and the reason."""
-    return schema.append(pa.field(REASON, pa.string()))
+
+def added(rows: pa.Schema) -> pa.Schema:
+    """Return the columns that rows of `rows` get when they are rejected: their raw text, if it comes with them, and the reason."""
+    return pa.schema([*(KEPT if is_sent(rows) else ()), *_REASON])
+
+
+def schema_of(schema: pa.Schema, more: pa.Schema = _REASON) -> pa.Schema:
+    """Return the schema of rejected rows: that of the rows, and the columns that they get."""
+    return pa.schema([*schema, *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +79,13 @@ def abandoned(
 
 
 def gather(schema: pa.Schema, level: LiftReports, store: DocumentStore, future: Iterable[pa.Table]) -> BatchRows:
-    """Return all rows that a batch rejects: the late and unusable ones that the tasks wrote, and `future`.
+    """Return all rows that a batch rejects, of `schema`: the late and unusable ones that the tasks wrote, and `future`.
 
     Held rows may have been read by an earlier form of the query, with other columns.
     """
-    rejected = schema_of(schema)
-    tables = [table.cast(rejected) for table in map(PartialReader(store.child(REJECTED)), level.rejected_rows)]
-    tables += [with_columns(table, rejected) for table in future]
-    return BatchRows(rejected, row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
+    tables = [table.cast(schema) for table in map(PartialReader(store.child(REJECTED)), level.rejected_rows)]
+    tables += [with_columns(table, schema) for table in future]
+    return BatchRows(schema, row_count=sum(table.num_rows for table in tables), tables=tuple(tables))
 
 
 def _future(gate: EntryRules, rows: pa.Table) -> Iterator[pa.Table]:

@@ -26,10 +26,10 @@ def program_of(settings: JobSettings, store: DocumentStore, staged: Callable[[st
     store    folder of the partials
     staged   returns the folder to which workers write answers for the sink of a role
     """
-    plan, schema, late = settings.plan, settings.schema, settings.sinks.late is not None
+    plan, schema, arriving, added = settings.plan, settings.schema, settings.arriving, settings.added
     if isinstance(plan, SharedPlan):
-        return SharedProgram(plan, schema, store, late, lambda name: staged(output_of(name)))
-    intake, answers = Ingest(plan, schema, store, late, ArrowTransfer(schema)), plan.output_schema(schema)
+        return SharedProgram(plan, schema, arriving, store, added, lambda name: staged(output_of(name)))
+    intake, answers = Ingest(plan, schema, store, added, ArrowTransfer(arriving)), plan.output_schema(schema)
     if isinstance(plan, ContinuousPlan):
         return ContinuousProgram(plan, intake, answers)
     return WindowedProgram(plan, intake, answers, staged("output"))
@@ -43,5 +43,4 @@ def taking_over(
         return None
     plan, schema, rows = settings.plan, settings.schema, settings.rows
     handover = Handover.restored(operator[RECORD], plan, rows)
-    late = settings.sinks.late is not None
-    return HandoverProgram(handover, plan, schema, rows, store, late, staged("output"))
+    return HandoverProgram(handover, plan, schema, rows, store, settings.added, staged("output"))

@@ -7,7 +7,7 @@ has interrupted is repeated with the same rows, whatever the repair would do now
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from skypane.operators.entry.raw_text import TEXT, repacked
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import partials
-from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.ledger import PendingReadmission
 from skypane.runtime.spark.engine.partials import PartialReader, attempt_name
 from skypane.runtime.spark.engine.window_state import WindowState
@@ -55,15 +55,13 @@ def folder_of(late: Sink | None) -> DocumentStore:
 
 
 def rejected(folder: DocumentStore, schema: pa.Schema, reason: str, after: int, through: int) -> pa.Table:
-    """Return the rows of `schema` that the batches (after, through] have rejected for `reason`.
+    """Return the rows of `schema`, that of late rows, without their reason, that the batches (after, through] have rejected for `reason`.
 
     Raises ConfigError, naming the reasons of the rows in these batches, if there is no such row.
     """
     parts = ((int(match[1]), match[0]) for name in sorted(folder.names()) if (match := _PART.fullmatch(name)))
     names = [name for batch, name in parts if after < batch <= through]
-    rows = pa.concat_tables(
-        [schema_of(schema).empty_table(), *(folder.read_parquet(name, schema_of(schema)) for name in names)]
-    )
+    rows = pa.concat_tables([schema.empty_table(), *(folder.read_parquet(name, schema) for name in names)])
     found = rows.filter(pc.equal(rows[REASON], reason))
     if not found.num_rows:
         reasons = ", ".join(sorted(repr(known) for known in pc.unique(rows[REASON]).to_pylist()))
@@ -74,22 +72,30 @@ def rejected(folder: DocumentStore, schema: pa.Schema, reason: str, after: int, 
     return found.drop_columns(REASON)
 
 
-def repaired(spark: SparkSession, rows: pa.Table, repair: Repair | None) -> pa.Table:
-    """Return the rows after `repair`; raise ConfigError if it returns other columns, or more rows."""
-    if repair is None:
-        return rows
+def repaired(spark: SparkSession, rows: pa.Table, repair: Repair | None, needed: Sequence[str]) -> pa.Table:
+    """Return the rows after `repair`, as a source sends them; raise ConfigError if it returns other columns, or more rows.
+
+    needed   the columns that it must return; what it leaves out of the raw text is null
+    """
+    rows = rows if repair is None else _repaired(spark, rows, repair, needed)
+    return repacked(rows) if TEXT in rows.column_names and TEXT not in needed else rows
+
+
+def _repaired(spark: SparkSession, rows: pa.Table, repair: Repair, needed: Sequence[str]) -> pa.Table:
     try:
         frame = repair(spark.createDataFrame(rows.combine_chunks(), spark_schema(rows.schema)))
-        lacking = [name for name in rows.column_names if name not in frame.columns]
+        lacking = [name for name in needed if name not in frame.columns]
         if lacking:
             raise ConfigError(f"repair must return the columns of the rows; {', '.join(lacking)} are missing")
-        fixed = frame.select(*rows.column_names).toArrow()
+        fixed = frame.select(*(name for name in rows.column_names if name in frame.columns)).toArrow()
     except PySparkException as error:
         raise ConfigError(f"repair fails: {cause(error)}") from error
     if fixed.num_rows > rows.num_rows:
         raise ConfigError(f"repair must not add rows: it got {rows.num_rows} and returned {fixed.num_rows}")
     try:
-        return fixed.cast(rows.schema)
+        for gone in (field for field in rows.schema if field.name not in fixed.column_names):
+            fixed = fixed.append_column(gone, pa.nulls(fixed.num_rows, gone.type))
+        return fixed.select(rows.column_names).cast(rows.schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise ConfigError(f"repair must return the types of the columns: {error}") from error
 

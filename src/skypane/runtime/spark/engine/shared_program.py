@@ -34,9 +34,9 @@ from skypane.shared_plan import SharedPlan
 from skypane.types import CheckpointError, Micros
 
 
-def rejected_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of rejected rows: that of the rows, the reason, and the queries that reject the row for it."""
-    return late_rows.schema_of(schema).append(pa.field(QUERIES, pa.string()))
+def rejected_schema(schema: pa.Schema, added: pa.Schema) -> pa.Schema:
+    """Return the schema of rejected rows: as of one query, and the queries that reject the row for its reason."""
+    return late_rows.schema_of(schema, added).append(pa.field(QUERIES, pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +91,30 @@ class SharedState:
 class SharedProgram:
     """Lifts rows for all queries in one pass, and lets each answer its windows.
 
-    schema         schema of the rows
-    store          folder of the partials
-    keep_rejected  whether there is a late sink
-    staged         returns the folder to which workers write the answers of a query
+    schema    schema of the rows
+    arriving  the same with the columns that only late rows keep
+    store     folder of the partials
+    added     columns that rejected rows get, for the late sink; None without one
+    staged    returns the folder to which workers write the answers of a query
     """
 
     def __init__(
         self,
         plan: SharedPlan,
         schema: pa.Schema,
+        arriving: pa.Schema,
         store: DocumentStore,
-        keep_rejected: bool,
+        added: pa.Schema | None,
         staged: Callable[[str], DocumentStore],
     ) -> None:
         self._plan = plan
         self._schema = schema
         self._store = store
-        self._keep_rejected = keep_rejected
-        self._transfer = ArrowTransfer(schema)
+        self._added = added
+        self._transfer = ArrowTransfer(arriving)
         answers = plan.answer_schemas(schema)
         self._programs = {
-            name: WindowedProgram(
-                one, Ingest(one, schema, store, keep_rejected, self._transfer), answers[name], staged(name)
-            )
+            name: WindowedProgram(one, Ingest(one, schema, store, added, self._transfer), answers[name], staged(name))
             for name, one in plan.plans.items()
         }
 
@@ -148,7 +148,7 @@ class SharedProgram:
             )
             for name, plan in self._plan.plans.items()
         }
-        stage = SharedLiftStage(lifts, self._plan.time, self._keep_rejected, self._store, batch.batch_id)
+        stage = SharedLiftStage(lifts, self._plan.time, self._added is not None, self._store, batch.batch_id)
         with batch.timer("plq"):
             return shared_lift.run(
                 batch.rows,
@@ -187,9 +187,9 @@ class SharedProgram:
 
     def _rejected(self, outcomes: Mapping[str, BatchOutcome[WindowState]], reports: SharedReports) -> BatchRows | None:
         """Return the rows that the batch rejects: those that tasks wrote, and the held rows that a query abandons."""
-        if not self._keep_rejected:
+        if self._added is None:
             return None
-        schema = rejected_schema(self._schema)
+        schema = rejected_schema(self._schema, self._added)
         tables = [*map(PartialReader(self._store.child(REJECTED)), reports.rejected_rows)]
         tables += [
             named(table, name)

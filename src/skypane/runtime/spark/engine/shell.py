@@ -33,7 +33,7 @@ from skypane.metrics import BatchMetrics, InputReport
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine import fingerprint, spark_files
+from skypane.runtime.spark.engine import fingerprint, late_rows, spark_files
 from skypane.runtime.spark.engine import readmission as readmissions
 from skypane.runtime.spark.engine.answer_latency import AnswerLatency
 from skypane.runtime.spark.engine.batch_metrics import plain
@@ -253,8 +253,10 @@ class Engine:
         through = self._committed.batch_id
         after = readmissions.readmitted_before(self._committed.state).get(reason, -1)
         folder = readmissions.folder_of(self._settings.sinks.late)
-        rows = readmissions.rejected(folder, self._settings.schema, reason, after, through)
-        fixed = readmissions.repaired(spark, rows, repair)
+        settings = self._settings
+        late = late_rows.schema_of(settings.schema, late_rows.added(settings.rows))
+        rows = readmissions.rejected(folder, late, reason, after, through)
+        fixed = readmissions.repaired(spark, rows, repair, settings.schema.names)
         with self.ledger.ownership.in_charge():
             self.ledger.begin_drain(through + 1, readmissions.kept(self._partials, fixed, reason, through))
         return self.finish_drain(spark)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from skypane.control.admission import MetaData
 from skypane.runtime.compressed.compressed_file import CompressedFile
@@ -41,6 +42,10 @@ class CompressedInput:
     @property
     def identity(self) -> str:
         return self.entry.identity
+
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        return self.entry.origin
 
     @property
     def meta(self) -> MetaData:

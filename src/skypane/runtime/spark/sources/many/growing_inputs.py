@@ -18,6 +18,7 @@ from skypane.runtime.row_parser import FORMATS, Malformed
 from skypane.runtime.spark.sources.many import object_folders, parquet
 from skypane.runtime.spark.sources.many.compressed_inputs import CompressedInput, extents
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, described
+from skypane.runtime.spark.sources.many.line_numbers import LineNumbers
 from skypane.runtime.spark.sources.many.object_entry import ObjectsInput
 from skypane.runtime.spark.sources.many.parquet import ParquetInput
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, loss_of
@@ -137,8 +138,11 @@ def _rows(part: OffsetRange, columns: pa.Schema) -> Iterator[pa.Table | Malforme
     entry = one.entry if isinstance(one, CompressedInput) else one
     assert isinstance(entry, FileInput)  # noqa: S101 - ranges come here by their kind
     file = one.file if isinstance(one, CompressedInput) else GrowingFile(entry.path)
+    lines = LineNumbers(entry.path, file.read if isinstance(file, GrowingFile) else None)
     try:
-        yield from rows_of_text(file, entry.format or "", columns, part.start, part.end, names_columns=entry.header)
+        yield from rows_of_text(
+            file, lines, entry.format or "", columns, part.start, part.end, names_columns=entry.header
+        )
     except (FileNotFoundError, EOFError) as error:
         raise CheckpointError(
             f"input {entry.name}: {entry.path} ends before byte {part.end:,}, which a started batch needs; restore the "

@@ -126,6 +126,20 @@ class CheckedInput(Protocol):
 
 
 @runtime_checkable
+class PlacedInput(Protocol):
+    """An input of which late rows name more than its name (optional)."""
+
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        """Where its rows are: raw_topic and raw_partition, or raw_file, as columns of late rows."""
+
+
+def origin_of(one: Input) -> Mapping[str, Any]:
+    """Return where the rows of an input are, as far as that is known."""
+    return one.origin if isinstance(one, PlacedInput) else {}
+
+
+@runtime_checkable
 class DivisibleInput(Protocol):
     """An input, as tasks receive it, whose rows several tasks may read (optional)."""
 

@@ -10,16 +10,21 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
+from skypane.operators.entry.raw_text import OFFSET, RAW
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.input_kind import InputSpec
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
+from skypane.runtime.spark.spark_schema import struct_of
 from skypane.types import ConfigError, Duration, micros
 
 _log = logging.getLogger(__name__)
+
+SENT = (StructField(OFFSET, LongType()), StructField(RAW, StringType()))
+"""The columns with the raw text of rows (operators/entry/raw_text.py)."""
 
 
 def inputs(
@@ -31,6 +36,7 @@ def inputs(
     rows_per_trigger: int | None = None,
     input_column: str = INPUT,
     malformed_column: str | None = None,
+    raw_text: str = "malformed",
     on_loss: str = "fail",
     time_column: str | None = None,
     align: bool = True,
@@ -47,6 +53,9 @@ def inputs(
     input_column      the column that names a row's input
     malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
+    raw_text          rows of which the late sink of a job gets the raw text: "malformed", those that do not parse, or have no time; or "all",
+                      which takes more time. Each other row has its offset. Two columns carry this, _offset and
+                      _raw, which no query and no answer of a job has
     on_loss           what to do if a file was shortened after it was read, an object that a batch needs is gone, or several
                       became visible too late to know which: "fail", or "skip", to read the present data
     time_column       the column of event time: a timestamp, a date or a whole number; default: the only timestamp
@@ -60,7 +69,7 @@ def inputs(
 
     >>> rows = sp.inputs(spark, ["shop-offers/*.json"], "ts timestamp, city string, price double, rating double")
     >>> rows.columns
-    ['ts', 'city', 'price', 'rating', 'input']
+    ['ts', 'city', 'price', 'rating', 'input', '_offset', '_raw']
     >>> rows.isStreaming
     True
     """
@@ -77,8 +86,12 @@ def inputs(
                     f"schema has a column {column!r} already; choose another input_column or malformed_column"
                 )
             columns = columns.add(StructField(column, StringType()))
+    for field in SENT:
+        if field.name in columns.names:
+            raise ConfigError(f"schema has a column {field.name!r}, which inputs add for the late sink: rename it")
+        columns = columns.add(field)
     options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger,
-               "inputColumn": input_column, "malformedColumn": malformed_column, "onLoss": on_loss,
+               "inputColumn": input_column, "malformedColumn": malformed_column, "rawText": raw_text, "onLoss": on_loss,
                "timeColumn": time_column, "align": align, "lead": f"{checked_lead(lead):d} us"}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
@@ -101,8 +114,5 @@ def _report_past_changes(listing: Iterable[InputSpec], now: float) -> None:
 
 
 def _columns(schema: str | StructType) -> StructType:
-    columns = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    if not isinstance(columns, StructType):
-        raise ConfigError(f'schema must name columns and their types, "id BIGINT, price DOUBLE", got {schema!r}')
     # A copy, because add() changes it; nullable, because a malformed row has nulls in all columns.
-    return StructType([StructField(one.name, one.dataType, metadata=one.metadata) for one in columns])
+    return StructType([StructField(one.name, one.dataType, metadata=one.metadata) for one in struct_of(schema)])

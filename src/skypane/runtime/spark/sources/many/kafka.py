@@ -155,6 +155,10 @@ class TopicInput(RowOffsets):
     def identity(self) -> str:
         return f"{self.cluster.servers}/{self.place}"
 
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        return {"raw_topic": self.place.topic, "raw_partition": self.place.partition}
+
     def sample(self, near: int, rows: int, last: int) -> tuple[int, int]:
         return near, max(near, min(near + _GAPS * rows, last))
 

@@ -24,7 +24,7 @@ def tables(layout: RowFormat, values: Sequence[bytes], offsets: Sequence[int]) -
     wrong = [_no_row(layout.format, value) for value in values]
     for value, offset, error in zip(values, offsets, wrong, strict=True):
         if error:
-            yield Malformed.of(offset, value, error)
+            yield Malformed(offset, value, error, layout.form)
     kept = [at for at, error in enumerate(wrong) if not error]
     lengths = [0, *(len(values[at]) + 1 for at in kept)]
     text = b"".join(values[at] + b"\n" for at in kept)

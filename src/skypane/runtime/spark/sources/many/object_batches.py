@@ -14,11 +14,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
+from skypane.operators.entry.raw_text import OFFSET
 from skypane.runtime.objects.object_bytes import AHEAD, ObjectBytes, ObjectLostError
 from skypane.runtime.objects.object_text import ObjectText, object_text
 from skypane.runtime.objects.read_objects import ReadObjects
-from skypane.runtime.row_parser import Malformed
+from skypane.runtime.row_parser import FILE, Malformed
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange, RowOffsets
+from skypane.runtime.spark.sources.many.line_numbers import LineNumbers
 from skypane.runtime.spark.sources.many.object_entry import ObjectsInput
 from skypane.runtime.spark.sources.many.text_rows import rows_of_text
 from skypane.types import CheckpointError
@@ -142,7 +144,7 @@ class ObjectSlices(RowOffsets):
         for one, text in texts_of(self.entry, self.slices, "rows", self.ahead):
             where = f"{self.entry.objects}{one.name}"
             if text is None:
-                yield Malformed.of(start, one.name.encode(), f"{where} {one.why}")
+                yield Malformed(start, None, f"{where} {one.why}", file=where)
             else:
                 yield from self._rows(one, text, where, start, columns)
             start += weight(self.entry, one)
@@ -165,7 +167,15 @@ class ObjectSlices(RowOffsets):
     ) -> Iterator[pa.Table | Malformed]:
         form, names_columns = self.entry.format or "", self.entry.header
         try:
-            for found in rows_of_text(text.result(), form, columns, one.begin, one.end, names_columns=names_columns):
+            for found in rows_of_text(
+                text.result(),
+                LineNumbers(f"{where} {one.stamp}"),
+                form,
+                columns,
+                one.begin,
+                one.end,
+                names_columns=names_columns,
+            ):
                 yield _placed(found, where, start - one.begin)
         except ObjectLostError as error:
             if not self.skip:
@@ -173,7 +183,7 @@ class ObjectSlices(RowOffsets):
                     f"input {self.name}: {where} {error}, but a started batch needs the version {one.stamp}; restore "
                     'it, or set on_loss="skip" to leave its rows out'
                 ) from error
-            yield Malformed.of(start, one.name.encode(), f"{where} {error} before all its rows were read")
+            yield Malformed(start, None, f"{where} {error} before all its rows were read", file=where)
 
 
 def texts_of(
@@ -230,7 +240,13 @@ def weight(entry: ObjectsInput, one: Slice) -> int:
 
 
 def _placed(found: pa.Table | Malformed, where: str, base: int) -> pa.Table | Malformed:
-    """Return what was read; a row that does not parse with its object."""
+    """Return what was read with its object."""
     if not isinstance(found, Malformed):
-        return found
-    return Malformed(base + found.offset, found.line, f"{found.error} (byte {found.offset:,} of {where})")
+        return (
+            found.replace_schema_metadata({**(found.schema.metadata or {}), FILE: where})
+            if OFFSET in found.column_names
+            else found
+        )
+    within = found.offset
+    error = f"{found.error} (byte {within:,} of {where})"
+    return found._replace(offset=base + within, error=error, file=where, within=within)

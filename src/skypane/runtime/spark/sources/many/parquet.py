@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
-from skypane.runtime.row_parser import Malformed, sentence
+from skypane.operators.entry.raw_text import OFFSET
+from skypane.runtime.row_parser import Malformed, sentence, wants_places
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
 from skypane.types import CheckpointError
@@ -129,10 +131,11 @@ def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[t
 def _as_columns(rows: pa.Table, columns: pa.Schema, at: int) -> Iterator[pa.Table | Malformed]:
     """Yield rows cast to the schema; where the cast fails, rows are halved until the malformed ones are alone."""
     try:
-        yield pa.Table.from_arrays([_column(rows, one) for one in columns], schema=columns)
+        table = pa.Table.from_arrays([_column(rows, one) for one in columns], schema=columns)
+        yield table.append_column(OFFSET, pa.array(np.arange(at, at + len(rows)))) if wants_places(columns) else table
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         if len(rows) == 1:
-            yield Malformed.of(at, _text(rows), sentence(error))
+            yield Malformed(at, _text(rows), sentence(error))
             return
         middle = len(rows) // 2
         yield from _as_columns(rows.slice(0, middle), columns, at)

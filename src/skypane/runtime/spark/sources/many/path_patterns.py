@@ -57,6 +57,10 @@ class PathSpec:
         path: str = getattr(self, self.kind)
         return path
 
+    @property
+    def origin(self) -> Mapping[str, Any]:
+        return {"raw_file": called(self.identity)}
+
     def plain(self) -> dict[str, Any]:
         entry: Any = self
         values = {item.name: getattr(self, item.name) for item in fields(entry)}

@@ -11,7 +11,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from skypane.naming import shortened
-from skypane.runtime.row_parser import Malformed, sentence
+from skypane.operators.entry.raw_text import OFFSET, RAW
+from skypane.runtime.row_parser import Malformed, sentence, wants_places
 from skypane.runtime.spark.sources.many import avro_messages, protobuf_messages
 from skypane.runtime.spark.sources.many.schema_registry import (
     Framed,
@@ -22,14 +23,12 @@ from skypane.runtime.spark.sources.many.schema_registry import (
 
 FORMATS = ("avro", "protobuf")
 
-_SHOWN = 48
-"""Bytes of a message that are shown if it cannot be decoded."""
-
 Converter: TypeAlias = Callable[[Any], Any]
 
 
 class _Record(NamedTuple):
     offset: int
+    message: bytes
     fields: dict[str, Any]
 
 
@@ -44,10 +43,9 @@ def tables(
     records, unreadable = [], dict[int, str]()
     for value, offset in zip(values, offsets, strict=True):
         try:
-            records.append(_Record(offset, _fields(form, columns, registry, Framed.of(value), unreadable)))
+            records.append(_Record(offset, value, _fields(form, columns, registry, Framed.of(value), unreadable)))
         except UnreadableMessageError as error:
-            shown = value[:_SHOWN].hex(" ") + (" ..." if len(value) > _SHOWN else "")
-            yield Malformed.of(offset, shown.encode(), str(error))
+            yield Malformed(offset, value, str(error))
     if records:
         yield from _rows(columns, records, {one.name: _converter(one.type) for one in columns})
 
@@ -72,10 +70,14 @@ def _rows(
 ) -> Iterator[pa.Table | Malformed]:
     """Yield records as columns; where that fails, records are halved until the malformed ones are alone."""
     try:
-        yield pa.Table.from_arrays([_column(one, records, converters[one.name]) for one in columns], schema=columns)
+        table = pa.Table.from_arrays([_column(one, records, converters[one.name]) for one in columns], schema=columns)
+        if wants_places(columns):
+            table = table.append_column(OFFSET, pa.array([record.offset for record in records], pa.int64()))
+            table = table.append_column(RAW, pa.array([record.message for record in records], pa.large_binary()))
+        yield table
     except _MisfitError as error:
         if len(records) == 1:
-            yield Malformed.of(records[0].offset, str(records[0].fields).encode(errors="replace"), str(error))
+            yield Malformed(records[0].offset, records[0].message, f"{error}, in {shortened(str(records[0].fields))}")
             return
         middle = len(records) // 2
         yield from _rows(columns, records[:middle], converters)

@@ -19,7 +19,8 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
-from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable
+from skypane.operators.entry.raw_text import sent
+from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable, with_places
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
@@ -29,6 +30,7 @@ from skypane.runtime.spark.sources.many.input_metrics import to_json
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
+from skypane.runtime.spark.sources.many.row_tables import RawTexts, table_of
 from skypane.types import ConfigError, Length
 
 versions.need("4.2", FORMAT)
@@ -38,6 +40,11 @@ _MalformedRows: TypeAlias = list[Malformed]
 
 _AT_ONCE = 4096
 """Malformed rows that one table reports, at most."""
+_BYTES = 16 << 20
+"""Bytes of their texts, after which a table has no more of them."""
+
+MALFORMED, ALL = RAW_TEXTS = ("malformed", "all")
+"""Rows that have their raw text: those that do not parse, or have no time; or all."""
 
 
 def register(spark: SparkSession) -> None:
@@ -56,7 +63,8 @@ class ManySource(DataSource):
     """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
     The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
-    malformedColumn, onLoss, timeColumn, align and lead.
+    malformedColumn, rawText, onLoss, timeColumn, align and lead. Columns `_offset bigint` and `_raw string` of the schema get
+    the raw text of rows for the late sink (operators/entry/raw_text.py).
     """
 
     @classmethod
@@ -77,14 +85,18 @@ class ManySource(DataSource):
             if column is not None and column not in schema.names:
                 raise ConfigError(f"the schema needs the column {column!r}, a string; it has {', '.join(schema.names)}")
         columns = versions.arrow_columns(schema)
-        own = pa.schema([field for field in columns if field.name not in named])
+        own = _read(columns, named)
         check_nullable(own)
+        raw_text = self.options.get("rawText", MALFORMED)
+        if raw_text not in RAW_TEXTS:
+            raise ConfigError(f"raw_text must be one of {', '.join(RAW_TEXTS)}, got {raw_text!r}")
         for form in sorted({one.format or "" for one in from_text(text) if one.format in FORMATS}):
             check_columns(form, own)
         time = time_column(own, self.options.get("timeColumn"))
         times = EventTimes(own, time) if time is not None and self._flag("align", default=True) else None
+        texts = RawTexts(raw_text == ALL, time)
         planner = Planner(lambda: from_text(text), self._readers(), on_loss, times, self._lead())
-        return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None))
+        return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None), texts)
 
     def _readers(self) -> int | Readers:
         text = self.options.get("readers", "")
@@ -118,7 +130,10 @@ class ManySource(DataSource):
 class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streaming reader of all inputs: the planner stays in the planning process, tasks receive only their ranges."""
 
-    def __init__(self, planner: Planner, columns: pa.Schema, named: tuple[str, str | None], limit: int | None) -> None:
+    def __init__(
+        self, planner: Planner, columns: pa.Schema, named: tuple[str, str | None], limit: int | None, texts: RawTexts
+    ) -> None:
+        self.texts = texts
         self.planner = planner
         self.columns = columns
         self.named = named
@@ -127,8 +142,8 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.stopping = False
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks need the columns only.
-        return {"columns": self.columns, "named": self.named}
+        # Tasks need nothing else.
+        return {"columns": self.columns, "named": self.named, "texts": self.texts}
 
     def initialOffset(self) -> dict[str, Any]:
         return Offsets({}).to_json()
@@ -160,12 +175,19 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         name, malformed = self.named
-        own = pa.schema([field for field in self.columns if field.name not in self.named])
+        own = _read(self.columns, self.named)
+        own = with_places(own) if sent(self.columns) else own
         ranges = cast("ReadTask", partition).ranges
         for key, kind in KINDS.items():
             parts = [part for part in ranges if part.input.kind == key]
             for of, found in _grouped(kind.read(parts, own)):
-                yield from _with_names(found, self.columns, of, name, malformed).to_batches()
+                yield from table_of(found, self.columns, of, name, malformed, self.texts).to_batches()
+
+
+def _read(columns: pa.Schema, named: tuple[str, str | None]) -> pa.Schema:
+    """Return the columns that inputs have, without those that name them, and have the raw text."""
+    told = {*named, *sent(columns)}
+    return pa.schema([field for field in columns if field.name not in told])
 
 
 def _grouped(
@@ -173,35 +195,17 @@ def _grouped(
 ) -> Iterator[tuple[Input, pa.Table | _MalformedRows]]:
     """Yield tables, and malformed rows in groups: a record batch for each would cost more than parsing them."""
     group: _MalformedRows = []
+    size = 0
     last: Input | None = None
     for part, found in read:
-        if group and last is not None and (part.input is not last or len(group) == _AT_ONCE):
+        if group and last is not None and (part.input is not last or len(group) == _AT_ONCE or size > _BYTES):
             yield last, group
-            group = []
+            group, size = [], 0
         last = part.input
         if isinstance(found, Malformed):
             group.append(found)
+            size += len(found.text or b"")
         else:
             yield last, found
     if group and last is not None:
         yield last, group
-
-
-def _with_names(
-    found: pa.Table | _MalformedRows, columns: pa.Schema, of: Input, name: str, malformed: str | None
-) -> pa.Table:
-    """Return a table of all columns: the input's name is added, and malformed rows have nulls in the data columns."""
-    constant = {name: of.name, malformed: None}
-    if not isinstance(found, pa.Table):
-        messages = [f"{of.name} at {of.unit} {one.offset}: {one.error}: {one.line}" for one in found]
-        values = {name: [of.name] * len(found), malformed: messages}
-        nothing = [None] * len(found)
-        arrays = [pa.array(values.get(field.name, nothing), field.type) for field in columns]
-        return pa.Table.from_arrays(arrays, schema=columns)
-    arrays = [
-        pa.repeat(pa.scalar(constant[field.name], field.type), len(found))
-        if field.name in constant
-        else found.column(field.name)
-        for field in columns
-    ]
-    return pa.Table.from_arrays(arrays, schema=columns)

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from skypane.runtime.growing_files import LineBlock
-from skypane.runtime.line_rows import header, parse_all
+from skypane.runtime.line_rows import header, parse_all, without_end
 from skypane.runtime.row_parser import Malformed, RowFormat
+from skypane.runtime.spark.sources.many.line_numbers import LineNumbers
 
 
 class LinedText(Protocol):
@@ -22,34 +23,56 @@ class LinedText(Protocol):
 
 
 def rows_of_text(
-    text: LinedText, form: str, columns: pa.Schema, start: int, end: int | None, *, names_columns: bool
+    text: LinedText,
+    lines: LineNumbers,
+    form: str,
+    columns: pa.Schema,
+    start: int,
+    end: int | None,
+    *,
+    names_columns: bool,
 ) -> Iterator[pa.Table | Malformed]:
-    """Yield the rows of lines in [start, end).
+    """Yield the rows of lines in [start, end); those that do not parse with their numbers.
 
     form           csv or json
     names_columns  whether the first line of the text names the columns
     """
+    return map(lines.numbered, _rows(text, lines, form, columns, start, end, names_columns=names_columns))
+
+
+def _rows(
+    text: LinedText,
+    lines: LineNumbers,
+    form: str,
+    columns: pa.Schema,
+    start: int,
+    end: int | None,
+    *,
+    names_columns: bool,
+) -> Iterator[pa.Table | Malformed]:
     written = tuple(columns.names)
     if names_columns and (first := text.first_line()).end:
         written = header(first.text)
         if first.start and columns.names and not set(written) & set(columns.names):
-            yield from _unnamed(text.blocks(start, end))
+            yield from _unnamed(lines.blocks(text.blocks(start, end)))
             return
         if start < first.start:  # what was before it is damaged
-            yield from parse_all(RowFormat(form, columns, written), text.blocks(start, first.start))
+            yield from parse_all(RowFormat(form, columns, written), lines.blocks(text.blocks(start, first.start)))
+        elif start == 0:
+            lines.known(first.end, 1)
         start = max(start, first.end)
-    yield from parse_all(RowFormat(form, columns, written), text.blocks(start, end))
+    yield from parse_all(RowFormat(form, columns, written), lines.blocks(text.blocks(start, end)))
 
 
 def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
     """Yield the lines of a text whose first line is damaged: it is not known which of their values is of which column."""
     for block in blocks:
         if block.error:
-            yield Malformed.of(block.start, block.text, block.error)
+            yield Malformed(block.start, without_end(block.text), block.error)
             continue
         at = block.start
         for line in block.text.removesuffix(b"\n").split(b"\n"):
-            yield Malformed.of(
-                at, line, "the line that names the columns is damaged, and the next one names none of them"
+            yield Malformed(
+                at, without_end(line), "the line that names the columns is damaged, and the next one names none of them"
             )
             at += len(line) + 1
