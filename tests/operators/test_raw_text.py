@@ -94,7 +94,7 @@ def test_a_secret_of_an_address_is_in_no_column():
 
 
 def test_rows_without_raw_text_and_columns_of_users_stay_as_they_are():
-    rows = pa.table({"_offset": [1], "_raw": [b"bytes"]})
+    rows = pa.table({"_skypane_offset": [1], "_skypane_raw": [b"bytes"]})
     assert unpacked(rows) is rows
     assert own(rows) is rows
     assert own_columns(rows.schema) == rows.schema

@@ -52,7 +52,7 @@ def test_the_panel_shows_all_figures():
     )
     text = shown(view, width=140)
     account = "1,000 read: 900 answered, 0 late, 7 quarantined, 0 held, 93 open"
-    for words in ("Best departures", "50 %", "1:05 elapsed", account, "latest front, window to 1970-01-01 01:00"):
+    for words in ("Best departures", "25 %", "1:05 elapsed", account, "latest front, window to 1970-01-01 01:00"):
         assert words in text
     assert "UA" in text
     assert "12.5" in text

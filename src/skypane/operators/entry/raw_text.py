@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from skypane.addresses import without_secrets
 
-OFFSET: Final = "_offset"
+OFFSET: Final = "_skypane_offset"
 """Name of the column with the offset of a row in its input: a byte of the text, an offset of Kafka, a row of parquet."""
-RAW: Final = "_raw"
+RAW: Final = "_skypane_raw"
 """Name of the column with the raw text of a row behind a mark and one line of JSON; a text without mark is all text."""
 TEXT, ENCODING, FORMAT, ERROR = "raw_text", "raw_encoding", "raw_format", "raw_error"
 

@@ -54,8 +54,8 @@ def inputs(
     malformed_column  a column that gives the input, offset, error and text of a line that does not parse; the other
                       columns of such a row are null
     raw_text          rows of which the late sink of a job gets the raw text: "malformed", those that do not parse, or have no time; or "all",
-                      which takes more time. Each other row has its offset. Two columns carry this, _offset and
-                      _raw, which no query and no answer of a job has
+                      which takes more time. Each other row has its offset. Two columns carry this, _skypane_offset and
+                      _skypane_raw, which no query and no answer of a job has
     on_loss           what to do if a file was shortened after it was read, an object that a batch needs is gone, or several
                       became visible too late to know which: "fail", or "skip", to read the present data
     time_column       the column of event time: a timestamp, a date or a whole number; default: the only timestamp
@@ -69,7 +69,7 @@ def inputs(
 
     >>> rows = sp.inputs(spark, ["shop-offers/*.json"], "ts timestamp, city string, price double, rating double")
     >>> rows.columns
-    ['ts', 'city', 'price', 'rating', 'input', '_offset', '_raw']
+    ['ts', 'city', 'price', 'rating', 'input', '_skypane_offset', '_skypane_raw']
     >>> rows.isStreaming
     True
     """

@@ -63,7 +63,7 @@ class ManySource(DataSource):
     """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
     The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
-    malformedColumn, rawText, onLoss, timeColumn, align and lead. Columns `_offset bigint` and `_raw string` of the schema get
+    malformedColumn, rawText, onLoss, timeColumn, align and lead. Columns `_skypane_offset bigint` and `_skypane_raw string` of the schema get
     the raw text of rows for the late sink (operators/entry/raw_text.py).
     """
 
