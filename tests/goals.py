@@ -33,6 +33,7 @@ FOLDERS: Final[dict[str, Goal]] = {
     "cpus": "quick",
     "datasets": "check",
     "describing": "check",
+    "diagnosis": "check",
     "differential": "quick",
     "docs": "pages",
     "engine": "quick",

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.pages
 PROMISES = ROOT / "docs" / "promises.md"
 PAGES = frozenset({
     "../README.md", "start.md", "design.md", "limits.md", "pipelines.md", "sinks.md", "progress.md", "aggregates.md", "amended-answers.md", "stays.md", "continuous.md", "sql.md", "admission.md", "security.md",
-    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md", "monitoring.md", "performance.md",
+    "control.md", "multiway.md", "places.md", "workloads.md", "extending.md", "connect.md", "job-files.md", "monitoring.md", "diagnosis.md", "performance.md",
 })  # fmt: skip
 """Pages that say what is lost, doubled, refused or bounded."""
 OTHERS = frozenset({

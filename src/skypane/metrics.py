@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Self, TypeVar
 
 from skypane import notebook
+from skypane.cause import Cause
 from skypane.control.forecast import RateAhead
 from skypane.control.latency import Latencies
 from skypane.policy import Decision
@@ -39,6 +40,7 @@ class InputMetrics:
     waiting   seconds of event time from the next row to the last available one; None: unknown, or the lag is 0
     expected  rate by its meta-data within the lead time, if that is higher than the forecast; None: its meta-data state none
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
+    lost      the rows that it lost last before they were read, in words; None: none since the query was started
     """
 
     input: str
@@ -50,6 +52,7 @@ class InputMetrics:
     state: str
     waiting: float | None = None
     expected: float | None = None
+    lost: str | None = None
 
     def snapshot(self) -> list[Any]:
         """Return the values without their names, for each line of Spark's offset log."""
@@ -119,6 +122,10 @@ class QueryMetrics:
     answers: int = field(default=0, metadata=ADDED)
     latency: float | None = field(default=None, metadata=ADDED)
     latencies: Latencies = field(default_factory=Latencies, metadata=ADDED)
+    rows_by_source: dict[str, int] = field(default_factory=dict, metadata=ADDED)
+    delays: dict[str, Micros] = field(default_factory=dict, metadata=ADDED)
+    clocks: dict[str, Micros] = field(default_factory=dict, metadata=ADDED)
+    held_ahead: Micros | None = field(default=None, metadata=ADDED)
 
     @classmethod
     def of(cls, metrics: BatchMetrics) -> Self:
@@ -236,6 +243,22 @@ class BatchMetrics:
     latency: float | None = None
     #: latencies of all answers since the first start, with their p50, p95 and p99
     latencies: Latencies = field(default_factory=Latencies)
+    #: rows with a valid time by source, if the job names a source column and the batch has at most 50 sources; else empty
+    rows_by_source: dict[str, int] = field(default_factory=dict)
+    #: how far the late rows are behind `newest`: "least", "median" and "most"; empty without late rows
+    delays: dict[str, Micros] = field(default_factory=dict)
+    #: sources whose clocks are off, and how far they are ahead of the stream; negative: behind; those that are farthest off
+    clocks: dict[str, Micros] = field(default_factory=dict)
+    #: how far the nearest held rows are beyond `newest`; None: no row is held
+    held_ahead: Micros | None = None
+    #: the largest delay that the policy takes in; None if it has no such bound
+    max_slack: Micros | None = None
+    #: seconds that the trigger leaves from one batch to the next; 0 without such a trigger
+    trigger: float = 0.0
+    #: bytes that are free on the disk of the checkpoint, and its size; None if it is not a disk of this machine
+    disk: tuple[int, int] | None = None
+    #: what is lost or delayed after the batch, and why, in order of weight (docs/diagnosis.md)
+    causes: tuple[Cause, ...] = ()
 
     def of(self, query: str) -> Self:
         """Return the metrics of a batch of several queries in which `query` was the only one; KeyError without it."""

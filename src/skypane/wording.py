@@ -58,8 +58,8 @@ def stamp(time: Micros | None) -> str:
 
 def exact_stamp(time: Micros | None) -> str:
     """Return an event time as stamp() does, with its seconds and their fraction if it is not a whole minute."""
-    if time is None:
-        return UNKNOWN
+    if time is None or not _FIRST <= time < _END:
+        return stamp(time)
     seconds, rest = divmod(time % 60_000_000, 1_000_000)
     fraction = f".{rest:06d}".rstrip("0") if rest else ""
     return stamp(time) + (f":{seconds:02d}{fraction}" if seconds or rest else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from tests.reporting.made import HOUR, batch
 
+from skypane.cause import Cause
 from skypane.metrics import BatchMetrics, InputMetrics, QueryMetrics
 from skypane.policy import Decision
 
@@ -70,7 +71,11 @@ def full() -> BatchMetrics:
             Decision("lift", "driver", "few rows"),
             Decision("latency", "kept", "4 s for the promised 5 s", {"promised": 5.0}),
         ),
+        causes=(SLOW,),
     )
+
+
+SLOW = Cause("slow sink", "", "slow batches", 7, 3, 1e6, 5, 7, "the sink", "a faster sink", examples=("price=1",))
 
 
 def of_two_queries() -> BatchMetrics:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.prometheus.made import batches, full, of_two_queries
+from tests.prometheus.made import SLOW, batches, full, of_two_queries
 from tests.prometheus.scraped import exposed, families, text_of, total, value, values
 from tests.reporting.made import HOUR, batch
 
@@ -171,6 +171,19 @@ def test_a_scrape_shows_whole_batches():
     assert value(text_of(exporter), "skypane_rows_total", stream="s") == 2_001
 
 
+def test_a_cause_is_there_while_it_lasts_in_the_words_of_its_line_and_without_rows():
+    exporter = Exporter()
+    exporter.streams.add("s", full())
+    text = text_of(exporter)
+    words = {"of": "", "what": SLOW.what, "since": SLOW.begun, "why": SLOW.why, "remedy": SLOW.remedy}
+    assert value(text, "skypane_cause", stream="s", cause=SLOW.name, **words) == SLOW.number
+    for word in (SLOW.what, SLOW.begun, SLOW.why, SLOW.remedy):
+        assert word in SLOW.line
+    assert SLOW.examples[0] not in text
+    exporter.streams.add("s", batch(rows=1))
+    assert "skypane_cause{" not in text_of(exporter)
+
+
 SUFFIXES = {
     "s": "_seconds", "s of event time": "_seconds", "time in s": "_timestamp_seconds", "event time in s": "_timestamp_seconds",
     "bytes": "_bytes", "ratio": "_ratio",
@@ -205,6 +218,10 @@ NOT_EXPOSED = {
     "wlq_workers": "likewise",
     "latencies": "answer_latency adds up the same latencies, from the start of the process on",
     "sigma": "explains the splitting policy's decision, in its figures",
+    **dict.fromkeys(
+        ("rows_by_source", "delays", "clocks", "held_ahead", "max_slack", "trigger", "disk"),
+        "causes are decided by it, and have it in their words",
+    ),
 }
 
 

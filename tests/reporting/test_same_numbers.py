@@ -106,7 +106,8 @@ def of_lines(snapshot: Snapshot) -> Accounts:
     """Return the accounts that the last lines on a terminal state; the number of answered rows is what is left."""
     first, *rest = lines(snapshot)
     read = number(r"^([\d,]+) rows in ", first)
-    texts = {text.partition(": ")[0]: text for text in rest} if snapshot.queries else {"": "; ".join(rest)}
+    names = {one.title for one in snapshot.queries}
+    texts = {name: text for text in rest if (name := text.partition(": ")[0]) in names} or {"": "; ".join(rest)}
     found = {}
     for name, text in texts.items():
         places = {

@@ -35,6 +35,7 @@ class Measure(Generic[M]):
     read     returns the values of a batch
     labels   its own labels, beside `stream` and `query`
     times    how often a histogram counts each value of a batch
+    whole    whether a batch has all values of a gauge: those with other labels are removed
     """
 
     name: str
@@ -44,6 +45,7 @@ class Measure(Generic[M]):
     read: Callable[[M], Values]
     labels: tuple[str, ...] = ()
     times: Callable[[M], int] = lambda _: 1
+    whole: bool = False
 
 
 def _one(value: float | None) -> Values:
@@ -110,6 +112,11 @@ def _input_waiting(metrics: BatchMetrics) -> Values:
     lagging = [one.waiting for one in metrics.inputs if one.lag]
     known = [waiting for waiting in lagging if waiting is not None]
     return _one(max(known, default=math.nan) if lagging else 0) if metrics.inputs else {}
+
+
+def _causes(metrics: BatchMetrics) -> Values:
+    """Return the number of each cause, with the words of its line, which stay the same for long; no example rows."""
+    return {(one.name, one.query, one.what, one.begun, one.why, one.remedy): one.number for one in metrics.causes}
 
 
 def _front_updates(metrics: BatchMetrics) -> Values:
@@ -188,6 +195,11 @@ OF_STREAMS: Final[tuple[Measure[BatchMetrics], ...]] = (
         "skypane_amended_ratio", "gauge", "ratio",
         "share of answered windows that late rows have amended, since the query has amended",
         lambda m: _one(m.amended_share),
+    ),
+    Measure(
+        "skypane_cause", "gauge", "number",
+        "causes of losses and delays that hold, of a query or of all: how many, of what, since when, why, and what to set", _causes,
+        ("cause", "of", "what", "since", "why", "remedy"), whole=True,
     ),
     Measure(
         "skypane_front_updates_total", "counter", "updates", "updates of a continuous skyline: add, del",

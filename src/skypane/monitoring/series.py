@@ -38,7 +38,12 @@ class Series(ABC):
     def add(self, of: tuple[str, ...], metrics: Any, *, counts: bool = True) -> None:
         """Add the values of a batch; without `counts`, only gauges are set, and counters begin at 0."""
         times = self.measure.times(metrics)
-        for own, value in self.measure.read(metrics).items():
+        values = self.measure.read(metrics)
+        if self.measure.whole:
+            for own in self._seen[of] - values.keys():
+                self._seen[of].remove(own)
+                self.remove((*of, *own))
+        for own, value in values.items():
             if value is not None:
                 self.put((*of, *self._bounded(of, own)), value, times, counts=counts)
 

@@ -27,6 +27,7 @@ UNITS: Final = {
     "batches": "{batch}",
     "executors": "{executor}",
     "inputs": "{input}",
+    "number": "",
     "panes": "{pane}",
     "rows": "{row}",
     "updates": "{update}",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from skypane import BatchMetrics, StreamHandle
+from skypane.diagnosis.diagnose import stopped
+from skypane.reporting.query_view import RECENT
+
+log = logging.getLogger(__name__)
 
 Drain: TypeAlias = bool | Literal["now"]
 """Whether a query is drained at its end; "now": also while rows wait to be read."""
@@ -31,8 +37,11 @@ def follow(
     Raise SkypaneError with the cause if the query fails, and BrokenPipeError, after a stop, if `on_batch` has raised it.
     """
     unread: list[BrokenPipeError] = []
+    recent: deque[BatchMetrics] = deque(maxlen=RECENT)
+    silent = None
 
     def listen(metrics: BatchMetrics) -> None:
+        recent.append(metrics)
         try:
             on_batch(metrics)
         except BrokenPipeError as error:  # in a batch, which an error of the listener must not fail
@@ -46,6 +55,9 @@ def follow(
             while not (unread or ended(handle)) and time.monotonic() < until:
                 if handle.await_termination(POLL):
                     break
+                before, silent = silent, stopped(tuple(recent), time.time())
+                if silent is not None and before is None:
+                    log.warning("%s", silent.line)
         finally:
             handle.stop()
         handle.await_termination()

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from skypane.kernels.warming import compilations
 from skypane.metrics import BatchMetrics
-from skypane.reporting.query_view import QueryView, facts, line
+from skypane.reporting.query_view import CAUSE, QueryView, facts, line
 from skypane.wording import clock, percent
 
 #: minimum seconds between plain lines, so that a log is not flooded
@@ -41,12 +41,16 @@ def panel(
     columns: Sequence[str] | None = None,
     interrupt: str = STOPS,
     compiled: int = 0,
+    now: float | None = None,
 ) -> RenderableType:
-    """Return the panel for a terminal; `compiled` counts the kernels that were compiled before the first batch."""
+    """Return the panel for a terminal; `compiled` counts the kernels that were compiled before the first batch.
+
+    now   the time in seconds since the epoch; None: it does not count how long ago the last batch was
+    """
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", justify="right")
     grid.add_column()
-    for name, text in facts(view):
+    for name, text in facts(view, now):
         grid.add_row(name, Text(text, style=_alarm(name, view)))
     if compiled and view.latest is None:
         grid.add_row("kernels", f"{compiled} compiled, once per installation")
@@ -64,7 +68,7 @@ def panel(
 
 def _alarm(name: str, view: QueryView) -> str:
     m = view.latest
-    return "bold red" if name == "late rows" and m is not None and m.over_budget else ""
+    return "bold red" if name == CAUSE or (name == "late rows" and m is not None and m.over_budget) else ""
 
 
 def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> RenderableType:
@@ -122,7 +126,7 @@ class TerminalDisplay:
 
     def _render(self) -> RenderableType:
         elapsed = time.monotonic() - self._since
-        return panel(self._view, elapsed, self._columns, self._interrupt, len(self._compiled))
+        return panel(self._view, elapsed, self._columns, self._interrupt, len(self._compiled), time.time())
 
     def batch(self, metrics: BatchMetrics, front: Front = _no_front) -> None:
         now = time.monotonic() - self._since

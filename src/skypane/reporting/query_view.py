@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from skypane.cause import Cause
+from skypane.diagnosis.diagnose import stopped
 from skypane.metrics import BatchMetrics, InputMetrics
 from skypane.wording import by_name, clock, count, counted, percent, span, stamp
 
+#: the name of a fact that is a cause of losses or delays
+CAUSE = "cause"
 #: number of latest batches over which the rate is measured
 RECENT = 8
 
@@ -75,10 +79,11 @@ def rows_so_far(batches: Sequence[BatchMetrics]) -> int:
     return batches[-1].totals.get("read", rows) if batches else rows
 
 
-def facts(view: QueryView) -> list[tuple[str, str]]:
+def facts(view: QueryView, now: float | None = None) -> list[tuple[str, str]]:
     """Return (name, value) pairs that describe the status of the run after its latest batch.
 
-    Numbers of rows that differ from query to query are by query.
+    Numbers of rows that differ from query to query are by query. At the time `now`, in seconds since the epoch, it may have
+    been long since then.
     """
     m = view.latest
     if m is None:
@@ -92,7 +97,13 @@ def facts(view: QueryView) -> list[tuple[str, str]]:
         ("open", counted(m.open_panes, "panes")),
         ("answered", counted(view.windows, "windows")),
         *([("inputs", inputs(m.inputs))] if m.inputs else []),
+        *((CAUSE, cause.line) for cause in (*m.causes, *_stopped(view, now))),
     ]
+
+
+def _stopped(view: QueryView, now: float | None) -> list[Cause]:
+    cause = None if now is None else stopped(view.recent, now)
+    return [] if cause is None else [cause]
 
 
 def _dropped(metrics: BatchMetrics) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from skypane.diagnosis.diagnose import all_causes
 from skypane.metrics import BatchMetrics
 from skypane.reporting import maps, plots
 from skypane.reporting.grids import GridMap
@@ -62,9 +63,10 @@ def lines(snapshot: Snapshot) -> list[str]:
     s = summarise(snapshot)
     rate = f"{count(round(s.rate))} rows/s in {counted(s.batches, 'micro-batches')}"
     read = f"{counted(s.rows, 'rows')} in {seconds(s.seconds)}: {rate}"
+    causes = [cause.line for cause in all_causes(snapshot.batches)]
     if not snapshot.queries:
-        return [read, *_outcome(snapshot)]
-    return [read, *(f"{one.title}: {'; '.join(_outcome(one))}" for one in snapshot.queries)]
+        return [read, *_outcome(snapshot), *causes]
+    return [read, *causes, *(f"{one.title}: {'; '.join(_outcome(one))}" for one in snapshot.queries)]
 
 
 def _outcome(one: Snapshot) -> list[str]:
@@ -136,6 +138,8 @@ def _cards(snapshot: Snapshot, summary: Summary) -> Iterable[str]:
         )
     for one in (snapshot, *snapshot.queries):
         yield from _answer_cards(one, "" if one is snapshot else f"{one.title}: ")
+    if causes := all_causes(snapshot.batches):
+        yield _card("Losses and delays, and what to set", _listed([cause.line for cause in causes]), wide=True)
     if any(metrics.newest is not None for metrics in snapshot.batches):
         yield _card(
             "Late rows against the drop budget, and the slack",
@@ -177,8 +181,11 @@ def _closing(snapshot: Snapshot) -> Iterable[str]:
     """Yield the cards that every report ends with."""
     yield _card("Settings", _pairs(snapshot.settings))
     if snapshot.notes:
-        items = "".join(f"<li>{escape(note)}</li>" for note in snapshot.notes)
-        yield _card("Worth knowing", f"<ul>{items}</ul>")
+        yield _card("Worth knowing", _listed(snapshot.notes))
+
+
+def _listed(notes: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
 
 
 def _answer_cards(snapshot: Snapshot, name: str) -> Iterable[str]:

@@ -32,6 +32,10 @@ _SENTENCES = {
 _MAX_LENGTH = 2_000
 
 
+_FULL = "No space left on device"
+_ROOM = "free space there, and start again: no row is lost, and the batch is repeated"
+
+
 def cause(error: BaseException) -> str:
     """Return the line with the cause of `error`, without logins and signatures of addresses.
 
@@ -41,7 +45,8 @@ def cause(error: BaseException) -> str:
     >>> cause(OSError("the disk is full"))
     'OSError: the disk is full'
     """
-    return without_secrets(_line(error))
+    line = without_secrets(_line(error))
+    return f"{line}; {_ROOM}" if _FULL in line and _ROOM not in line else line
 
 
 def _line(error: BaseException) -> str:

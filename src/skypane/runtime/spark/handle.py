@@ -121,6 +121,7 @@ class StreamHandle:
             ("last batch", str(last[-1]) if last else "none yet"),
             *((f"batch {metrics.batch_id}", str(metrics)) for metrics in reversed(last[:-1])),
             *((f"rows of {name}" if name else "rows", text) for name, text in account.items() if text),
+            *(("cause", cause.line) for cause in (last[-1].causes if last else ())),
             ("workers", f"{workers.plq} for panes, {workers.wlq} for windows"),
             ("checkpoint", self._engine.checkpoint),
         ]

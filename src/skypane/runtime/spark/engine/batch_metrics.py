@@ -15,6 +15,7 @@ from skypane.operators.advance import ProgressStep
 from skypane.plan import Plan
 from skypane.policy import Decision
 from skypane.runtime.spark.engine.control_loop import BatchDecisions
+from skypane.runtime.spark.engine.loss_measures import clocks_off, delays, held_ahead, rows_by_source
 from skypane.runtime.spark.engine.plq import LiftReports
 from skypane.runtime.spark.engine.program import MicroBatch
 from skypane.runtime.spark.engine.utilization import panes_of, period_of, window_period_of
@@ -49,6 +50,11 @@ def batch_metrics(
         seen_rows=step.state.seen,
         dropped_rows=step.state.dropped,
         unavoidable_rows=getattr(step.state, "unavoidable", None),
+        rows_by_source=rows_by_source(level.sources),
+        delays=delays(rejection.late, step.state.newest),
+        clocks=clocks_off(step.state),
+        held_ahead=held_ahead(step.state),
+        max_slack=getattr(plan.progress, "max_slack", None),
         totals=after.totals.to_json(),
         drop_budget=plan.progress.drop_budget,
         amend_budget=plan.progress.amend_budget,

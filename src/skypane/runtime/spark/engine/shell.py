@@ -8,6 +8,7 @@ See design, "The way of one micro-batch". The steps of a batch:
     deliver   the sinks receive answers and rejected rows, by batch id             sinks
     observe   the control policies receive the measurements of the batch           control_loop.py
     pace      without a trigger of its own, the query pauses after the batch       pacing.py
+    diagnose  the causes of losses join the metrics, and are logged after the commit       diagnosing.py
     commit    one manifest is written atomically; then unneeded files are removed  ledger.py
     publish   sinks that roll receive the committed rows of several batches        outbox.py
 
@@ -39,6 +40,7 @@ from skypane.runtime.spark.engine.answer_latency import AnswerLatency
 from skypane.runtime.spark.engine.batch_metrics import plain
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
+from skypane.runtime.spark.engine.diagnosing import Diagnosing
 from skypane.runtime.spark.engine.fencing import fence, tidy
 from skypane.runtime.spark.engine.following import FollowingExecutors, executors_there
 from skypane.runtime.spark.engine.front_program import ContinuousState
@@ -115,6 +117,7 @@ class Engine:
             if change.refused:  # the earlier query has gone on since the change was checked
                 raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
             latest = self.ledger.latest()
+            self._diagnosing = Diagnosing(settings, None if latest is None else latest.metrics, pace)
             since = beginning(change, latest, settings.plan)
             both = None if since is None else taking_over(settings, self._store, since.operator, self._staged)
             self._program = both or self._program
@@ -321,6 +324,7 @@ class Engine:
     def _notify(self, metrics: BatchMetrics) -> None:
         log.info("%s; so far %s; checkpoint %s", metrics, by_name(metrics.account), without_secrets(self.checkpoint))
         self._latency.committed(metrics)
+        self._diagnosing.committed(metrics)
         if self._on_batch is not None:
             self._on_batch(metrics)
 
@@ -372,6 +376,7 @@ class Engine:
             pause=pause,
         )
         metrics = self._latency.measured(metrics, None if drain else batch_id - before.drains)
+        metrics = self._diagnosing.diagnosed(metrics, rows, before.state)
         self.ledger.commit(after.manifest(self._settings.plan.progress, self._control, metrics))
         self._committed = after
         self._executors.after(metrics)

@@ -119,6 +119,8 @@ class Planner:
         self.assignment: Decision[int] | None = None
         #: start and end of the batch that was planned last
         self.batch = (Offsets({}), Offsets({}))
+        #: the rows that inputs have lost last, in words
+        self.lost: dict[str, str] = {}
         #: whether it was reported that no input exists
         self.absence_reported = False
 
@@ -174,7 +176,8 @@ class Planner:
         found = {name: _whole(one, after.at.get(name, one.first)) for name, one in self.found.items()}
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
         waiting = {} if self.times is None else self.times.seconds_left()
-        return self.watch.table(found, self.per_row, before.at, after.at, readers, waiting)
+        rows = self.watch.table(found, self.per_row, before.at, after.at, readers, waiting)
+        return [replace(row, lost=self.lost.get(row.input)) for row in rows]
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         listing = self.listing()
@@ -235,6 +238,7 @@ class Planner:
                 if self.on_loss == "fail":
                     raise CheckpointError(f'input {name}: {one.lost}, or set on_loss="skip" to read what is there')
                 _log.warning("Skipped lost rows of input %s: %s", name, one.lost)
+                self.lost[name] = one.lost
                 begins[name], lost = one.first, lost + 1
             if self.on_loss == "fail" and isinstance(one.input, CheckedInput) and (unclear := one.input.unclear):
                 raise CheckpointError(
@@ -325,4 +329,5 @@ class Planner:
                 "until the batch is done"
             )
         _log.warning("Skipped lost rows of input %s in [%d, %d)", name, begin, to)
+        self.lost[name] = f"from {begin} to {to}"
         return OffsetRange(one.input, one.first, to) if one is not None and one.first < to else None

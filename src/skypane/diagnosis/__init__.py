@@ -1,0 +1,1 @@
+"""Causes of losses and delays, decided by the metrics of the last batches alone (docs/diagnosis.md)."""
