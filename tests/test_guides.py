@@ -86,8 +86,9 @@ def test_each_guide_and_tutorial_is_run():
 
 
 def test_a_guide_has_one_program():
+    more = {"how-to-rejected-rows": 2}  # rows that were late come back in another way than lines that do not parse
     assert {page.stem: len(programs(page.read_text(encoding="utf-8"))) for page in GUIDES} == {
-        page.stem: 1 for page in GUIDES
+        page.stem: more.get(page.stem, 1) for page in GUIDES
     }
 
 
