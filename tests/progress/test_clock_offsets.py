@@ -13,10 +13,11 @@ from tests.differential.definition.clocks import Clocks
 from tests.progress.streams import counted
 
 from skypane.progress import AqKSlack, KSlack, PaneArrivals, SourceCount
-from skypane.progress.clock_offsets import MOST, ClockOffsets
+from skypane.progress.clock_offsets import HEARD, MOST, ClockOffsets
 from skypane.snapshots import from_json, through_json, to_json
 from skypane.windows import Windows
 
+NAMES = "abcdefg"
 SECOND, HOUR = 1_000_000, 3_600_000_000
 MINUTE = 60 * SECOND
 BOUND = MINUTE
@@ -28,10 +29,12 @@ def batch(shown, corrected=()):
     return replace(PaneArrivals.none(), sources=sources, shown={name: shown[name] for name in corrected})
 
 
-def played(batches, bound=BOUND):
-    offsets = ClockOffsets()
+def played(batches, bound=BOUND, right=("b", "c", "d")):
+    """The clocks after these batches, in which sources with `right` clocks have a row too."""
+    offsets, before = ClockOffsets(), None
     for newest, shown in batches:
-        offsets = offsets.after(batch(shown), newest, bound)
+        offsets = offsets.after(batch(dict.fromkeys(right, newest) | shown), before, newest, bound)
+        before = newest
     return offsets
 
 
@@ -64,7 +67,7 @@ def test_a_clock_that_drifts_is_followed():
 def test_a_clock_that_is_right_again_is_accepted_after_two_batches():
     right = [(newest, {"a": newest}) for newest, _ in steady(14, a=0)[12:]]
     assert played([*steady(12, a=HOUR), right[0]]).learned == {"a": HOUR}
-    assert played([*steady(12, a=HOUR), *right]) == ClockOffsets()
+    assert played([*steady(12, a=HOUR), *right]).clocks == {}
 
 
 def test_a_source_that_leaves_and_comes_back_has_its_clock_still():
@@ -83,17 +86,18 @@ def test_the_clock_of_a_source_that_is_left_alone_is_accepted():
 def test_is_the_definition(seed):
     rng = np.random.default_rng(seed)
     bound = int(rng.choice([1, 5, 60])) * SECOND
-    offsets, clocks, newest = ClockOffsets(), Clocks(bound), 0
+    offsets, clocks, newest, before = ClockOffsets(), Clocks(bound), 0, None
     off: dict[str, int] = {}
     for _ in range(int(rng.integers(1, 80))):
         newest += int(rng.choice([0, bound // 2, bound, 5 * bound]))
         if rng.random() < 0.1 or not off:
-            off = {name: int(rng.choice([0, 0, 1, -2, 3, -50, 400]) * bound) for name in "abcd"}
-        late = rng.exponential(bound / 3, 4) * (rng.random(4) < 0.5)
-        there = [name for name in "abcd" if rng.random() < 0.8]
-        shown = {name: newest + off[name] - int(late["abcd".index(name)]) for name in there}
-        offsets = offsets.after(batch(shown, corrected=offsets.learned.keys() & set(there)), newest, bound)
+            off = {name: int(rng.choice([0, 0, 0, 1, -2, 3, -50, 400]) * bound) for name in NAMES}
+        late = rng.exponential(bound / 3, len(NAMES)) * (rng.random(len(NAMES)) < 0.5)
+        there = [name for name in NAMES if rng.random() < 0.8]
+        shown = {name: newest + off[name] - int(late[NAMES.index(name)]) for name in there}
+        offsets = offsets.after(batch(shown, corrected=offsets.learned.keys() & set(there)), before, newest, bound)
         clocks.take(shown, newest)
+        before = newest
         assert offsets.learned == clocks.offsets()
         offsets = from_json(ClockOffsets, through_json(to_json(offsets)))
 
@@ -119,22 +123,45 @@ def test_the_offset_is_the_same_for_any_batches(policy, rows):
 
 
 def test_the_state_is_bounded_and_keeps_what_is_learned():
-    few = [f"s{number}" for number in range(20)]
-    offsets = played(steady(12, **dict.fromkeys(few, HOUR)))
+    few, right = [f"s{number}" for number in range(20)], [f"r{number}" for number in range(10_001)]
+    offsets = played(steady(12, **dict.fromkeys(few, HOUR)), right=right)
     many = {f"t{number}": 12 * MINUTE + 9 * HOUR for number in range(10_000)}
-    offsets = offsets.after(batch(many), 12 * MINUTE, BOUND)
+    offsets = offsets.after(batch(many | dict.fromkeys(right, 12 * MINUTE)), 11 * MINUTE, 12 * MINUTE, BOUND)
     assert len(offsets.clocks) == MOST
+    assert len(offsets.heard) == HEARD
     assert offsets.learned.keys() == set(few)
 
 
 def test_clocks_that_were_not_heard_for_longest_make_room():
     old, new = ([f"{letter}{number}" for number in range(MOST)] for letter in "on")
-    offsets = played(steady(12, **dict.fromkeys(old, HOUR)))
-    assert len(offsets.learned) == MOST
-    for newest, shown in steady(40, **dict.fromkeys(new, HOUR))[12:]:
-        offsets = offsets.after(batch(shown), newest, BOUND)
+    right = [f"r{number}" for number in range(MOST + 1)]
+    batches = steady(12, **dict.fromkeys(old, HOUR))
+    assert len(played(batches, right=right).learned) == MOST
+    offsets = played(batches + steady(40, **dict.fromkeys(new, HOUR))[12:], right=right)
     assert len(offsets.clocks) == MOST
     assert any(name.startswith("n") for name in offsets.learned)
+
+
+def test_where_wrong_clocks_move_the_stream_the_others_are_right():
+    """The newest time is that of a, an hour ahead of the rest."""
+    ahead = [(newest + HOUR, {"a": newest + HOUR} | dict.fromkeys("bcd", newest)) for newest, _ in steady(12, a=0)]
+    assert played(ahead, right=()).learned == {"a": HOUR}
+
+
+def test_of_two_sources_nobody_knows_which_is_wrong():
+    assert played(steady(50, a=HOUR), right=("b",)).clocks == {}
+
+
+def test_a_source_with_a_row_at_the_begin_of_each_long_batch_is_right():
+    """Ten minutes a batch: its last row is nine minutes old; one with a row each minute whose newest is as old is not right."""
+    sparse = [(10 * newest, {"a": 10 * newest - 9 * MINUTE}) for newest, _ in steady(50, a=0)]
+    assert played(sparse).learned == {}
+    offsets = ClockOffsets()
+    for newest, shown in sparse:
+        arrivals = batch(shown | dict.fromkeys("bcd", newest))
+        often = {name: one._replace(rows=10) for name, one in arrivals.sources.items()}
+        offsets = offsets.after(replace(arrivals, sources=often), newest - 10 * MINUTE, newest, BOUND)
+    assert offsets.learned == {"a": -9 * MINUTE}
 
 
 @pytest.mark.parametrize(("clocks", "done"), [("align", "corrected"), ("quarantine", "quarantined")])

@@ -44,6 +44,7 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
     State: ClassVar[type[Progress]] = Progress
     _durations: ClassVar[tuple[str, ...]] = ("max_ahead",)
     #: Whether tmax is the frontier of the stream (progress/frontier.py), unless max_ahead is None, or the newest time of any row.
+    #: Where clocks are judged it is the frontier: a clock that is kept out must not have moved the punctuation.
     _follows_frontier: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -130,11 +131,11 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
         return replace(measured, punctuation=max(given, default=None))
 
     def _offsets(self, state: S, accepted: PaneArrivals, newest: Micros) -> ClockOffsets:
-        return state.offsets.after(accepted, newest, micros(self.max_clock_offset))
+        return state.offsets.after(accepted, state.newest, newest, micros(self.max_clock_offset))
 
     def _newest(self, state: S, accepted: PaneArrivals) -> tuple[Micros, Frontier]:
         """Return tmax after a batch, and the frontier."""
-        if self._follows_frontier and self.max_ahead is not None:
+        if self.judges_clocks or (self._follows_frontier and self.max_ahead is not None):
             return state.frontier.after(state.newest, accepted, self.support)
         newest = int(accepted.newest.max())
         return (newest if state.newest is None else max(state.newest, newest)), state.frontier
