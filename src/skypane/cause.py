@@ -15,7 +15,7 @@ _SECOND: Final = TICKS_PER_SECOND["us"]
 class Cause:
     """A cause that holds after a batch.
 
-    name      which cause: a key of skypane.diagnosis.kinds.KINDS
+    name      which cause: a key of skypane.diagnosis.evidence.FAMILIES
     about     the reason, source or input that it concerns; "" for the stream
     what      what is counted, a plural, such as "late rows"
     number    how many of them since the cause began

@@ -11,10 +11,7 @@ from tests.cli.streams import put
 import skypane as sp
 from skypane.cli.main import main
 
-JOB = """
-name: offers
-source: {{format: json, path: {folder}/in, schema: "ts timestamp, city string, price double, rating double"}}
-query: {{kind: aggregate, by: city, required: price, functions: {{n: count(), low: min(price)}}}}
+REST = """\
 window: {{time: ts, length: 10 minutes}}
 progress: {{policy: watermark, delay: 0 seconds}}
 output: {{path: {folder}/out}}
@@ -23,6 +20,15 @@ amend: {{within: 1 day}}
 checkpoint: {folder}/checkpoint
 trigger: available now
 """
+
+JOB = (
+    """
+name: offers
+source: {{format: json, path: {folder}/in, schema: "ts timestamp, city string, price double, rating double"}}
+query: {{kind: aggregate, by: city, required: price, functions: {{n: count(), low: min(price)}}}}
+"""
+    + REST
+)
 
 
 @pytest.fixture
@@ -66,20 +72,16 @@ def test_a_column_without_an_expression_is_refused(capsys: pytest.CaptureFixture
     assert "need COLUMN=SQL, got 'price'" in capsys.readouterr().err
 
 
-LINES = """
+LINES = (
+    """
 name: sales
 source: {{{source}, schema: "at timestamp, shop string, price double"}}
 derive: {{ts: at, cents: price * 100}}
 select: [ts, shop, cents]
 query: {{kind: aggregate, by: shop, functions: {{n: count(), all: sum(cents)}}}}
-window: {{time: ts, length: 10 minutes}}
-progress: {{policy: watermark, delay: 0 seconds}}
-output: {{path: {folder}/out}}
-late: {{path: {folder}/late}}
-amend: {{within: 1 day}}
-checkpoint: {folder}/checkpoint
-trigger: available now
 """
+    + REST
+)
 SALES = [
     '{"at": "2026-01-01T08:01:00Z", "shop": "A", "price": 1.5}',
     '{"at": "2026-01-01T08:02:00Z", "shop": "A", "price": 2.5}',

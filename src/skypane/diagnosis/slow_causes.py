@@ -40,11 +40,11 @@ def slow_batches(batches: Sequence[BatchMetrics]) -> Iterator[Evidence]:
     last = read[-BATCHES:]
     if len(last) < BATCHES or not batches[-1].rows or _catches_up(last):
         return
-    trigger, total = last[-1].trigger, median(batch.seconds.get("total", 0.0) for batch in last)
+    trigger, total = last[-1].trigger, median(_total(batch) for batch in last)
     parts = {step: median(_parts(batch)[step] for batch in last) for step in STEPS}
     step = max(parts, key=lambda one: parts[one])
-    if trigger and all(batch.seconds.get("total", 0.0) > trigger for batch in last) and total >= SLOWER * trigger:
-        too_long, name = [batch.seconds.get("total", 0.0) > trigger for batch in batches], step
+    if trigger and all(_total(batch) > trigger for batch in last) and total >= SLOWER * trigger:
+        too_long, name = [_total(batch) > trigger for batch in batches], step
         of = f", where the trigger leaves {seconds(trigger)}"
     elif step in {"sink", "commit"} and all(_parts(batch)[step] >= max(LONG, _total(batch) / 2) for batch in last):
         too_long, name = [_parts(batch)[step] >= max(LONG, _total(batch) / 2) for batch in batches], step

@@ -37,31 +37,22 @@ def rows_of_text(
     form           csv or json
     names_columns  whether the first line of the text names the columns
     """
-    return map(lines.numbered, _rows(text, lines, form, columns, start, end, names_columns=names_columns))
 
+    def parsed(begin: int, stop: int | None) -> Iterator[pa.Table | Malformed]:
+        return map(lines.numbered, parse_all(RowFormat(form, columns, written), lines.blocks(text.blocks(begin, stop))))
 
-def _rows(
-    text: LinedText,
-    lines: LineNumbers,
-    form: str,
-    columns: pa.Schema,
-    start: int,
-    end: int | None,
-    *,
-    names_columns: bool,
-) -> Iterator[pa.Table | Malformed]:
     written = tuple(columns.names)
     if names_columns and (first := text.first_line()).end:
         written = header(first.text)
         if first.start and columns.names and not set(written) & set(columns.names):
-            yield from _unnamed(lines.blocks(text.blocks(start, end)))
+            yield from map(lines.numbered, _unnamed(lines.blocks(text.blocks(start, end))))
             return
         if start < first.start:  # what was before it is damaged
-            yield from parse_all(RowFormat(form, columns, written), lines.blocks(text.blocks(start, first.start)))
+            yield from parsed(start, first.start)
         elif start == 0:
             lines.known(first.end, 1)
         start = max(start, first.end)
-    yield from parse_all(RowFormat(form, columns, written), lines.blocks(text.blocks(start, end)))
+    yield from parsed(start, end)
 
 
 def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
