@@ -59,19 +59,19 @@ class Scenario:
 
 
 SCENARIOS: Final[Mapping[str, Scenario]] = {
-    "skyline": Scenario(Plan(BEST, WINDOWS, "ts", sp.KSlack()), checking.skylines),
-    "sums": Scenario(Plan(SUMS, WINDOWS, "ts", sp.KSlack()), checking.sums),
+    "skyline": Scenario(Plan(BEST, WINDOWS, "ts", sp.Watermark("20 seconds")), checking.skylines),
+    "sums": Scenario(Plan(SUMS, WINDOWS, "ts", sp.Watermark("20 seconds")), checking.sums),
     "continuous": Scenario(
         ContinuousPlan(
             query=ContinuousSkyline("price MIN, rating MAX", "ts", LENGTH, ("sensor",)),
-            windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.KSlack(),
+            windows=Windows(CONTINUOUS, CONTINUOUS), time="ts", progress=sp.Watermark("20 seconds"),
         ),
         checking.updates,
     ),
     "shared": Scenario(
         SharedPlan({
-            "skyline": Plan(BEST, Windows(*SHARED["skyline"]), "ts", sp.KSlack()),
-            "sums": Plan(SUMS, Windows(*SHARED["sums"]), "ts", sp.KSlack()),
+            "skyline": Plan(BEST, Windows(*SHARED["skyline"]), "ts", sp.Watermark("20 seconds")),
+            "sums": Plan(SUMS, Windows(*SHARED["sums"]), "ts", sp.Watermark("20 seconds")),
         }),
         checking.each_of_several,
     ),
@@ -83,8 +83,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "early as changes": Scenario(
         Plan(BEST, WINDOWS, "ts", DELAY, amend=AmendRule(WITHIN, changes=True), early=EVERY), checking.changes
     ),
-    "rolling": Scenario(Plan(BEST, WINDOWS, "ts", sp.KSlack()), checking.skylines, rolls=True),
-    "stays": Scenario(Plan(BEST, WINDOWS, "ts", sp.KSlack(), answers="stays"), checking.stays),
+    "rolling": Scenario(Plan(BEST, WINDOWS, "ts", sp.Watermark("20 seconds")), checking.skylines, rolls=True),
+    "stays": Scenario(Plan(BEST, WINDOWS, "ts", sp.Watermark("20 seconds"), answers="stays"), checking.stays),
     "held": Scenario(Plan(BEST, WINDOWS, "ts", HOLDS), checking.held, late=(0,), drained=(-1,), rows={"pause": 600}),
     "given up": Scenario(
         Plan(BEST, WINDOWS, "ts", GIVES_UP), checking.given_up, late=(0,), drained=(-1,), rows={"ahead": 0.02}
@@ -94,8 +94,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
         drains=True, rolls=True,
     ),
     "changed": Scenario(
-        Plan(SUMS, WINDOWS, "ts", sp.KSlack()), checking.sums_of_two_queries,
-        later=Plan(FEWER, WINDOWS, "ts", sp.KSlack()), late=(0,), drained=(-1, 1, 5), collides=False,
+        Plan(SUMS, WINDOWS, "ts", sp.Watermark("20 seconds")), checking.sums_of_two_queries,
+        later=Plan(FEWER, WINDOWS, "ts", sp.Watermark("20 seconds")), late=(0,), drained=(-1, 1, 5), collides=False,
     ),
     "readmitted": Scenario(
         Plan(BEST, WINDOWS, "ts", DELAY, amend=AmendRule(WITHIN)), checking.versions,

@@ -30,7 +30,7 @@ def job_of(
     """Return the job of a query, or of a mapping of several, over the batches in `folder / "in"`; it writes into `folder`."""
     own: dict[str, Any] = {
         "time": "ts",
-        "progress": sp.KSlack(),
+        "progress": sp.Watermark("20 seconds"),
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
     }

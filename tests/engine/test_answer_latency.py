@@ -43,7 +43,7 @@ class Timed:
 
 
 def job_of(arriving: list[pa.Table], folder: Path, output: Any, **options: Any) -> sp.Job:
-    own: dict[str, Any] = {"time": "ts", "window": "2 seconds", "progress": sp.KSlack()}
+    own: dict[str, Any] = {"time": "ts", "window": "2 seconds", "progress": sp.Watermark("0 seconds")}
     rows = Session().stream(arriving, SCHEMA)
     return sp.stream(rows, "price MIN", checkpoint=folder / "state", output=output, **own | options)
 
@@ -133,7 +133,7 @@ def test_each_of_several_queries_has_its_own(tmp_path: Path):
         queries,
         time="ts",
         window=windows,
-        progress=sp.KSlack(),
+        progress=sp.Watermark("0 seconds"),
         checkpoint=tmp_path / "state",
         output=tmp_path / "out",
     )
@@ -156,7 +156,7 @@ def test_each_of_several_queries_has_its_own(tmp_path: Path):
 def test_a_continuous_skyline_counts_panes_whose_rows_reach_its_front(tmp_path: Path):
     rows = Session().stream([rows_of(0, 1, 1, 3), rows_of(3, 4, 6)], SCHEMA)
     job = sp.continuous_skyline(
-        rows, "price MIN", time="ts", window="4 seconds", every="1 second", progress=sp.KSlack(), checkpoint=tmp_path / "state",
+        rows, "price MIN", time="ts", window="4 seconds", every="1 second", progress=sp.Watermark("0 seconds"), checkpoint=tmp_path / "state",
         output=tmp_path / "out",
     )  # fmt: skip
     handle = job.start(trigger="available now")

@@ -68,8 +68,8 @@ def begin_of(job: sp.Job) -> datetime:
 
 def both(old: Query, new: Query, windows: Windows, begin: datetime, events: list[local.Event]) -> Answers:
     """Return what both queries answer: one the windows that begin before a time, the other those from it on."""
-    earlier = by_window(local.answers(Plan(old, WINDOWS, "ts", sp.KSlack()), events))
-    later = by_window(local.answers(Plan(new, windows, "ts", sp.KSlack()), events))
+    earlier = by_window(local.answers(Plan(old, WINDOWS, "ts", sp.Watermark("20 seconds")), events))
+    later = by_window(local.answers(Plan(new, windows, "ts", sp.Watermark("20 seconds")), events))
     expected = {window: rows for window, rows in earlier.items() if window < begin}
     assert expected
     assert any(window >= begin for window in later)
@@ -178,8 +178,8 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
     rows = parquet_rows(Path(task.folder) / "late").to_pylist()
     got = [(row["id"], row["reason"]) for row in rows]
     assert len(got) == len({*got})
-    earlier = rejected(Plan(OLD, WINDOWS, "ts", sp.KSlack()))
-    later = rejected(Plan(NEW, ITS, "ts", sp.KSlack()))
+    earlier = rejected(Plan(OLD, WINDOWS, "ts", sp.Watermark("20 seconds")))
+    later = rejected(Plan(NEW, ITS, "ts", sp.Watermark("20 seconds")))
     needed = {row for row, time in earlier.items() if time is None or time < begin}
     needed |= {row for row, time in later.items() if time is not None and time >= begin}
     assert needed <= {*got}
@@ -188,7 +188,7 @@ def test_a_row_that_one_of_both_rejects_is_in_the_late_sink_once_for_each_reason
 
 def test_each_row_is_answered_by_one_of_both_or_rejected(session: Session, tmp_path: Path):
     task = Task(str(tmp_path))
-    options: dict[str, Any] = {"window": "20 s", "slide": None, "progress": sp.AqKSlack(max_drop=0.05)}
+    options: dict[str, Any] = {"window": "20 s", "slide": None, "progress": sp.Watermark("10 seconds")}
     old, new = sp.Aggregate(rows=sp.count()), sp.Aggregate("sensor", rows=sp.count(), total=sp.sum("weight"))
     write_batches(tmp_path / "in", BATCHES[:HALF])
     finish(job_of(session, task, old, **options))
@@ -209,7 +209,7 @@ def test_each_row_is_answered_by_one_of_both_or_rejected(session: Session, tmp_p
     ("old", "options", "why"),
     [
         (CountBySensor(), {}, "'count_by_sensor', can be run only by its own code"),
-        (OLD, {"progress": sp.Watermark("30 s")}, "its policy, KSlack, is not that of the new query, Watermark"),
+        (OLD, {"progress": sp.KSlack()}, "its policy, Watermark, is not that of the new query, KSlack"),
         (OLD, {"source": "sensor"}, "its source, None, is not that of the new query, 'sensor'"),
         (OLD, {"late": sp.Amend("1 hour")}, "the new query amends its answers"),
         (OLD, {"early": "10 seconds"}, "the new query answers windows early"),

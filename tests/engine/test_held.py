@@ -220,7 +220,7 @@ def test_a_lost_row_stops_the_query_before_anything_of_the_batch_is_reported(ses
 
 
 @pytest.mark.parametrize(
-    "policy", [sp.AqKSlack(0.05), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
+    "policy", [sp.AqKSlack(0.2), sp.Watermark("20 seconds")], ids=lambda policy: type(policy).__name__
 )
 def test_a_line_of_each_batch_states_why_it_waits_and_for_which_source(
     policy: sp.ProgressPolicy, session: Session, tmp_path: Path
@@ -242,4 +242,4 @@ def test_a_line_of_each_batch_states_why_it_waits_and_for_which_source(
         assert "the longest delay seen" in lines[-1]
         assert lines[-1].endswith("; most late rows are from meter 3")
         assert metrics[-1].late_by_source == {"meter 3": 10}
-        assert last.figures["credit"] == pytest.approx(0.05 * 80 - 0.05 * 40 - metrics[-1].dropped_rows)
+        assert last.figures["credit"] == pytest.approx(0.2 * 80 - metrics[-1].dropped_rows)

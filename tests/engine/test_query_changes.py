@@ -47,7 +47,7 @@ def answers(folder: Path) -> Answers:
 
 
 def defined(query: Query, batches: list[pa.Table], schema: pa.Schema = SCHEMA) -> Answers:
-    plan = Plan(query, WINDOWS, "ts", sp.KSlack())
+    plan = Plan(query, WINDOWS, "ts", sp.Watermark("20 seconds"))
     return by_window(local.answers(plan, [batch.select(schema.names) for batch in batches]))
 
 
@@ -219,8 +219,11 @@ ANOTHER = sp.TopK(2, "price", "sensor")
 """A query that cannot continue from the state of an aggregate, over other windows and by another policy."""
 
 
-def another(session: Session, task: Task) -> sp.Job:
-    windows: dict[str, Any] = {"window": "30 s", "slide": None, "progress": sp.Watermark("30 s")}
+BEHIND = sp.Watermark("30 s")
+
+
+def another(session: Session, task: Task, progress: sp.ProgressPolicy = BEHIND) -> sp.Job:
+    windows: dict[str, Any] = {"window": "30 s", "slide": None, "progress": progress}
     return job_of(session, task, ANOTHER, output=f"{task.folder}/another", **windows)
 
 
@@ -259,15 +262,16 @@ def test_a_query_that_cannot_run_beside_another_is_drained_before_that_begins(
     before: Callable[..., Task], session: Session
 ):
     task = before(aggregate())
-    change = another(session, task).changes("at_offsets")
-    assert "its policy, KSlack, is not that of the new query, Watermark" in change.refused[-1]
+    job = another(session, task, sp.KSlack())
+    change = job.changes("at_offsets")
+    assert "its policy, Watermark, is not that of the new query, KSlack" in change.refused[-1]
     assert change.refused[-1].endswith(
         "Answer them by a drain of that query, with drain() or `skypane run JOB --drain`"
     )
     with pytest.raises(sp.CheckpointError, match="belongs to another query"):
-        another(session, task).start(begin="at_offsets")
+        job.start(begin="at_offsets")
     with pytest.raises(sp.ConfigError, match="begin must be 'at_offsets' or None, got 'offsets'"):
-        another(session, task).start(begin="offsets")  # type: ignore[arg-type]
+        job.start(begin="offsets")  # type: ignore[arg-type]
 
 
 def test_windows_begin_at_the_offsets_of_a_drained_continuous_skyline_which_never_does(
@@ -276,7 +280,7 @@ def test_windows_begin_at_the_offsets_of_a_drained_continuous_skyline_which_neve
     task = Task(str(tmp_path), late=False)
     write_batches(tmp_path / "in", BATCHES[:HALF])
     front = sp.continuous_skyline(
-        read_batches(session, tmp_path / "in", SCHEMA), "price MIN", time="ts", window="50 s", progress=sp.KSlack(),
+        read_batches(session, tmp_path / "in", SCHEMA), "price MIN", time="ts", window="50 s", progress=sp.Watermark("20 seconds"),
         checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
     )  # fmt: skip
     handle, then = ended(front), another(session, task)

@@ -116,7 +116,7 @@ def scaled(session: AnySession, folder: Path, _: int) -> sp.Job:
 def continuous(session: AnySession, folder: Path, _: int) -> sp.Job:
     return sp.continuous_skyline(
         read_batches(session, folder / "in", SCHEMA), "price MIN, rating MAX", time="ts", window="50 s", by="sensor",
-        progress=sp.KSlack(), checkpoint=folder / "checkpoint", output=folder / "out", late=folder / "late",
+        progress=sp.Watermark("20 seconds"), checkpoint=folder / "checkpoint", output=folder / "out", late=folder / "late",
     )  # fmt: skip
 
 
@@ -171,7 +171,9 @@ def outcome(folder: Path) -> dict[str, Any]:
     history = [{name: batch[name] for name in said} for batch in ledger_of(folder).history(100)]
     manifest = latest(folder)
     panes = sorted(manifest.operator.get("panes", {}))
-    return {"outputs": outputs, "history": history, "panes": panes, "progress": manifest.progress}
+    # The gaps of the stream are measured by runs of rows, and tasks cut the rows into others.
+    progress = {name: value for name, value in manifest.progress.items() if name != "frontier"}
+    return {"outputs": outputs, "history": history, "panes": panes, "progress": progress}
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -199,7 +201,7 @@ def test_workers_and_exchange_apply_to_all(
     memories = {name: sp.Memory() for name in test_streams.ASKED}
     workers = sp.WorkerOptions(plq_workers=2, wlq_workers=2, splitting=splitting, elastic=sp.Threshold(every=2))
     job = sp.streams(
-        rows, test_streams.ASKED, time="ts", window=test_streams.WINDOWS, source="sensor", workers=workers,
+        rows, test_streams.ASKED, time="ts", window=test_streams.WINDOWS, source="sensor", workers=workers, progress=sp.Watermark("20 seconds"),
         checkpoint=tmp_path / "checkpoint", output=tmp_path / "out" if folder else memories,
     )  # fmt: skip
     costs = replace(job.settings.costs, job=0.0, window=1.0, shard_per_row=0.0)

@@ -25,7 +25,7 @@ from skypane.windows import Windows
 BATCHES = late_rows(61, batches=6)
 WINDOWS = Windows(50_000_000, 20_000_000)
 QUERY = sp.Skyline("price MIN, rating MAX", "sensor")
-PLAN = Plan(QUERY, WINDOWS, "ts", sp.KSlack())
+PLAN = Plan(QUERY, WINDOWS, "ts", sp.Watermark("20 seconds"))
 
 
 def job_of(rows: Any, folder: Path, query: Any = QUERY, **options: Any) -> sp.Job:
@@ -33,7 +33,7 @@ def job_of(rows: Any, folder: Path, query: Any = QUERY, **options: Any) -> sp.Jo
         "time": "ts",
         "window": Length(WINDOWS.length),
         "slide": Length(WINDOWS.slide),
-        "progress": sp.KSlack(),
+        "progress": sp.Watermark("20 seconds"),
         "checkpoint": folder / "checkpoint",
         "output": folder / "out",
     }

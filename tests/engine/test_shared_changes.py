@@ -48,7 +48,7 @@ def job_of(session: Session, folder: Path, queries: dict[str, Query], **options:
 
 
 def defined(name: str, query: Query, batches: list[pa.Table] = BATCHES) -> Answers:
-    plan = Plan(query, WINDOWS[name], "ts", sp.KSlack())
+    plan = Plan(query, WINDOWS[name], "ts", sp.Watermark("20 seconds"))
     return by_window(local.answers(plan, [batch.select(plan.reads(batch.schema)) for batch in batches]))
 
 
@@ -207,7 +207,7 @@ def test_a_query_is_removed_after_a_drain_and_a_kill_leaves_it(
     assert partials(tmp_path) >= needed
     finish(less)
     assert current(tmp_path, "best") == there["best"]
-    amended = Plan(LOAD, WINDOWS["load"], "ts", sp.KSlack(), amend=AmendRule(86_400 * SECOND))
+    amended = Plan(LOAD, WINDOWS["load"], "ts", sp.Watermark("20 seconds"), amend=AmendRule(86_400 * SECOND))
     events: list[local.Event] = [*BATCHES[:HALF], local.Drain(), *BATCHES[HALF:]]
     last = {answer.window: answer.rows for answer in local.answers(amended, [*map(read_by(amended), events)])}
     columns = ["sensor", "rows", "total", "most"]
@@ -241,9 +241,9 @@ def test_what_cannot_continue_is_refused_under_its_name(folder: Path, session: S
         "query 'best': query.by was ['sensor'], is []: what the panes hold was chosen by the earlier value",
     )
     assert not change.kept
-    other = job_of(session, folder, BOTH, progress=sp.Watermark("1 s")).changes()
+    other = job_of(session, folder, BOTH, progress=sp.KSlack()).changes()
     assert len(other.refused) == 1
-    assert other.refused[0].startswith("progress.policy was 'KSlack', is 'Watermark'")
+    assert other.refused[0].startswith("progress.policy was 'Watermark', is 'KSlack'")
 
 
 def test_a_column_more_passes_through_one_query_and_held_rows_keep_theirs(session: Session, tmp_path: Path):

@@ -123,7 +123,7 @@ def test_several_queries_write_stays(session: Session, tmp_path: Path):
     asked = {"best": QUERIES["skyline"], "load": QUERIES["aggregate"]}
     finish(jobs.job_of(session, tmp_path, asked, SCHEMA, window=WINDOWS, answers="stays"))
     for name, query in asked.items():
-        wanted = answers(Plan(query, WINDOWS, "ts", sp.KSlack()), batches)
+        wanted = answers(Plan(query, WINDOWS, "ts", sp.Watermark("20 seconds")), batches)
         found = expanded(parquet_rows(tmp_path / "out" / name))
         assert bag(found.select(wanted.column_names)) == bag(wanted)
 

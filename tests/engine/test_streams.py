@@ -48,7 +48,7 @@ ASKED: dict[str, Any] = {
 
 
 def plan_of(name: str) -> Plan:
-    return Plan(ASKED[name], WINDOWS[name], "ts", sp.KSlack(), "sensor")
+    return Plan(ASKED[name], WINDOWS[name], "ts", sp.Watermark("20 seconds"), "sensor")
 
 
 def batches(seed: int) -> list[pa.Table]:

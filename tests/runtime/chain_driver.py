@@ -31,8 +31,12 @@ from skypane.windows import Windows
 SCHEMA = late_rows(0, batches=1).pop().schema
 COUNTS = "window_start timestamp, window_end timestamp, sensor string, n bigint"
 FIRST: Final = {
-    "counts": Plan(sp.Aggregate("sensor", n=sp.count()), Windows(5 * SECOND, 5 * SECOND), "ts", sp.KSlack()),
-    "best": Plan(sp.Skyline("price MIN, rating MAX"), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack()),
+    "counts": Plan(
+        sp.Aggregate("sensor", n=sp.count()), Windows(5 * SECOND, 5 * SECOND), "ts", sp.Watermark("20 seconds")
+    ),
+    "best": Plan(
+        sp.Skyline("price MIN, rating MAX"), Windows(50 * SECOND, 20 * SECOND), "ts", sp.Watermark("20 seconds")
+    ),
 }
 SECOND_STAGE: Final = Plan(
     sp.Aggregate("sensor", total=sp.sum("n"), windows=sp.count()),
@@ -68,6 +72,7 @@ def first(spark: SparkSession, folder: Path, *, cut: bool = False, one_file: boo
         {name: plan.query for name, plan in FIRST.items()},
         time="ts",
         window={name: plan.windows for name, plan in FIRST.items()},
+        progress=sp.Watermark("20 seconds"),
         checkpoint=folder / "checkpoint-1",
         output=out | {"counts": counts},
         workers=sp.WorkerOptions(wlq_workers=2),

@@ -34,11 +34,11 @@ LOAD = sp.Aggregate(("sensor",), n=sp.count(), total=sp.sum("weight"))
 
 
 def plan(query: Query) -> Plan:
-    return Plan(query, WINDOWS, "ts", sp.KSlack())
+    return Plan(query, WINDOWS, "ts", sp.Watermark("20 seconds"))
 
 
 def job(spark: SparkSession, folder: Path, query: Query = SKYLINE, **options: Any) -> sp.Job:
-    given: dict[str, Any] = {"output": str(folder / "out"), "window": WINDOWS, "progress": sp.KSlack()}
+    given: dict[str, Any] = {"output": str(folder / "out"), "window": WINDOWS, "progress": sp.Watermark("20 seconds")}
     return stream_job(spark, folder, query, SCHEMA, **given | options)
 
 

@@ -54,7 +54,7 @@ def several(spark: SparkSession, folder: Path) -> dict[str, Any]:
     finish(
         sp.streams(
             read_batches(spark, folder / "in", SCHEMA), ASKED, time="ts", window=SHARED, source="sensor",
-            output={name: folder / name for name in ASKED}, progress=sp.KSlack(), checkpoint=folder / "checkpoint",
+            output={name: folder / name for name in ASKED}, progress=sp.Watermark("20 seconds"), checkpoint=folder / "checkpoint",
         )
     )  # fmt: skip
     return {}

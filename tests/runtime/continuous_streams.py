@@ -22,7 +22,7 @@ from skypane.windows import Windows
 SCHEMA = late_rows(0, batches=1).pop().schema
 WINDOW, EVERY = 50 * SECOND, 5 * SECOND
 QUERY = ContinuousSkyline(sp.low("price") * sp.high("rating"), "ts", WINDOW, "sensor")
-PLAN = ContinuousPlan(QUERY, Windows(EVERY, EVERY), "ts", sp.KSlack())
+PLAN = ContinuousPlan(QUERY, Windows(EVERY, EVERY), "ts", sp.Watermark("20 seconds"))
 
 
 def job_of(spark: AnySession, folder: Path, **options: Any) -> sp.Job:

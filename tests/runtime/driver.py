@@ -40,7 +40,7 @@ class Task:
 
     @property
     def plan(self) -> Plan:
-        return Plan(SKYLINE, WINDOWS, "ts", sp.KSlack())
+        return Plan(SKYLINE, WINDOWS, "ts", sp.Watermark("20 seconds"))
 
 
 def job_of(spark: AnySession, task: Task, query: Query | None = None, **options: Any) -> sp.Job:

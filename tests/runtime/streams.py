@@ -116,7 +116,7 @@ def stream_job(
 def skylines_of(session: AnySession, folder: Path, batches: Sequence[pa.Table], output: Any) -> tuple[Plan, sp.Job]:
     """Write batches; return the plan and the job of skylines over them, by windows of half a minute."""
     write_batches(folder / "in", batches)
-    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.KSlack())
+    plan = Plan(sp.Skyline("price MIN, rating MAX"), Windows.of("30 seconds"), "ts", sp.Watermark("20 seconds"))
     given: dict[str, Any] = {"window": plan.windows, "progress": plan.progress, "output": output}
     return plan, stream_job(session, folder, plan.query, batches[0].schema, **given)
 
@@ -215,20 +215,18 @@ class CountBySensor(Query):
 
 
 @dataclass
-class NaiveKSlack:
-    """K-slack row by row, after its definition: which rows are late, by their ids."""
+class NaiveWatermark:
+    """A fixed delay row by row, after its definition: which rows are late, by their ids."""
 
     pane: int
+    delay: int = 20 * SECOND
     newest: int | None = None
     punctuation: float = -math.inf
-    slack: int = 0
     late: list[int] = field(default_factory=list)
 
     def take(self, batch: pa.Table) -> None:
         times = batch["ts"].cast(pa.int64()).to_pylist()
         rows = zip(batch["id"].to_pylist(), times, strict=True)
         self.late += [row for row, time in rows if (time // self.pane + 1) * self.pane <= self.punctuation]
-        if self.newest is not None:
-            self.slack = max(self.slack, *(self.newest - time for time in times))
         self.newest = max(times) if self.newest is None else max(self.newest, *times)
-        self.punctuation = max(self.punctuation, self.newest - self.slack)
+        self.punctuation = max(self.punctuation, self.newest - self.delay)

@@ -32,7 +32,10 @@ from skypane.windows import Windows
 NAME: Final = "stream.answers"
 SCHEMA: Final = late_rows(0, batches=1).pop().schema
 PLAN: Final = Plan(
-    sp.Skyline("price MIN, rating MAX", by="sensor"), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack()
+    sp.Skyline("price MIN, rating MAX", by="sensor"),
+    Windows(50 * SECOND, 20 * SECOND),
+    "ts",
+    sp.Watermark("20 seconds"),
 )
 
 

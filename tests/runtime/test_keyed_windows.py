@@ -33,7 +33,7 @@ OWN = sp.Aggregate("sensor", time="ts", n=sp.count(), own=sp.in_order(spread, "p
 
 def job_of(session: AnySession, folder: Path, query: sp.Query, **windows: Any) -> sp.Job:
     workers = sp.WorkerOptions(wlq_workers=2)
-    job = stream_job(session, folder, query, SCHEMA, progress=sp.KSlack(), workers=workers, **windows)
+    job = stream_job(session, folder, query, SCHEMA, progress=sp.Watermark("0 seconds"), workers=workers, **windows)
     return replace(job, settings=replace(job.settings, costs=MERGES))
 
 

@@ -25,7 +25,7 @@ from tests.runtime.streams import (
     SECOND,
     AnySession,
     CountBySensor,
-    NaiveKSlack,
+    NaiveWatermark,
     Window,
     answers,
     csv_rows,
@@ -75,7 +75,7 @@ class Case:
     length: int
     slide: int
     offset: int = 0
-    progress: ProgressPolicy = field(default_factory=sp.KSlack)
+    progress: ProgressPolicy = field(default_factory=lambda: sp.Watermark("20 seconds"))
     start: int = 1_700_000_000
     zone: str | None = "UTC"
     files: int = 1
@@ -98,7 +98,7 @@ CASES = {
         TopK(3, Score.of("rating - price"), ("sensor",)), 30, 10, 3, sp.Watermark("15 seconds"), -86_400, None
     ),
     "k-dominant, a budget of drops": Case(
-        KDominant(2, PARETO * sp.around("weight", 0)), 40, 5, progress=sp.AqKSlack(0.05, "20 seconds"), files=2
+        KDominant(2, PARETO * sp.around("weight", 0)), 40, 5, progress=sp.AqKSlack(0.05, "20 seconds")
     ),
     "top-delta": Case(TopDelta(2, PARETO * sp.low("weight"), ("sensor",)), 35, 15, progress=sp.Watermark("0 us")),
     "user-defined": Case(CountBySensor(), 120, 10, 5, sp.Watermark("5 seconds"), files=2),
@@ -157,13 +157,13 @@ def test_queries_of_every_kind_answer_over_one_stream_as_the_oracle(session: Ses
         {name: case.query for name, case in cases.items()},
         time="ts",
         window={name: case.plan.windows for name, case in cases.items()},
-        progress=sp.KSlack(),
+        progress=sp.Watermark("20 seconds"),
         checkpoint=tmp_path / "checkpoint",
         output=outputs,
     )
     metrics = finish(job)
     for name, case in cases.items():
-        plan = replace(case.plan, progress=sp.KSlack())
+        plan = replace(case.plan, progress=sp.Watermark("20 seconds"))
         assert_answers(windows_of(outputs[name].table()), plan, batches)
         answered = sum(batch.queries[name].windows for batch in metrics)
         assert answered == len(list(local.answers(plan, batches))), case
@@ -303,7 +303,7 @@ def test_output_on_the_console(session: Session, tmp_path: Path, capsys: pytest.
 def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any], list[Any], Any]:
     """One stream with rows that are late and rows that cannot be ranked; its folder, batches, metrics and handle."""
     folder = tmp_path_factory.mktemp("mixed")
-    case = Case(SKYLINE, 30, 10)
+    case = Case(SKYLINE, 30, 10, progress=sp.Watermark("5 seconds"))
     batches = [with_unrankable(batch) for batch in case.batches(3)]
     job = job_of(spark, case, folder, batches, late=str(folder / "late"), source="sensor")
     seen: list[sp.BatchMetrics] = []
@@ -326,7 +326,7 @@ def usable_rows(batch: pa.Table) -> pa.Table:
 @pytest.mark.core
 def test_late_and_unusable_rows_reach_their_sink_with_a_reason(mixed: tuple[Any, ...]):
     folder, batches, metrics, _ = mixed
-    naive = NaiveKSlack(10 * SECOND)
+    naive = NaiveWatermark(10 * SECOND, 5 * SECOND)
     for batch in batches:
         naive.take(usable_rows(batch))
     assert naive.late
@@ -363,18 +363,18 @@ def test_every_row_is_counted_once(mixed: tuple[Any, ...]):
 
 def test_rejected_rows_leave_the_answers_as_they_are(mixed: tuple[Any, ...]):
     folder, batches, _, _ = mixed
-    plan = Case(SKYLINE, 30, 10).plan
+    plan = Case(SKYLINE, 30, 10, progress=sp.Watermark("5 seconds")).plan
     answered = windows_of(parquet_rows(folder / "out"))
     assert answered == expected(plan, batches) == expected(plan, [usable_rows(batch) for batch in batches])
 
 
 def test_metrics_describe_each_batch(mixed: tuple[Any, ...]):
     _, batches, metrics, _ = mixed
-    naive = NaiveKSlack(10 * SECOND)
+    naive = NaiveWatermark(10 * SECOND, 5 * SECOND)
     for batch, rows in zip(metrics, batches, strict=True):
         naive.take(usable_rows(rows))
-        assert (batch.newest, batch.slack, batch.punctuation) == (naive.newest, naive.slack, naive.punctuation)
-        assert batch.open_panes <= 1 + (naive.slack + 30 * SECOND) // (10 * SECOND) + 20
+        assert (batch.newest, batch.slack, batch.punctuation) == (naive.newest, naive.delay, naive.punctuation)
+        assert batch.open_panes <= 1 + (naive.delay + 30 * SECOND) // (10 * SECOND) + 20
         assert set(batch.seconds) == {"total", "plq", "progress", "wlq", "sink", "commit"}
         assert 0 <= sum(batch.seconds.values()) - batch.seconds["total"] <= batch.seconds["total"]
         assert len(batch.busy) == batch.plq_workers == 1

@@ -405,7 +405,7 @@ def test_a_stream_answers_as_the_definition_over_projected_rows(spark: SparkSess
 
 
 def assert_projected(out: Path, plain: sp.Query) -> None:
-    plan = Plan(plain, WINDOWS, "ts", sp.KSlack(), computed=(PRODUCT,))
+    plan = Plan(plain, WINDOWS, "ts", sp.Watermark("20 seconds"), computed=(PRODUCT,))
     found = parquet_rows(out)
     assert windows_of(found) == expected(plan, [*with_product(BATCHES), local.Drain()]), out.name
     assert PRODUCT not in found.schema.names
@@ -476,7 +476,7 @@ NAMED: dict[str, tuple[sp.Query, Callable[[], sp.Query]]] = {
 
 def jobs_of(spark: SparkSession, tmp_path: Path, queries: dict[str, sp.Query]) -> sp.Job:
     return sp.streams(
-        read_batches(spark, tmp_path / "in", ROWS.schema), queries, time="ts", window=WINDOWS, progress=sp.KSlack(),
+        read_batches(spark, tmp_path / "in", ROWS.schema), queries, time="ts", window=WINDOWS, progress=sp.Watermark("20 seconds"),
         checkpoint=tmp_path / "checkpoint", output=tmp_path / "out",
     )  # fmt: skip
 
@@ -489,7 +489,7 @@ def test_a_checkpoint_of_names_continues_with_columns(spark: SparkSession, tmp_p
         tmp_path, lambda: jobs_of(spark, tmp_path, by_names), lambda: jobs_of(spark, tmp_path, by_columns)
     )
     for name, (named, _) in NAMED.items():
-        plan = Plan(named, WINDOWS, "ts", sp.KSlack())
+        plan = Plan(named, WINDOWS, "ts", sp.Watermark("20 seconds"))
         assert windows_of(parquet_rows(tmp_path / "out" / name)) == expected(plan, [*BATCHES, local.Drain()]), name
 
 
@@ -516,7 +516,7 @@ def test_updates_of_a_front_are_those_of_a_column_made_before(spark: SparkSessio
     found = {}
     for name, frame in {"written": rows, "made": rows.withColumn(PRODUCT, sf.expr(PRODUCT))}.items():
         job = sp.continuous_skyline(
-            frame, sp.low(PRODUCT) * sp.high("rating"), time="ts", window="50 seconds", progress=sp.KSlack(),
+            frame, sp.low(PRODUCT) * sp.high("rating"), time="ts", window="50 seconds", progress=sp.Watermark("20 seconds"),
             checkpoint=tmp_path / name / "checkpoint", output=tmp_path / name / "updates",
         )  # fmt: skip
         drained(job)

@@ -46,7 +46,7 @@ def described(
     folder: Path, query: Query = CHEAPEST, splitting: str = "AS_PID", output: Any = lambda rows, _: rows.show()
 ) -> EngineDescription:
     """Return the description of a job, by default with a sink of each kind that can be sent."""
-    plan = Plan(query, Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    plan = Plan(query, Windows(50 * SECOND, 20 * SECOND), "ts", sp.Watermark("20 seconds"))
     sinks = Sinks.of(output, sp.Directory(str(folder / "late")))
     settings = JobSettings(plan, SCHEMA, str(folder / "checkpoint"), sinks, POLICIES[splitting])
     return EngineDescription(settings, Workers(2, 1))

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import skypane as sp
 
 SCHEMA = "ts timestamp, price double"
-WINDOW: dict[str, Any] = {"time": "ts", "window": "2 seconds", "progress": sp.KSlack()}
+WINDOW: dict[str, Any] = {"time": "ts", "window": "2 seconds", "progress": sp.Watermark("0 seconds")}
 
 
 def lines_of(seconds: range) -> str:

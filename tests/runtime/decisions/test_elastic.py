@@ -43,6 +43,7 @@ PAPER: dict[str, Any] = {"controller": FuzzyController(), "catch_up": None}
 FUZZY = sp.Fuzzy(max_workers=16, every=2, **PAPER)
 FOUR = Workers(4, 4)
 PLAIN = ControlLoop(splitting("PB_RR"), FOUR)
+PROGRESS = sp.Watermark("20 seconds")
 
 
 def controlled(elastic: Any = FUZZY, requested: Workers = FOUR) -> ControlLoop:
@@ -274,6 +275,7 @@ def job_of(spark: SparkSession, folder: Path, batches: list[pa.Table], **options
         time="ts",
         window=Length(WINDOWS.length),
         slide=Length(WINDOWS.slide),
+        progress=PROGRESS,
         checkpoint=folder / "checkpoint",
         output=folder / "out",
         **options,
@@ -305,7 +307,7 @@ def test_workers_come_and_go_with_the_load(monkeypatch: pytest.MonkeyPatch, spar
     monkeypatch.setattr(window_program, "place_windows", lambda due, _: place_windows(due, Costs(job=0.0)))
     batches = laborious(late_rows(11, batches=7, start=1_000 * SECOND), [8] * 4 + [0] * 3)
     write_batches(tmp_path / "in", batches)
-    query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts")
+    query, plan = Laborious(), Plan(Laborious(), Windows(50 * SECOND, 20 * SECOND), "ts", PROGRESS)
     workers = sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=CostOption(max_workers=6, every=1, cooldown=0))
     seen = finish(job_of(spark, tmp_path, batches, query=query, workers=workers))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan, batches)
@@ -332,7 +334,7 @@ def test_a_job_with_fewer_workers_than_partitions_lifts_in_fewer_tasks(spark: Sp
         spark.conf.unset("spark.sql.files.openCostInBytes")
     seen = handle.recent_metrics()
     assert [(metrics.plq_workers, metrics.exchange) for metrics in seen] == [(2, False)] * 3
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts"), batches)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(SKYLINE, WINDOWS, "ts", PROGRESS), batches)
     assert handle.explain().splitlines()[0] == "workers: PLQ 2, WLQ 2: 3 of 10 batches measured, no decision yet"
     with pytest.raises(ConfigError, match="out of the bounds of elastic="):
         handle.scale(plq=4)

@@ -340,11 +340,12 @@ def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
     batches = late_rows(4)
     write_batches(tmp_path / "in", batches)
     full = small_disk / "full"
+    plan = Plan(Skyline(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.Watermark("20 seconds"))
 
     def started() -> sp.StreamHandle:
         rows = read_batches(session, tmp_path / "in", batches[0].schema)
         places = {"checkpoint": small_disk / "checkpoint", "output": small_disk / "out"}
-        handle: sp.StreamHandle = job(rows, **places).start(trigger="available now")
+        handle: sp.StreamHandle = job(rows, progress=plan.progress, **places).start(trigger="available now")
         return handle
 
     full.write_bytes(bytes(200 * 1024))
@@ -357,5 +358,4 @@ def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
     assert "Traceback" not in str(later.value)
     subprocess.run(["/usr/bin/mount", "-o", "remount,size=20m", small_disk], check=True)
     assert started().await_termination(60)
-    plan = Plan(Skyline(PARETO), Windows(60 * SECOND, 20 * SECOND), "ts", sp.KSlack())
     assert windows_of(parquet_rows(small_disk / "out")) == expected(plan, batches)

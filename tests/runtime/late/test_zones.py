@@ -25,7 +25,7 @@ from tests.parameters import slow_but
 from tests.runtime.scenarios import lines_of
 from tests.runtime.streams import (
     SECOND,
-    NaiveKSlack,
+    NaiveWatermark,
     Window,
     answers,
     finish,
@@ -53,7 +53,7 @@ ZONES, ZONES_OF_UTC = ["America/New_York", "Asia/Kathmandu"], ["Etc/UTC", "GMT"]
 KINDS = ["without zone", "with zone"]
 PARETO = sp.low("price") * sp.high("rating")
 OPTIONS: dict[str, Any] = {"time": "ts", "window": "50 seconds", "slide": "20 seconds"}
-PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+PLAN = Plan(sp.Skyline(PARETO, ("sensor",)), Windows(50 * SECOND, 20 * SECOND), "ts", sp.Watermark("20 seconds"))
 
 
 def batches_of(zone: str | None) -> list[pa.Table]:
@@ -154,7 +154,7 @@ def test_a_stream_in_any_zone_answers_as_the_oracle(
     read = elsewhere.read.schema(output.schema).json(str(tmp_path / "json")).toArrow()
     assert windows(read.cast(output.memory.table().schema).sort_by("window_start")) == wanted
     late = elsewhere.read.parquet(str(tmp_path / "late")).select("id", "ts").toArrow()
-    naive = NaiveKSlack(10 * SECOND)
+    naive = NaiveWatermark(10 * SECOND)
     for batch in batches:
         naive.take(batch)
     times = dict(zip(late["id"].to_pylist(), late["ts"].to_pylist(), strict=True))

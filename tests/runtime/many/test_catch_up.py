@@ -73,7 +73,7 @@ def stopped_after(job: sp.Job, batch: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("progress", [sp.KSlack(), sp.AqKSlack(0.01)])
+@pytest.mark.parametrize("progress", [sp.Watermark("20 seconds"), sp.AqKSlack(0.01)])
 def test_a_backlog_of_topics_is_read_in_step_over_a_restart(spark, tmp_path, kafka, progress):
     """Two partitions, one with twice as many messages; without alignment a quarter of the rows is dropped."""
     rows, topic = backlog(12_000), f"backlog-{tmp_path.name}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import WINDOWS, Task, job_of
-from tests.runtime.streams import NaiveKSlack, expected, finish, late_rows, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import NaiveWatermark, expected, finish, late_rows, parquet_rows, windows_of, write_batches
 
 import skypane as sp
 
@@ -51,7 +51,7 @@ def test_a_late_sink_that_comes_later_and_fails_is_put_right(spark: SparkSession
     (tmp_path / "late").unlink()
     finish(job_of(spark, task))
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(task.plan, FILES)
-    naive = NaiveKSlack(WINDOWS.longest_pane)
+    naive = NaiveWatermark(WINDOWS.longest_pane)
     for batch in FILES[:2]:
         naive.take(batch)
     before = len(naive.late)

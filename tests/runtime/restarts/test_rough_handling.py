@@ -174,7 +174,7 @@ def test_as_many_criteria_as_can_be_compared(spark: SparkSession, tmp_path: Path
     write_batches(tmp_path / "in", batches)
     query = Skyline(", ".join(f"c{column} MIN" for column in range(MANY)))
     shape: dict[str, Any] = {"time": "ts", "window": "20 seconds"}
-    plan = Plan(query, Windows(20 * SECOND, 20 * SECOND), "ts", sp.KSlack())
+    plan = Plan(query, Windows(20 * SECOND, 20 * SECOND), "ts", sp.Watermark("20 seconds"))
     rows = read_batches(spark, tmp_path / "in", batches[0].schema)
     memory = sp.Memory()
     finish(sp.stream(rows, query, progress=plan.progress, checkpoint=tmp_path / "checkpoint", output=memory, **shape))

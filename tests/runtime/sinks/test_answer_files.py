@@ -73,7 +73,7 @@ def test_tasks_that_share_keys_write_the_answers_of_the_definition(
 ):
     store = DocumentStore.at(str(tmp_path_factory.mktemp("files")))
     query = sp.Aggregate("key", n=sp.count(), total=sp.sum("f"), most=sp.max("text"))
-    plan = Plan(query, shape, "at", sp.KSlack())
+    plan = Plan(query, shape, "at", sp.Watermark("20 seconds"))
     files = by_tasks(plan, rows, store, run, parts, [min(at, rows.num_rows) for at in cuts])
     schema = plan.output_schema(rows.schema)
     found = pa.concat_tables([schema.empty_table(), *(store.read_parquet(name, schema) for name in files)])

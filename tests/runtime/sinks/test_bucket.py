@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.checkout import PYTHONPATH, ROOT
 from tests.runtime.driver import Task
-from tests.runtime.streams import NaiveKSlack, expected, late_rows, parquet_rows, windows_of, write_batches
+from tests.runtime.streams import NaiveWatermark, expected, late_rows, parquet_rows, windows_of, write_batches
 from tests.servers import s3
 from tests.servers.s3 import BUCKET
 from tests.stores.streams import copied
@@ -37,7 +37,7 @@ def test_a_stream_into_a_bucket_answers_each_row_once_across_kills(tmp_path: Pat
         assert ends == [-signal.SIGKILL, -signal.SIGKILL, 0], (tmp_path / "driver.log").read_text()[-3_000:]
         copied(DocumentStore.at(f"s3://{BUCKET}/{tmp_path.name}"), tmp_path / "bucket")
     assert windows_of(parquet_rows(tmp_path / "bucket" / "out")) == expected(task.plan, batches)
-    naive = NaiveKSlack(task.plan.windows.longest_pane)
+    naive = NaiveWatermark(task.plan.windows.longest_pane)
     for batch in batches:
         naive.take(batch)
     late = parquet_rows(tmp_path / "bucket" / "late")

@@ -386,7 +386,7 @@ def test_rows_of_an_earlier_query_do_not_become_a_file_of_the_next(tmp_path: Pat
     for number in range(3):
         engine(session.createDataFrame(rows.slice(40 * number, 40)), number)
     assert engine.waits
-    plan = Plan(sp.TopK(2, "price"), Windows(SHORT, SHORT), "ts", sp.KSlack())
+    plan = Plan(sp.TopK(2, "price"), Windows(SHORT, SHORT), "ts", sp.Watermark("20 seconds"))
     elsewhere = replace(settings, plan=plan, sinks=Sinks.of(tmp_path / "other"))
     with pytest.raises(
         CheckpointError, match=r"rows? for output wait .* in another place than .*out: start the earlier"

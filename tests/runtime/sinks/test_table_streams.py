@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.parameters import slow_but
 from tests.runtime.database_places import DATABASES, database
 from tests.runtime.driver import assert_killed
-from tests.runtime.streams import NaiveKSlack, answers, late_rows, read_batches, write_batches
+from tests.runtime.streams import NaiveWatermark, answers, late_rows, read_batches, write_batches
 from tests.runtime.table_stream_driver import FORMATS, NAME, PLAN, STREAMS, Format, finish_at_once, job
 
 import skypane as sp
@@ -32,7 +32,7 @@ def multiset(rows: pa.Table) -> Counter[tuple[Any, ...]]:
 def test_tables_have_the_answers_and_the_rejected_rows_of_a_stream(spark: SparkSession, tmp_path: Path, name: str):
     """Over three starts, in one of which several workers answer the windows of a batch; late rows are in the other format."""
     form, other, folder = FORMATS[name], FORMATS[OTHER[name]], tmp_path / name
-    tables, naive = late_rows(1, batches=5), NaiveKSlack(PLAN.windows.longest_pane)
+    tables, naive = late_rows(1, batches=5), NaiveWatermark(PLAN.windows.longest_pane)
     for table in tables:
         naive.take(table)
     late = other.sink(folder, "stream.late")
@@ -163,7 +163,8 @@ def test_a_continuous_skyline_keeps_its_front_in_a_table(spark: SparkSession, tm
     rows = read_batches(spark, tmp_path / "in", tables[0].schema)
     sinks: dict[str, Any] = {"output": other.sink(tmp_path, "shop.updates"), "front": form.sink(tmp_path, "shop.front")}
     checkpoint, query = tmp_path / "checkpoint", "price MIN, rating MAX"
-    finish_at_once([sp.continuous_skyline(rows, query, time="ts", window="40 seconds", checkpoint=checkpoint, **sinks)])
+    given: dict[str, Any] = {"window": "40 seconds", "progress": sp.Watermark("20 seconds"), "checkpoint": checkpoint}
+    finish_at_once([sp.continuous_skyline(rows, query, time="ts", **given, **sinks)])
     updates, front = other.rows(tmp_path, "shop.updates"), form.rows(tmp_path, "shop.front")
     added: Counter[int] = Counter()
     for row in updates.to_pylist():

@@ -346,7 +346,7 @@ def test_a_partition_is_answered_as_the_query_answers_its_rows(query: Query, row
 @pytest.mark.parametrize("query", QUERIES_OF_XY, ids=str)
 @given(rows=tables(clean=False), shape=windows(LENGTHS), cuts=st.lists(st.integers(0, 25), max_size=4))
 def test_windows_of_a_partition_are_answered_as_defined(query: Query, rows: pa.Table, shape: Windows, cuts: list[int]):
-    plan = Plan(query, shape, "time", sp.KSlack())
+    plan = Plan(query, shape, "time", sp.Watermark("20 seconds"))
     parts = split(rows, [cut for cut in cuts if cut <= rows.num_rows])
     wanted = [one.rows for step in local.run(plan, [rows, local.Drain()]) for one in step.answers]
     assert bag(answers_of(answering(query, rows, plan), parts)) == bag(wanted)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from tests.runtime.driver import WINDOWS, Task, job_of
-from tests.runtime.streams import SECOND, NaiveKSlack, expected, finish, late_rows, windows_of, write_batches
+from tests.runtime.streams import SECOND, NaiveWatermark, expected, finish, late_rows, windows_of, write_batches
 
 import skypane as sp
 from skypane.plan import Plan
@@ -129,10 +129,11 @@ def test_a_stream_whose_texts_grow_to_megabytes_answers_as_the_definition(spark:
     ]
     write_batches(tmp_path / "in", batches)
     query, output, late = sp.Skyline("price MIN, rating MAX"), sp.Memory(), sp.Memory()
-    metrics = finish(job_of(spark, Task(str(tmp_path)), query, output=output, late=late))
-    assert windows_of(output.table()) == expected(Plan(query, WINDOWS, "ts", sp.KSlack()), batches)
+    plan = Plan(query, WINDOWS, "ts", sp.Watermark("5 seconds"))
+    metrics = finish(job_of(spark, Task(str(tmp_path)), query, output=output, late=late, progress=plan.progress))
+    assert windows_of(output.table()) == expected(plan, batches)
     assert [batch.rows for batch in metrics] == [batch.num_rows for batch in batches]
-    naive = NaiveKSlack(10 * SECOND)
+    naive = NaiveWatermark(10 * SECOND, 5 * SECOND)
     for batch in batches:
         naive.take(batch)
     assert naive.late
