@@ -110,7 +110,7 @@ OPTIONS = SplittingOption("PB_RR", 10**7, (1,)), SplittingOption("TB_RR", 5 * 10
 
 ARRIVALS = [
     PaneArrivals.none(),
-    *(PaneArrivals.of_times(times, Windows(10, 10)) for times in ([1, 12, 25], [30, 4], [55, 5_000], [60, 2], [10**9])),
+    *(PaneArrivals.at_once(times, Windows(10, 10)) for times in ([1, 12, 25], [30, 4], [55, 5_000], [60, 2], [10**9])),
 ]
 
 #: each policy: it, what intervals may show of its work, and what it may know before it decides

@@ -67,7 +67,7 @@ def scored(stream: Stream, batch: int, policy: AqKSlack) -> ClockScore:
         wrong += int((np.abs(shown - stream.sent[part]) > MINUTE)[enters].sum())
         kept_out += int((~enters).sum())
         raw = _newest(event[by != 0], source[by != 0])
-        arrivals = PaneArrivals.of_times(shown[enters], windows)
+        arrivals = PaneArrivals.at_once(shown[enters], windows)
         rows = Counter(map(str, source[enters].tolist()))
         counts = {
             name: SourceCount(rows[name], 0, time) for name, time in _newest(shown[enters], source[enters]).items()

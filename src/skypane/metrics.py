@@ -18,6 +18,8 @@ from skypane.wording import count, counted
 
 T = TypeVar("T")
 
+INPUT = "input"
+"""The column in which a source of many inputs names the input of a row, unless the job names another."""
 WAITING = "waiting"
 """The key of a source's offset under which it records since when rows wait: column of event time -> microseconds."""
 

@@ -127,7 +127,7 @@ def progress(rng: np.random.Generator) -> Parts:
     for policy in policies:
         state: Any = policy.init()
         for start in range(0, len(times), 150):
-            state = policy.decide(state, PaneArrivals.of_times(times[start : start + 150], Windows(SECOND, SECOND)))[0]
+            state = policy.decide(state, PaneArrivals.at_once(times[start : start + 150], Windows(SECOND, SECOND)))[0]
             yield state.punctuation, policy.snapshot(state) if start % 15_000 == 0 else None
 
 

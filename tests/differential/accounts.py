@@ -18,7 +18,7 @@ def stream_differs(case: Case, answers: pa.Table, rejected: pa.Table) -> str | N
     Rows that cannot be ranked are all rejected as such, and no others. At the end there is a drain: every row that has entered
     is in all of its windows' answers.
     """
-    entered, put_aside = _parted(case.rows, rejected)
+    entered, put_aside = parted(case.rows, rejected)
     ids = case.rows.column(ID)
     ranked = ids.take(pa.array(usable(case.rows, case.spec)))
     unusable = sorted((Counter(ids.to_pylist()) - Counter(ranked.to_pylist())).elements())
@@ -50,7 +50,7 @@ def _reasons(rejected: pa.Table) -> list[tuple[int, str]]:
     return list(zip(rejected.column(ID).to_pylist(), rejected.column("reason").to_pylist(), strict=True))
 
 
-def _parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
+def parted(rows: pa.Table, rejected: pa.Table) -> tuple[pa.Table, list[int]]:
     """Return the rows that entered, and the ids of those that were quarantined for what they are, ascending."""
     gone = Counter(rejected.column(ID).to_pylist())
     left = []

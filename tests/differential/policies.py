@@ -141,7 +141,7 @@ class _Package:
         for row in rows:
             one = SourceCount(1, 0, row.time)
             sources[str(row.source)] = sources[str(row.source)].merge(one) if row.source in sources else one
-        return replace(PaneArrivals.of_times([row.time for row in rows], self._windows), sources=sources)
+        return replace(PaneArrivals.at_once([row.time for row in rows], self._windows), sources=sources)
 
 
 def main() -> int:

@@ -42,7 +42,7 @@ def test_the_policy_observes_every_time(w: Windows, batches: list[pa.Table], pol
         step = advance(policy, w, state, counted(w, rows, first_open))
 
         times = [time for time in micros_of(rows) if time is not None]
-        arrivals = PaneArrivals.of_times(times, w)
+        arrivals = PaneArrivals.at_once(times, w)
         expected, decision = policy.decide(expected, arrivals)
         future = decision.value.future
         panes = [w.pane_at(time) for time in times]

@@ -37,7 +37,7 @@ def _in_order(drawn: list[list[tuple[int, int]]]) -> list[list[int]]:
 
 
 def arrivals(times: list[int]) -> PaneArrivals:
-    return PaneArrivals.of_times(times, PANES)
+    return PaneArrivals.at_once(times, PANES)
 
 
 def counted(times, names, windows, closed=None):
@@ -48,7 +48,7 @@ def counted(times, names, windows, closed=None):
         for name in np.unique(names).tolist()
         for mine in [names == name]
     }
-    return replace(PaneArrivals.of_times(times, windows), sources=sources)
+    return replace(PaneArrivals.at_once(times, windows), sources=sources)
 
 
 def states(policy, event, batch, windows=1_000_000):
@@ -56,7 +56,7 @@ def states(policy, event, batch, windows=1_000_000):
     windows = Windows(windows, windows) if isinstance(windows, int) else windows
     state = policy.init()
     for start in range(0, len(event), batch):
-        state = policy.decide(state, PaneArrivals.of_times(event[start : start + batch], windows))[0]
+        state = policy.decide(state, PaneArrivals.at_once(event[start : start + batch], windows))[0]
         yield state
 
 
@@ -64,7 +64,7 @@ def steps(policy, stream, windows=PANES, begun=None):
     """The state after each batch, taken as the engine takes it, from the first state on or from one that has begun."""
     state, out = begun or policy.init(), []
     for times in stream:
-        state = policy.decide(state, PaneArrivals.of_times(times, windows))[0]
+        state = policy.decide(state, PaneArrivals.at_once(times, windows))[0]
         out.append(state)
     return out
 

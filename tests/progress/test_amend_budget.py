@@ -123,7 +123,7 @@ def test_a_restart_at_any_batch_decides_the_same(stream, windows, data):
     for number, times in enumerate(stream):
         if number == at:
             other = policy.restore(json.loads(json.dumps(policy.snapshot(other))))
-        arrivals = PaneArrivals.of_times(times, windows)
+        arrivals = PaneArrivals.at_once(times, windows)
         state, decision = policy.decide(state, arrivals)
         other, again = policy.decide(other, arrivals)
         assert (other, again) == (state, decision)

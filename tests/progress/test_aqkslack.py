@@ -42,16 +42,20 @@ LATE_STREAMS = st.tuples(
 
 @pytest.mark.long
 @given(LATE_STREAMS, st.sampled_from([0.001, 0.01, 0.05]), st.sampled_from([10_000, 200_000, 2_000_000]))
-def test_is_never_later_than_k_slack_from_the_first_row_on(stream, budget, pane):
+def test_is_never_later_than_k_slack_once_it_has_learned(stream, budget, pane):
     seed, shape, scale, batch = stream
     event = heavy_tailed(10_000, shape, scale, np.random.default_rng(seed))
     found, kslack = (states(policy, event, batch, pane) for policy in (AqKSlack(budget), KSlack()))
     before = None
     for state, patient in zip(found, kslack, strict=True):
-        assert state.punctuation >= patient.punctuation
         assert state.slack <= state.longest == patient.slack
-        assert (state.patient, state.unavoidable) == (patient.punctuation, patient.dropped)
-        if before is not None:  # so nothing is held for longer than the longest delay really seen
+        assert state.patient <= patient.punctuation
+        assert state.unavoidable <= patient.dropped  # what it drops while the other learns
+        if state.learns:
+            assert before is None or state.punctuation == before.punctuation
+        else:
+            assert state.punctuation >= state.patient
+        if before is not None and not state.learns:  # so nothing is held for longer than the longest delay really seen
             assert state.newest - state.punctuation <= max(patient.slack, before.newest - before.punctuation)
         before = state
 
@@ -77,7 +81,7 @@ def test_one_silent_source_of_seven_that_delivers_at_once_or_in_a_third_of_its_s
     event = event[np.argsort(arrival, kind="stable")].astype(np.int64)
     for budget in (0.001, 0.01, 0.05):
         found = list(states(AqKSlack(budget), event, 200, SECOND))
-        held = max(state.newest - state.punctuation for state in found)
+        held = max(state.newest - state.punctuation for state in found if state.seen > 20_000)
         assert held < (60 if seconds else 20) * SECOND, (
             "what came too late for anything is no reason to wait; K-slack waits 120 s from then on"
         )
@@ -218,7 +222,7 @@ def test_names_the_source_that_lags():
     policy = AqKSlack(0.02)
     state = policy.init()
     for at, late in ((0, 0), (10 * SECOND, 6)):
-        batch = PaneArrivals.of_times([at] * 10, Windows(SECOND, SECOND))
+        batch = PaneArrivals.at_once([at] * 10, Windows(SECOND, SECOND))
         sources = {"meter 3": SourceCount(8, late, at), "meter 4": SourceCount(2, late // 3, at)}
         state = policy.decide(state, replace(batch, sources=sources))[0]
     assert policy.explain(state).endswith("; most late rows are from meter 3")

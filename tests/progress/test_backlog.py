@@ -19,7 +19,7 @@ DAY = 86_400 * SECOND
 
 
 def batch(times: Sequence[int], since: int | None) -> PaneArrivals:
-    return replace(PaneArrivals.of_times(times, PANES), waiting_since=since)
+    return replace(PaneArrivals.at_once(times, PANES), waiting_since=since)
 
 
 def live(rng: np.random.Generator, first: int, rows: int = 500) -> np.ndarray:

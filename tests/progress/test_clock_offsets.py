@@ -169,7 +169,7 @@ def test_the_reason_names_the_clock_and_what_is_done(clocks, done):
     policy = KSlack(clocks=clocks)
     state = policy.init()
     for newest, shown in steady(13, a=-2 * HOUR, b=0, c=0):
-        arrivals = PaneArrivals.of_times([newest - 1, newest], Windows.of("1 minute"))
+        arrivals = PaneArrivals.at_once([newest - 1, newest], Windows.of("1 minute"))
         rules = policy.clock_rules(state)
         sources = batch(shown, corrected={"a"} if rules else ())
         state, decision = policy.decide(state, replace(arrivals, sources=sources.sources, shown=sources.shown))

@@ -26,7 +26,7 @@ SECOND = 1_000_000
 
 
 def judge(newest, times, held=None, bound=BOUND):
-    return bound.judge(newest, held or HeldPanes(), PaneArrivals.of_times(times, Windows(10, 10)))
+    return bound.judge(newest, held or HeldPanes(), PaneArrivals.at_once(times, Windows(10, 10)))
 
 
 def starts(held):
@@ -64,7 +64,7 @@ def test_a_pane_leads_by_max_ahead_once_in_however_many_batches_its_rows_come():
 
 def test_a_pane_with_accepted_rows_is_not_held_again():
     """The newest time did not follow the row at 1,200; a held row in its pane would be abandoned together with it."""
-    arrivals = PaneArrivals.of_times([1_000, 1_205, 9_000], Windows(10, 10))
+    arrivals = PaneArrivals.at_once([1_000, 1_205, 9_000], Windows(10, 10))
     assert starts(BOUND.judge(1_000, HeldPanes(), arrivals, accepted=1_200).held) == [9_000]
     assert starts(BOUND.judge(1_000, HeldPanes(), arrivals).held) == [1_200, 9_000]
 
@@ -108,7 +108,7 @@ def test_late_rows_do_not_stop_a_stream_that_has_moved_on():
 
 
 def test_a_pane_longer_than_max_ahead_moves_no_further_than_it():
-    verdict = BOUND.judge(1_000, HeldPanes(), PaneArrivals.of_times([1_050, 1_900], Windows(1_000, 1_000)))
+    verdict = BOUND.judge(1_000, HeldPanes(), PaneArrivals.at_once([1_050, 1_900], Windows(1_000, 1_000)))
     assert verdict.limit == 1_200
 
 
@@ -170,7 +170,7 @@ def test_the_first_batch_starts_from_its_lower_median():
 
 def settle(seen, times, pause_after=None, against=0, bound=BOUND):
     """The panes that a drain accepts after 1,000; the longest pause, of 500, came after so many rows."""
-    held = replace(HeldPanes.of(PaneArrivals.of_times(times, Windows(10, 10))), against=against)
+    held = replace(HeldPanes.of(PaneArrivals.at_once(times, Windows(10, 10))), against=against)
     verdict = bound.settle(1_000, seen, held, Pauses(((pause_after, 500),) if pause_after else ()))
     assert verdict.held == HeldPanes()
     followed = starts(verdict.followed)
@@ -212,7 +212,7 @@ def test_a_drain_accepts_what_the_stream_has_gone_on_with(seen, times, known, ac
 def test_at_a_drain_nothing_is_abandoned_without_a_bound():
     """It may have been taken off while rows were held."""
     assert settle(50, [5_000, 90_000], bound=FutureBound(None)) == [5_000, 90_000]
-    verdict = judge(1_000, [1_001], HeldPanes.of(PaneArrivals.of_times([5_000], Windows(10, 10))), FutureBound(None))
+    verdict = judge(1_000, [1_001], HeldPanes.of(PaneArrivals.at_once([5_000], Windows(10, 10))), FutureBound(None))
     assert verdict.held == HeldPanes()
     assert verdict.followed.rows == 1
 
@@ -238,7 +238,7 @@ def test_a_sorted_batch_or_its_rows_one_by_one_have_one_limit(batch, newest):
 def test_every_row_is_accepted_held_or_abandoned(stream, newest):
     held = HeldPanes()
     for batch in stream:
-        arrivals = PaneArrivals.of_times(batch, Windows(10, 10))
+        arrivals = PaneArrivals.at_once(batch, Windows(10, 10))
         verdict = BOUND.judge(newest, held, arrivals)
         believed = arrivals.upto(verdict.limit).total + verdict.followed.rows
         assert believed + verdict.held.rows + verdict.abandoned.rows == len(batch) + held.rows

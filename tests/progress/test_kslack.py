@@ -26,12 +26,12 @@ def test_a_tuple_from_1970_leaves_k_alone():
 
 def test_a_pane_across_max_slack_counts_as_max_slack():
     policy = KSlack(max_slack="100 us")
-    state = policy.decide(policy.init(), PaneArrivals.of_times([1_000], Windows(50, 50)))[0]
-    state = policy.decide(state, PaneArrivals.of_times([860, 899, 990], Windows(50, 50)))[0]
+    state = policy.decide(policy.init(), PaneArrivals.at_once([1_000], Windows(50, 50)))[0]
+    state = policy.decide(state, PaneArrivals.at_once([860, 899, 990], Windows(50, 50)))[0]
     assert state.slack == 10  # both of [850, 900) are too old
-    state = policy.decide(state, PaneArrivals.of_times([895, 945], Windows(100, 100)))[0]
+    state = policy.decide(state, PaneArrivals.at_once([895, 945], Windows(100, 100)))[0]
     assert state.slack == 55
-    state = policy.decide(state, PaneArrivals.of_times([895, 930], Windows(50, 50, -5)))[0]
+    state = policy.decide(state, PaneArrivals.at_once([895, 930], Windows(50, 50, -5)))[0]
     assert state.slack == 100
 
 

@@ -35,7 +35,7 @@ def replayed(policy, length):
     state, punctuations = policy.init(), []
     for times in np.split(event, np.searchsorted(arrival, file_ends))[:-1]:
         if len(times):
-            state, _ = policy.decide(state, PaneArrivals.of_times(times, WINDOWS))
+            state, _ = policy.decide(state, PaneArrivals.at_once(times, WINDOWS))
         punctuations.append(state.punctuation)
     ends = window_ends(event, WINDOWS)
     ends = ends[ends <= punctuations[-1]]

@@ -8,6 +8,7 @@ from typing import Final
 
 from skypane.diagnosis.evidence import HELD, HOUR, MINUTE, YEAR, Evidence, Steps, about, is_zone, since
 from skypane.metrics import BatchMetrics
+from skypane.types import Micros
 from skypane.wording import percent, stamp
 
 MOST: Final = 0.5
@@ -129,9 +130,13 @@ def wrong_unit(steps: Steps) -> Iterator[Evidence]:
 
 
 def clocks_off(steps: Steps) -> Iterator[Evidence]:
-    """Yield the clocks that are ahead of the stream: their rows are answered late, and may be held."""
-    held = _held(steps)
-    off = [{name: by for name, by in step.own.clocks.items() if MINUTE <= by < held} for step in steps]
+    """Yield the clocks that are ahead of the stream, whose rows are answered late and may be held, or those that answers wait for."""
+    ahead, behind = _clocks_between(steps, MINUTE, _held(steps)), _clocks_between(steps, -math.inf, -MINUTE)
+    waited = [
+        {name: by for name, by in of.items() if (step.own.slack or 0) > -0.9 * by}
+        for of, step in zip(behind, steps, strict=True)
+    ]
+    off = ahead if ahead[-1] else waited
     begin = since(off)
     if not off[-1] or len(off[-1]) > len(steps[-1].own.rows_by_source) / 2 > 1:
         return
@@ -140,13 +145,17 @@ def clocks_off(steps: Steps) -> Iterator[Evidence]:
     yield Evidence(
         "clock off",
         "",
-        "rows of clocks ahead",
+        "rows of clocks ahead" if ahead[-1] else "rows of clocks behind",
         sum(rows[begin:]),
         rows[-1],
         begin,
-        f"the clock of {worst} is about {about(off[-1][worst])} ahead",
+        f"the clock of {worst} is about {about(off[-1][worst])} {'ahead' if ahead[-1] else 'behind, and answers wait for its rows'}",
         'set that clock, or clocks="align" of the progress policy',
     )
+
+
+def _clocks_between(steps: Steps, least: float, most: float) -> list[dict[str, Micros]]:
+    return [{name: by for name, by in step.own.clocks.items() if least <= by < most} for step in steps]
 
 
 def ahead_of_here(batches: Sequence[BatchMetrics]) -> Iterator[Evidence]:

@@ -10,9 +10,10 @@ from pydantic import AfterValidator, PositiveInt, WithJsonSchema, model_validato
 from skypane.control.admission.ahead import LEAD
 from skypane.control.admission.readers import Readers
 from skypane.jobs.fields import MisfitError, Section, Time
+from skypane.metrics import INPUT
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.discovery import listed, to_text
-from skypane.runtime.spark.sources.many.option_names import INPUT, READERS
+from skypane.runtime.spark.sources.many.option_names import READERS
 from skypane.types import ConfigError
 
 

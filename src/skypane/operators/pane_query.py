@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount, merged_sources, merged_times
 from skypane.operators.entry.rejected import Rejection
+from skypane.operators.entry.row_runs import RunRecorder, UnitRuns
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
 from skypane.progress.pane_arrivals import SourceCount
-from skypane.types import Micros
+from skypane.types import IntArray, Micros
 
 BUFFER_ROWS = 1_000_000
 """Rows buffered before they are lifted: kernels are fastest on whole panes, and memory is the limit."""
@@ -45,6 +47,8 @@ class LiftResult:
     sources: Mapping[str, SourceCount]
     #: newest times by the clocks of the sources whose clocks are off
     shown: Mapping[str, Micros]
+    #: the rows with a valid time in the order of reading, by unit; None: not known
+    units: tuple[UnitRuns, ...] | None = ()
 
 
 def no_clock() -> float:
@@ -81,10 +85,16 @@ class PaneQuery:
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
         self._shown: list[Mapping[str, Micros]] = []
+        self._units: list[IntArray] = []
+        self._recorder = RunRecorder()
 
-    def absorb(self, batch: pa.RecordBatch) -> None:
-        """Add rows to the buffer, and lift them when it is full."""
+    def absorb(self, batch: pa.RecordBatch, units: IntArray | None = None) -> None:
+        """Add rows to the buffer, and lift them when it is full.
+
+        units   the unit of each row (row_runs.py); None: all rows are of one
+        """
         self._buffer.append(batch)
+        self._units.append(np.zeros(batch.num_rows, np.int64) if units is None else units)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
         self._lifting += lifting_bytes(batch)
@@ -103,18 +113,20 @@ class PaneQuery:
             rejection=Rejection().merge(*self._rejections),
             sources=merged_sources(self._sources),
             shown=merged_times(self._shown),
+            units=self._recorder.units(),
         )
 
     def _lift(self) -> None:
         if not self._buffered:
             return
-        rows = pa.Table.from_batches(self._buffer)
-        self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
-        self.take(rows)
+        rows, units = pa.Table.from_batches(self._buffer), np.concatenate(self._units)
+        self._buffer, self._buffered, self._buffered_bytes, self._lifting, self._units = [], 0, 0, 0, []
+        self.take(rows, units)
 
-    def take(self, rows: pa.Table) -> Rejection:
+    def take(self, rows: pa.Table, units: IntArray) -> Rejection:
         """Lift rows at once, without the buffer, and return those that may not enter."""
         entry = self._gate.split(rows)
+        self._recorder.add(entry.panes, entry.times, units if entry.counted is None else units[entry.counted])
         # One pane at a time gives the cost of each pane; a bulk query lifts all panes at once, which is faster.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
         for parts in together:

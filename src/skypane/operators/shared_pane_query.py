@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
@@ -14,6 +15,7 @@ from skypane.operators.entry.rejected import Rejection
 from skypane.operators.entry.shared_rejects import rejected_by
 from skypane.operators.pane_query import BUFFER_BYTES, BUFFER_ROWS, LiftResult, PaneQuery, lifting_bytes, no_clock
 from skypane.operators.query import Query
+from skypane.types import IntArray
 
 T = TypeVar("T")
 
@@ -60,13 +62,18 @@ class SharedPaneQuery:
         self._buffer: list[pa.RecordBatch] = []
         self._buffered = 0
         self._buffered_bytes = 0
+        self._units: list[IntArray] = []
         #: the estimated bytes for lifting the buffer
         self._lifting = 0
         self._rejected: list[pa.Table] = []
 
-    def absorb(self, batch: pa.RecordBatch) -> None:
-        """Add rows to the buffer, and lift them for all queries when it is full."""
+    def absorb(self, batch: pa.RecordBatch, units: IntArray | None = None) -> None:
+        """Add rows to the buffer, and lift them for all queries when it is full.
+
+        units   the unit of each row (row_runs.py); None: all rows are of one
+        """
         self._buffer.append(batch)
+        self._units.append(np.zeros(batch.num_rows, np.int64) if units is None else units)
         self._buffered += batch.num_rows
         self._buffered_bytes += batch.nbytes
         self._lifting += lifting_bytes(batch)
@@ -90,14 +97,14 @@ class SharedPaneQuery:
     def _lift(self) -> None:
         if not self._buffer:
             return
-        rows = pa.Table.from_batches(self._buffer)
-        self._buffer, self._buffered, self._buffered_bytes, self._lifting = [], 0, 0, 0
-        rejections = [self._timed(name, partial(self._take, name, rows)) for name in self._lifts]
+        rows, units = pa.Table.from_batches(self._buffer), np.concatenate(self._units)
+        self._buffer, self._buffered, self._buffered_bytes, self._lifting, self._units = [], 0, 0, 0, []
+        rejections = [self._timed(name, partial(self._take, name, rows, units)) for name in self._lifts]
         if self._keep and any(rejection.reasons for rejection in rejections):
             self._rejected.append(rejected_by(rows, {name: lift.gate for name, lift in self._lifts.items()}))
 
-    def _take(self, name: str, rows: pa.Table) -> Rejection:
-        return self._workers[name].take(rows.select(self._lifts[name].columns))
+    def _take(self, name: str, rows: pa.Table, units: IntArray) -> Rejection:
+        return self._workers[name].take(rows.select(self._lifts[name].columns), units)
 
     def _timed(self, name: str, work: Callable[[], T]) -> T:
         began = self._clock()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
 from skypane.progress.drop_account import DropAccount, Drops
 from skypane.progress.far_future import DAY
-from skypane.progress.kslack import largest_delay
-from skypane.progress.pane_arrivals import PaneArrivals
-from skypane.progress.recent_lateness import RecentDistances, late_by_slack
+from skypane.progress.kslack import largest_delay, longest_delay, may_exceed
+from skypane.progress.pane_arrivals import PaneArrivals, PaneRun
+from skypane.progress.recent_lateness import RecentDistances, late_by_slack, padded_sum
 from skypane.progress.recent_windows import Clock, RecentWindows
 from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
 from skypane.progress.state import Progress
 from skypane.snapshots import ADDED
 from skypane.types import ConfigError, Duration, FloatArray, Length, Micros, micros
-from skypane.wording import count, percent, span
+from skypane.wording import count, counted, percent, span
 
 Counted = Literal["rows", "windows"]
 
@@ -44,6 +46,10 @@ _BUDGETS: Final[dict[Counted, _Budget]] = {"rows": _Budget(400, 25, 10, 100), "w
 _LONG_CYCLES, _SHORT_CYCLES, _ACCOUNT_CYCLES = 32, 4, 16
 #: The same for the long memory in cycles of the longest delay seen: the share of rows that are a day late shows over days.
 _LONGEST_CYCLES = 4
+#: Cycles that have to pass before a slack is known, until a reserve is earned; else one.
+_EARLY_CYCLES = 4
+#: Cycles of the longest delay after which the policy no longer waits for enough rows.
+_LEARNING_CYCLES = 2
 #: Rows later than the slack of K-slack are a trend once they have come for this part of their delay.
 _LASTING = 0.5
 
@@ -71,6 +77,10 @@ class AdaptiveProgress(Progress):
     short: RecentDistances = field(default_factory=RecentDistances)
     #: The source of at least half of the last batch's late rows, if sources are named and there is one.
     lagging: str | None = None
+    #: How far a part of the stream that is more than the budget was behind the newest time; 0: not beyond the slack.
+    lag: Micros = field(default=0, metadata=ADDED)
+    #: Whether too few rows have come to judge the budget by: the punctuation waits.
+    learns: bool = field(default=False, metadata=ADDED)
     #: Whether the memories and the account count windows instead of rows, and the recent windows if they do.
     of_windows: bool = field(default=False, metadata=ADDED)
     windows: RecentWindows = field(default_factory=RecentWindows, metadata=ADDED)
@@ -108,8 +118,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     smaller one applies. So the slack follows a change of the delays within the short memory, and does not follow a
     burst that the reserve covers. Rows that even K-slack would have dropped make a debt of at most half a reserve.
 
-    Until enough rows are known, K is the longest delay seen: from the first row on, the policy never waits longer than
-    K-slack. docs/progress.md derives this and describes what no policy can achieve.
+    If rows are late, the punctuation waits until 10 / max_drop rows have come, or the newest time has moved on by two
+    cycles. Until enough rows are known, K is the longest delay seen: the policy never waits longer than K-slack, which
+    waits as long at the begin. docs/progress.md derives this and describes what no policy can achieve.
 
     With `max_amended` instead of `max_drop`, the same counts windows: of all answered windows, at most this share may be
     amended, because a row came after the answer. The job then needs late=Amend(...).
@@ -132,6 +143,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
     State = AdaptiveProgress
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
     _follows_frontier: ClassVar[bool] = True
+    needs_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,25 +210,31 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             state = replace(state, since=state.newest, **begun)
         return state if self.max_slack is None else replace(state, longest=min(state.longest, micros(self.max_slack)))
 
+    def asks_order(self, state: AdaptiveProgress, arrivals: PaneArrivals) -> bool:
+        """Return whether a row of a batch may be later than all so far behind one that came before it in the batch."""
+        return may_exceed(state.slack, arrivals, self.max_slack)
+
     def _measure(self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
         newest = counted.newest
         if newest is None or before.newest is None or before.since is None or before.patient is None:
-            return replace(counted, since=newest, patient=newest)
+            return self._begun(counted, arrivals)
         longest, behind = self._longest(before, arrivals, before.newest)
+        # While the policy learns, K-slack waits too.
+        patient = before.punctuation if before.learns else before.patient
         counted = replace(
             counted,
             longest=longest,
-            patient=max(before.patient, newest - longest),
-            unavoidable=before.unavoidable + arrivals.late(before.patient),
+            patient=newest - longest if patient is None else max(patient, newest - longest),
+            unavoidable=before.unavoidable + arrivals.late(patient),
             lagging=_lagging(arrivals),
         )
         # Rows that K-slack would have dropped are left out, since no slack could have saved them: a source that was
         # silent for an hour and sends it all at once is not worth waiting for, unless it happens again or continues for
         # half an hour. If most rows of the batch are late then, they are a backlog, and all of them are left out. While an
         # input is known to be behind, such rows are left out for as long as it is.
-        lasting = not behind and newest - before.patient >= _LASTING * longest
+        lasting = not behind and (patient is None or newest - patient >= _LASTING * longest)
         backlog = not lasting and 2 * (counted.dropped - before.dropped) > arrivals.total
-        closed = before.punctuation if backlog and before.punctuation is not None else before.patient
+        closed = before.punctuation if backlog and before.punctuation is not None else patient
         windows, sample = self._sample(before, counted, arrivals, None if lasting else closed)
         drops = Drops(0, sum(sample.drops)) if backlog else sample.drops
 
@@ -234,7 +252,36 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             short=before.short.add_late(sample.late, sample.known, moved, short_half_life),
             windows=windows,
         )
-        return self._adapted(measured, newest - before.since, pane, cycle)
+        adapted = self._adapted(measured, newest - before.since, pane, cycle)
+        return replace(adapted, lag=self._lag(arrivals, adapted.slack))
+
+    def _begun(self, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
+        """Return the state after the first batch, whose runs are remembered as if they had been batches."""
+        runs = arrivals.runs or ()
+        longest, newest, since = longest_delay(arrivals, self.max_slack), runs[-1].reached, runs[0].reached
+        patient = int(arrivals.oldest.min()) if runs[0].delay is None else newest - longest
+        begun = replace(
+            counted, since=since, longest=longest, patient=patient, slack=longest, lagging=_lagging(arrivals)
+        )
+        pane = int((arrivals.pane_end - arrivals.pane_start).max())
+        begun = replace(begun, learns=self._learns(begun, newest - since, pane))
+        if self._counted == "windows" or len(runs) == 1:
+            return begun
+        numbers, long, short = _BUDGETS[self._counted], begun.long, begun.short
+        cycle = arrivals.total / len(runs)
+        half_life = max(numbers.long / self._share, _LONG_CYCLES * cycle)
+        short_half_life = max(numbers.short / self._share, _SHORT_CYCLES * cycle)
+        for run in runs:
+            if run.before is not None:
+                rows, moved = run.arrivals, run.reached - run.before
+                late = late_by_slack(run.before - rows.pane_end, rows.rows)
+                long = long.add_late(late, rows.total, moved, half_life)
+                short = short.add_late(late, rows.total, moved, short_half_life)
+        credit = DropAccount().after(arrivals.total, Drops(0, 0), self._share, self._reserve, 0.0).credit
+        begun = replace(begun, long=long, short=short, credit=credit)
+        if self._share * begun.seen >= self._reserve:  # a history, which may be all that comes
+            begun = self._adapted(begun, newest - since, pane, cycle)
+        return replace(begun, lag=self._lag(arrivals, begun.slack))
 
     def _sample(
         self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals, closed: Micros | None
@@ -248,7 +295,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             raise ValueError("a batch before this one has set the newest time")
         if self._counted == "rows":
             relevant = arrivals if closed is None else arrivals.only(arrivals.pane_end > closed)
-            late = late_by_slack(newest - relevant.pane_end, relevant.rows)
+            late = late_by_slack(newest - before.lag - relevant.pane_end, relevant.rows)
+            if counted.newest - newest > before.longest:  # so the next batch finds its rows further behind than these
+                late = reduce(padded_sum, (_late_in(run, closed) for run in arrivals.runs or ()))
             unavoidable = counted.unavoidable - before.unavoidable
             drops = Drops(counted.dropped - before.dropped - unavoidable, unavoidable)
             return before.windows, _Sample(arrivals.total, relevant.total, late, drops)
@@ -259,6 +308,29 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         windows, found = before.windows.after(arrivals, arrivals.windows, clock)
         drops = Drops(found.amended - found.unavoidable, found.unavoidable)
         return windows, _Sample(found.passed, found.passed, found.late, drops)
+
+    def _lag(self, arrivals: PaneArrivals, slack: Micros) -> Micros:
+        """Return how far the slowest partitions are behind, if the slack is too small for what comes from them next."""
+        lag = arrivals.lag(self._share)
+        return lag if lag > slack else 0
+
+    def _punctuation(self, before: AdaptiveProgress, measured: AdaptiveProgress) -> Micros | None:  # noqa: ARG002
+        if measured.newest is None or measured.learns:
+            return None
+        return measured.newest - min(measured.slack + measured.lag, max(measured.longest, measured.slack))
+
+    def _learns(self, state: AdaptiveProgress, watched: Micros, pane: Micros) -> bool:
+        """Return whether too few rows have come to judge the budget by, some of them late.
+
+        watched   event time that has been observed: if few rows come, the policy does not wait forever
+        """
+        few = self._counted == "rows" and state.seen < self._enough
+        return few and state.longest > 0 and watched < _LEARNING_CYCLES * (pane + state.longest)
+
+    @property
+    def _enough(self) -> int:
+        """The least number of rows by which the budget is judged."""
+        return math.ceil(_BUDGETS[self._counted].enough / self._share)
 
     def _longest(self, before: AdaptiveProgress, arrivals: PaneArrivals, newest: Micros) -> tuple[Micros, bool]:
         """Return the longest delay seen, and whether an input was behind by more than that.
@@ -272,15 +344,17 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             own = max(before.longest, largest_delay(since, arrivals, most), largest_delay(newest, arrivals, half))
             if lag > own:
                 return own, True
-        return max(before.longest, largest_delay(newest, arrivals, most)), False
+        return max(before.longest, longest_delay(arrivals, most)), False
 
     def _adapted(self, state: AdaptiveProgress, watched: Micros, pane: Micros, cycle: float) -> AdaptiveProgress:
         """Return the state with the slack that follows from the memories and the account."""
         account = DropAccount(state.credit)
         reserve, enough = self._reserve, _BUDGETS[self._counted].enough
-        share = account.share(self._share, reserve, _ACCOUNT_CYCLES * cycle)
-        slack, lately = state.long.slack_for(share, watched, pane, account.care(reserve), enough), False
-        if slack is not None and account.in_debt(reserve):
+        share, earned = account.share(self._share, reserve, _ACCOUNT_CYCLES * cycle), self._share * state.seen
+        # A stream that has just begun has not shown its long delays.
+        passed = watched if earned >= reserve else watched // _EARLY_CYCLES
+        slack, lately = state.long.slack_for(share, passed, pane, account.care(reserve), enough), False
+        if slack is not None and account.in_debt(reserve, earned):
             recent = state.short.slack_for(share, watched, pane, enough=enough)
             lately = recent is None or recent > slack
             slack = None if recent is None else max(slack, recent)
@@ -290,13 +364,18 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             slack = slack if recent is None else min(slack, recent)
         known = slack is not None and slack <= state.longest
         chosen = state.longest if slack is None else min(slack, state.longest)
+        learns = self._learns(state, watched, pane)
         would_drop = (state.short if lately else state.long).share_dropped_by(chosen)
-        return replace(state, slack=chosen, share=share, would_drop=would_drop, known=known, lately=known and lately)
+        return replace(
+            state, slack=chosen, share=share, would_drop=would_drop, known=known, lately=known and lately, learns=learns
+        )
 
     def explain(self, state: AdaptiveProgress) -> str:
         """Return the reason for the current punctuation in one line."""
         if state.since is None:
             return "no row has come yet"
+        if state.learns:
+            return f"learning: {count(state.seen)} of {counted(self._enough, 'rows')} by which the budget is judged{clocks_off(state)}"
         lost = "dropped" if self._counted == "rows" else "amended"
         if state.known:
             memory = f"most recent {self._counted}" if state.lately else f"{self._counted} remembered"
@@ -324,6 +403,12 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             "unavoidable": state.unavoidable,
         }
         return figures if self._counted == "rows" else figures | {"amended": state.windows.total}
+
+
+def _late_in(run: PaneRun, closed: Micros | None) -> FloatArray:
+    """Return the rows of a run that each slack would have dropped, except for those of panes that are left out."""
+    rows = run.arrivals if closed is None else run.arrivals.only(run.arrivals.pane_end > closed)
+    return late_by_slack((run.before or 0) - rows.pane_end, rows.rows)
 
 
 def _lagging(arrivals: PaneArrivals) -> str | None:

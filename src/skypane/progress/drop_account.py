@@ -13,8 +13,8 @@ _SPREAD = 5
 _FASTER = 2
 #: Largest credit, in reserves, so that the savings of a calm year cannot be spent in a day.
 _FULL = 2.0
-#: Debt, in reserves, beyond which rows arrive later than before.
-_DEBT = 0.5
+#: Debt, in reserves, beyond which rows arrive later than before; at the begin of a stream, in what all its rows have earned.
+_DEBT, _EARLY_DEBT = 0.5, 0.1
 
 
 class Drops(NamedTuple):
@@ -52,9 +52,9 @@ class DropAccount:
         over = (self.credit - reserve) / spread
         return max_drop * min(_MOST, max(_LEAST, 1 + (over if over > 0 else _FASTER * over)))
 
-    def in_debt(self, reserve: int) -> bool:
-        """Return whether the debt exceeds half a reserve, a sign that rows arrive later than before."""
-        return self.credit < -_DEBT * reserve
+    def in_debt(self, reserve: int, earned: float) -> bool:
+        """Return whether the debt is a sign that rows arrive later than before; all rows so far have `earned` as much."""
+        return self.credit < -min(_DEBT * reserve, _EARLY_DEBT * earned)
 
     def care(self, reserve: int) -> float:
         """Return the `care` of RecentDistances.slack_for(): 0 from a quarter of the reserve on, 1 in debt."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from skypane.progress.far_future import DAY
-from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.pane_arrivals import PaneArrivals, PaneRun
 from skypane.progress.slack_policy import SlackPolicy, clocks_off, not_negative
 from skypane.progress.state import Progress
 from skypane.types import Duration, Micros, micros
@@ -18,9 +18,10 @@ from skypane.wording import span
 class KSlack(SlackPolicy[Progress]):
     """K = the largest delay seen; tp = max(tp, tmax - K).
 
-    A tuple's delay is how far it lies behind the newest time before its batch, which is processed as a whole; the first
-    batch has no delays. K is at least every delay seen so far, so a tuple is dropped only if it is later than all
-    before it, or while tmax advances by as much as K has grown, since the punctuation never goes back.
+    A tuple's delay is how far it lies behind the newest time before its batch, or that when it was read, if the order of
+    the batch is known; if that of the first one is not known, nothing is closed by it. K is at least every delay seen so
+    far, so a tuple is dropped only if it is later than all before it, or while tmax advances by as much as K has grown,
+    since the punctuation never goes back.
 
     tmax follows the stream, and not a few clocks that are ahead of the others (progress/frontier.py); with `max_ahead=None`
     it is the newest time of any tuple, as in the paper.
@@ -40,6 +41,7 @@ class KSlack(SlackPolicy[Progress]):
 
     _durations: ClassVar[tuple[str, ...]] = ("max_slack", "max_ahead")
     _follows_frontier: ClassVar[bool] = True
+    needs_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,14 +53,40 @@ class KSlack(SlackPolicy[Progress]):
         return state if self.max_slack is None else replace(state, slack=min(state.slack, micros(self.max_slack)))
 
     def _measure(self, before: Progress, counted: Progress, arrivals: PaneArrivals) -> Progress:
-        if before.newest is None:
-            return counted
-        delay = largest_delay(before.newest, arrivals, self.max_slack)
-        return replace(counted, slack=max(before.slack, delay))
+        return replace(counted, slack=max(before.slack, longest_delay(arrivals, self.max_slack)))
+
+    def asks_order(self, state: Progress, arrivals: PaneArrivals) -> bool:
+        """Return whether a row of a batch may be later than all so far behind one that came before it in the batch."""
+        return may_exceed(state.slack, arrivals, self.max_slack)
 
     def explain(self, state: Progress) -> str:
         """Return the reason for the current punctuation in one line."""
         return f"{span(state.slack)}, the longest delay seen{clocks_off(state)}"
+
+
+def may_exceed(longest: Micros, arrivals: PaneArrivals, max_slack: Duration | None) -> bool:
+    """Return whether a row of a batch may be further than `longest` behind one that came before it in the batch."""
+    return len(arrivals) > 0 and largest_delay(int(arrivals.newest.max()), arrivals, max_slack) > longest
+
+
+def longest_delay(arrivals: PaneArrivals, max_slack: Duration | None) -> Micros:
+    """Return the longest delay up to max_slack of the rows of a batch, in the order in which they were read."""
+    return max(_delay(run, max_slack) for run in arrivals.runs or ())
+
+
+def _delay(run: PaneRun, max_slack: Duration | None) -> Micros:
+    """Return the longest delay up to max_slack of a row behind the newest time when it was read.
+
+    It lies between the distance to the newest time before all rows of the run and that to the newest time after them.
+    Within this the run's own delay decides, which may be due to a clock that is ahead, or to a row beyond max_slack.
+    """
+    if run.before is None:
+        least, most = 0, largest_delay(run.reached, run.arrivals, max_slack)
+    else:
+        least = largest_delay(run.before, run.arrivals, max_slack)
+        most = least + run.reached - run.before
+    delay = max(least, min(run.delay or 0, most))
+    return delay if max_slack is None else min(delay, micros(max_slack))
 
 
 def largest_delay(tmax: Micros, arrivals: PaneArrivals, max_slack: Duration | None) -> Micros:
@@ -74,8 +102,8 @@ def tuple_grain(times: Iterable[Micros]) -> Iterator[Micros | None]:
     """Yield the punctuation in force after each tuple, by the paper's definition.
 
     When tmax is updated, K takes in d(t) = tmax - t for all tuples t since the last update, with the tmax that also
-    gives the punctuation; a new punctuation is emitted only if it is larger. KSlack, which works on batches, differs in
-    two ways: it measures all tuples of a batch against the tmax before it, and K grows even if tmax does not.
+    gives the punctuation; a new punctuation is emitted only if it is larger. KSlack differs in two ways: it measures a
+    tuple against the tmax before it, and K grows even if tmax does not.
 
     >>> list(tuple_grain([10, 12, 9, 11, 15, 16]))
     [10, 12, 12, 12, 12, 12]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from skypane.types import BoolArray, IntArray, Micros
 from skypane.windows import Windows
 
+SLOTS: Final = 16
+"""Parts into which the rows of a batch are divided in the order of reading."""
 _COLUMNS = ("pane_start", "pane_end", "rows", "oldest", "newest")
 
 
@@ -25,6 +27,13 @@ class SourceCount(NamedTuple):
     def merge(self, other: SourceCount) -> SourceCount:
         """Return the sum of two counts of the same source."""
         return SourceCount(self.rows + other.rows, self.late + other.late, max(self.newest, other.newest))
+
+
+class UnitEnd(NamedTuple):
+    """The time that a partition or an input has reached in a batch (microseconds), and its rows."""
+
+    newest: Micros
+    rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +60,10 @@ class PaneArrivals:
     waiting_since: Micros | None = None
     #: The windows that the panes are cut from; None: not known.
     windows: Windows | None = None
+    #: The same rows in the order in which they were read; empty: they came at once; None: it is not known.
+    runs: tuple[PaneRun, ...] | None = ()
+    #: How far each of the source's partitions, or inputs, has come, if several were read side by side.
+    ends: tuple[UnitEnd, ...] = ()
 
     def __post_init__(self) -> None:
         columns = {name: np.asarray(getattr(self, name), np.int64) for name in _COLUMNS}
@@ -71,7 +84,18 @@ class PaneArrivals:
 
     @classmethod
     def of_times(cls, times: ArrayLike, windows: Windows) -> Self:
-        """Return the arrivals of a batch whose rows have these event times, by the panes of `windows`."""
+        """Return the arrivals of a batch whose rows came in this order, with these event times, by the panes of `windows`."""
+        read = np.asarray(times, np.int64)
+        if not (np.diff(read) < 0).any():
+            return cls.at_once(read, windows)
+        size = -(-len(read) // SLOTS)
+        parts = (read[first : first + size] for first in range(0, len(read), size))
+        runs = (PaneRun(cls.at_once(part, windows), behind_before(part)) for part in parts)
+        return replace(cls.at_once(read, windows), runs=tuple(runs))
+
+    @classmethod
+    def at_once(cls, times: ArrayLike, windows: Windows) -> Self:
+        """Return the arrivals of a batch whose rows have these event times, and no order."""
         ordered = np.sort(np.asarray(times, np.int64))
         panes, first, rows = np.unique(windows.panes_at(ordered), return_index=True, return_counts=True)
         starts, ends = windows.pane_start(panes), windows.pane_end(panes)
@@ -86,6 +110,15 @@ class PaneArrivals:
         """Number of rows in the batch."""
         return int(self.rows.sum())
 
+    def lag(self, share: float) -> Micros:
+        """Return how far the slowest partition is behind the fastest, except for those with at most this share of the rows."""
+        left = share * sum(end.rows for end in self.ends)
+        for end in sorted(self.ends):
+            left -= end.rows
+            if left < 0:
+                return max(self.ends).newest - end.newest
+        return 0
+
     def late(self, punctuation: Micros | None) -> int:
         """Return how many rows belong to panes that `punctuation` has closed."""
         return 0 if punctuation is None else int(self.rows[self.pane_end <= punctuation].sum())
@@ -95,12 +128,20 @@ class PaneArrivals:
         if limit is None or not len(self) or self.newest.max() <= limit:
             return self
         kept = self.only(self.pane_start <= limit)
-        return replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
+        kept = replace(kept, oldest=np.minimum(kept.oldest, limit), newest=np.minimum(kept.newest, limit))
+        if self.runs is None:
+            return kept
+        runs = (replace(run, arrivals=run.arrivals.upto(limit)) for run in self.runs)
+        return replace(kept, runs=tuple(run for run in runs if len(run.arrivals)))
 
     def only(self, mask: BoolArray) -> PaneArrivals:
         """Return the panes for which `mask` is true."""
         chosen: dict[str, Any] = {name: getattr(self, name)[mask] for name in _COLUMNS}
         return replace(self, **chosen)
+
+    def followed_by(self, other: PaneArrivals) -> PaneArrivals:
+        """Return the panes of both, of which the others came last, with the sources of this batch."""
+        return replace(self.union(other), runs=(*self.runs, PaneRun(other)) if self.runs else self.runs)
 
     def union(self, other: PaneArrivals) -> PaneArrivals:
         """Return the panes of both, with the sources of this batch."""
@@ -124,3 +165,31 @@ class PaneArrivals:
             oldest=np.minimum.reduceat(self.oldest, first),
             newest=np.maximum.reduceat(self.newest, first),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PaneRun:
+    """Rows of a batch that were read one after the other, after those of the run before it.
+
+    arrivals   the rows by pane, at least one
+    delay      how far a row was behind the newest one before it in the run, at most, in microseconds; None: not known
+    before     the newest time of the stream before the run; None: it has none, or no policy has measured it
+    newest     that after the run; None: no policy has measured it
+    """
+
+    arrivals: PaneArrivals
+    delay: Micros | None = 0
+    before: Micros | None = None
+    newest: Micros | None = None
+
+    @property
+    def reached(self) -> Micros:
+        """The newest time of the stream after the run, which a policy has measured."""
+        if self.newest is None:
+            raise ValueError("no policy has measured the run")
+        return self.newest
+
+
+def behind_before(times: IntArray) -> Micros:
+    """Return how far a row was behind the newest one before it, at most; rows came in this order."""
+    return int((np.maximum.accumulate(times) - times).max())

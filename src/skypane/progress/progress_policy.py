@@ -113,6 +113,13 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
         """Largest share of answered windows that late rows may amend, or None if the policy has no such budget."""
         return None
 
+    #: Whether arrivals should have their rows in the order of reading, for batches of which asks_order() is true.
+    needs_order: ClassVar[bool] = False
+
+    def asks_order(self, state: Any, arrivals: PaneArrivals) -> bool:  # noqa: ARG002
+        """Return whether the order of the rows of a batch may matter: `arrivals` should have their runs."""
+        return False
+
     @abstractmethod
     def settle(self, state: Any) -> tuple[Any, Decision[Punctuation]]:
         """Return the state after a drain has accepted or abandoned the held panes, and the decision on them."""

@@ -79,10 +79,10 @@ class RecentDistances:
     def add_late(self, fresh: FloatArray, count: int, moved: Micros, half_life: float) -> Self:
         """Return the memory after `count` more rows; `fresh`: for each slack of EDGES, the late rows it would have dropped."""
         keep = float(power(0.5, count / half_life))
-        dropped = _sum(self.dropped * keep, fresh)
-        squares, block, block_rows = self.squares * keep, _sum(self.block, fresh), self.block_rows + count
+        dropped = padded_sum(self.dropped * keep, fresh)
+        squares, block, block_rows = self.squares * keep, padded_sum(self.block, fresh), self.block_rows + count
         if block_rows >= half_life / _BLOCKS:
-            squares, block, block_rows = _sum(squares, block * block), _nothing(), 0
+            squares, block, block_rows = padded_sum(squares, block * block), _nothing(), 0
         total, span = self.total * keep + count, self.span * keep + moved
         return type(self)(_trimmed(dropped), _trimmed(squares), _trimmed(block), block_rows, total, span)
 
@@ -106,7 +106,7 @@ class RecentDistances:
             return None
         edges = EDGES[: len(self.dropped) + 1]
         cycles = watched / (float(pane) + edges)
-        spread = np.sqrt(_sum(self.squares, self.block * self.block))
+        spread = np.sqrt(padded_sum(self.squares, self.block * self.block))
         expected = np.append(self.dropped, 0.0) * (1 + 1 / np.maximum(cycles, 1))
         expected[: len(spread)] += _CARE * spread[: len(expected)]
         affordable = (expected <= budget) & (cycles >= 1)
@@ -169,7 +169,7 @@ def _fixed(array: FloatArray) -> FloatArray:
     return array
 
 
-def _sum(one: FloatArray, other: FloatArray) -> FloatArray:
+def padded_sum(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return the sum of two arrays of which the shorter one is padded with zeros."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     total = longer.copy()

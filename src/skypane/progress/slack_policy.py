@@ -11,7 +11,7 @@ from skypane.policy import Decision
 from skypane.progress.clock_offsets import CLOCKS, GRAIN, MINUTE, ClockOffsets, ClockRules, Clocks
 from skypane.progress.far_future import DAY, PATIENCE, SUPPORT, FutureBound, FutureDecision
 from skypane.progress.frontier import Frontier
-from skypane.progress.pane_arrivals import PaneArrivals
+from skypane.progress.pane_arrivals import PaneArrivals, PaneRun
 from skypane.progress.progress_policy import ProgressPolicy, Punctuation
 from skypane.progress.state import Progress
 from skypane.types import ConfigError, Duration, Micros, micros
@@ -78,14 +78,17 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     @abstractmethod
     def _measure(self, before: S, counted: S, arrivals: PaneArrivals) -> S:
-        """Return `counted`, the state with the batch counted, with the slack that the policy chooses."""
+        """Return `counted`, the state with the batch counted, with the slack that the policy chooses.
+
+        The runs of `arrivals`, at least one, have the newest time before and after them.
+        """
 
     def decide(self, state: S, known: PaneArrivals) -> tuple[S, Decision[Punctuation]]:
         """Return the state after a batch, and which panes are held and closed from now on."""
         future = self._bound().judge(_reached(state), state.held, known, state.accepted)
         accepted = known.upto(future.limit)
         if future.followed.panes:
-            accepted = accepted.union(future.followed.arrivals().upto(future.limit))
+            accepted = accepted.followed_by(future.followed.arrivals().upto(future.limit))
         return self._decided(state, future, accepted)
 
     def settle(self, state: S) -> tuple[S, Decision[Punctuation]]:
@@ -110,7 +113,8 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
 
     def _moved(self, state: S, accepted: PaneArrivals) -> S:
         pauses = state.pauses.after(state.newest, state.seen, accepted, self.support)
-        newest, frontier = self._newest(state, accepted)
+        runs, frontier = self._steps(state, accepted)
+        newest = runs[-1].reached
         late = accepted.late(state.punctuation)
         seen, dropped = state.seen + accepted.total, state.dropped + late
         offsets = self._offsets(state, accepted, newest)
@@ -126,19 +130,29 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
             clocks=state.clocks.after(accepted.sources, newest).without(offsets.learned if self.judges_clocks else ()),
             offsets=offsets,
         )
-        measured = self._measure(state, counted, accepted)
+        measured = self._measure(state, counted, replace(accepted, runs=runs))
+        if state.newest is None and runs[0].delay is None:
+            return measured  # how late rows are is not known before the next batch
         given = [time for time in (state.punctuation, self._punctuation(state, measured)) if time is not None]
         return replace(measured, punctuation=max(given, default=None))
 
     def _offsets(self, state: S, accepted: PaneArrivals, newest: Micros) -> ClockOffsets:
         return state.offsets.after(accepted, state.newest, newest, micros(self.max_clock_offset))
 
-    def _newest(self, state: S, accepted: PaneArrivals) -> tuple[Micros, Frontier]:
-        """Return tmax after a batch, and the frontier."""
-        if self.judges_clocks or (self._follows_frontier and self.max_ahead is not None):
-            return state.frontier.after(state.newest, accepted, self.support)
-        newest = int(accepted.newest.max())
-        return (newest if state.newest is None else max(state.newest, newest)), state.frontier
+    def _steps(self, state: S, accepted: PaneArrivals) -> tuple[tuple[PaneRun, ...], Frontier]:
+        """Return the runs of a batch with the newest time before and after each, and the frontier after them."""
+        newest, frontier, runs = state.newest, state.frontier, list[PaneRun]()
+        inside = self.asks_order(state, accepted)
+        at_once = PaneRun(accepted, None if inside and accepted.runs is None else 0)
+        for run in (accepted.runs if inside else None) or (at_once,):
+            before, rows = newest, replace(run.arrivals, sources=accepted.sources)
+            if self.judges_clocks or (self._follows_frontier and self.max_ahead is not None):
+                newest, frontier = frontier.after(before, rows, self.support)
+            else:
+                reached = int(rows.newest.max())
+                newest = reached if before is None else max(before, reached)
+            runs.append(replace(run, arrivals=rows, before=before, newest=newest))
+        return tuple(runs), frontier
 
     def _punctuation(self, before: S, measured: S) -> Micros | None:  # noqa: ARG002
         """Return the punctuation by the slack, which may be below the current one; None: no punctuation yet."""

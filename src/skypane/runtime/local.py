@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from skypane.naming import shortened
-from skypane.operators.advance import ProgressStep, advance, drained, readmitted
+from skypane.operators.advance import ProgressStep, Reading, advance, drained, readmitted
 from skypane.operators.amendments import AmendCounts, ClosedPanes, PaneSteps, amendment
 from skypane.operators.answer_changes import answers_of
 from skypane.operators.early_answers import EarlyAnswers, early_step
@@ -21,6 +22,7 @@ from skypane.operators.entry.entry_rules import Entry
 from skypane.operators.entry.pane_counts import PaneRows
 from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
+from skypane.operators.entry.row_runs import order_of
 from skypane.operators.open_panes import OpenPanes, WindowTask
 from skypane.operators.row_account import RowAccount, RowTotals
 from skypane.operators.window_query import WindowAnswer, WindowWorker
@@ -189,7 +191,9 @@ def _steps(plan: Plan, events: Iterable[Event], clock: Callable[[], Micros] | No
                 entry, step = replace(gate, limit=progress.newest, clocks=None).split(rows), readmitted(progress)
             else:
                 entry, arrived = gate.split(rows), None if clock is None else clock()
-                step = advance(plan.progress, plan.windows, progress, entry.counts, entry.sources, arrived, entry.shown)
+                reading = Reading(arrived, order=partial(order_of, entry.panes, entry.times))
+                known = (entry.counts, entry.sources, entry.shown)
+                step = advance(plan.progress, plan.windows, progress, *known, reading)
         rejection = entry.rejection.merge(_discarded(ahead, step))
         ahead = [] if step.abandoned else ahead
         ahead += [part for part in entry.usable if part.pane in step.held]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, Protocol, Self
 
 import pyarrow as pa
@@ -88,8 +89,9 @@ class Frame(DataFrame):
         raise needs_spark(f"the column {next(iter(columns))!r}")
 
     def coalesce(self, numPartitions: int) -> Frame:
-        tasks = min(numPartitions, len(self._parts))
-        return Frame(self.sparkSession, [pa.concat_tables(self._parts[task::tasks]) for task in range(tasks)])
+        tasks, parts = min(numPartitions, len(self._parts)), len(self._parts)
+        cuts = pairwise(task * parts // tasks for task in range(tasks + 1))
+        return Frame(self.sparkSession, [pa.concat_tables(self._parts[first:last]) for first, last in cuts])
 
     def repartition(self, *_: Any) -> Frame:
         raise needs_spark("an exchange of rows between tasks")

@@ -49,7 +49,7 @@ class DrawnStream:
 
     def arrivals(self, batch: PolicyBatch, punctuation: Micros | None = None) -> PaneArrivals:
         """Return the arrivals of a batch as the engine reports them, given the punctuation before it."""
-        arrivals = PaneArrivals.of_times(batch.times, self.windows)
+        arrivals = PaneArrivals.at_once(batch.times, self.windows)
         late = self._late(batch.times, punctuation)
         sources = {
             SOURCES[number]: SourceCount(

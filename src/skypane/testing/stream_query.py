@@ -108,6 +108,14 @@ class StreamFrame(Frame):
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
 
+    def selectExpr(self, *_: str) -> StreamFrame:  # type: ignore[override]
+        """Mark no rows: they are of one unit, in the order of the tables."""
+        return self
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        return []
+
     def _read(self, number: int) -> pa.Table:
         """Return a table with the columns of the stream."""
         table = self.batches[number]

@@ -46,8 +46,8 @@ PROGRESS: Final = (
     Mutant(
         "newest-back",
         "progress/slack_policy.py",
-        "(newest if state.newest is None else max(state.newest, newest))",
-        "newest",
+        "newest = reached if before is None else max(before, reached)",
+        "newest = reached",
         "the newest time is that of the last batch",
         ("policies", "progress"),
     ),
@@ -78,8 +78,8 @@ PROGRESS: Final = (
     Mutant(
         "slack-shrinks",
         "progress/kslack.py",
-        "slack=max(before.slack, delay))",
-        "slack=delay)",
+        "slack=max(before.slack, longest_delay(arrivals, self.max_slack)))",
+        "slack=longest_delay(arrivals, self.max_slack))",
         "K is the longest delay of the last batch",
         ("policies", "progress"),
     ),
@@ -126,8 +126,8 @@ PROGRESS: Final = (
     Mutant(
         "followed-not-counted",
         "progress/slack_policy.py",
-        "            accepted = accepted.union(future.followed.arrivals().upto(future.limit))\n",
-        "            accepted = accepted.union(future.followed.within(-(1 << 62)).arrivals())\n",
+        "            accepted = accepted.followed_by(future.followed.arrivals().upto(future.limit))\n",
+        "            accepted = accepted.followed_by(future.followed.within(-(1 << 62)).arrivals())\n",
         "rows that were held and are accepted now do not move the newest time",
         ("policies", "progress"),
     ),

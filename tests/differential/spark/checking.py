@@ -6,13 +6,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from tests.differential.accounts import gone_differ, stream_differs
+from tests.differential.accounts import gone_differ, parted, stream_differs
 from tests.differential.case import Case, Continuous
 from tests.differential.compare import updates_differ
-from tests.differential.definition.late import gone, last_end
+from tests.differential.definition.late import last_end
 from tests.differential.definition.windows import times, usable
 from tests.differential.expected import Refused, Updates, expected
 from tests.differential.spark import statics, streams
@@ -46,7 +45,7 @@ def _stream_differs(run: Run, found: streams.Found) -> str | None:
 
 def _updates_differ(case: Case, found: streams.Found) -> str | None:
     """Return how updates differ from those of the rows that entered, up to the end of the last pane with one."""
-    entered = case.rows.take(pa.array(np.setdiff1d(np.arange(case.rows.num_rows), np.concatenate(gone(case)))))
+    entered, _ = parted(case.rows, found.rejected)
     when = times(entered.take(pa.array(usable(entered, case.spec))))
     until = last_end(int(when.max()), case.windows) if len(when) else -(2**62)
     wanted = expected(case, entered)

@@ -26,7 +26,7 @@ from skypane.operators.query import Query
 from skypane.operators.stay_columns import expanded
 from skypane.operators.window_query import WindowQuery
 from skypane.plan import Plan
-from skypane.progress import KSlack
+from skypane.progress import KSlack, Watermark
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime import local
 from skypane.snapshots import from_json, through_json, to_json
@@ -132,7 +132,7 @@ class Run:
 
 def from_the_start(query: Query, windows: Windows, schema: pa.Schema, events: Iterable[Any]) -> dict[int, pa.Table]:
     """Return the rows of each window, by the definition."""
-    plan = Plan(query, windows, "time", KSlack(max_ahead=None))
+    plan = Plan(query, windows, "time", Watermark("4 microseconds", max_ahead=None))
     read = [event.select(schema.names) if isinstance(event, pa.Table) else event for event in events]
     return {answer.window: answer.rows for answer in local.answers(plan, read)}
 
@@ -212,7 +212,7 @@ class Changing(RuleBasedStateMachine):
     )
     def begin(self, query: Query, windows: Windows, schema: pa.Schema) -> None:
         schema = SCHEMA if isinstance(query, sp.Aggregate) else schema
-        self.run = Run(Plan(query, windows, "time", KSlack(max_ahead=None)), schema)
+        self.run = Run(Plan(query, windows, "time", Watermark("4 microseconds", max_ahead=None)), schema)
 
     @property
     def query(self) -> Query:

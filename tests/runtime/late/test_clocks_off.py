@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,8 @@ from tests.rows import Bag, multiset
 from tests.runtime.streams import AnySession, finish, parquet_rows, stream_job, write_batches
 
 import skypane as sp
-from skypane.operators.advance import advance
+from skypane.operators.advance import Reading, advance
+from skypane.operators.entry.row_runs import order_of
 from skypane.operators.fronts import ContinuousSkyline
 from skypane.plan import ContinuousPlan, Plan
 from skypane.progress.slack_policy import SlackPolicy
@@ -96,7 +98,8 @@ def corrected(plan: Plan, batches: list[pa.Table]) -> list[tuple[pa.Table, pa.Ta
             out = rows.filter(pa.array([one != 0 for one in by]))
         found.append((usable, out))
         entry = judged.rules_after(state).split(usable)
-        state = advance(policy, judged.windows, state, entry.counts, entry.sources).state
+        reading = Reading(order=partial(order_of, entry.panes, entry.times))
+        state = advance(policy, judged.windows, state, entry.counts, entry.sources, reading=reading).state
         shown: dict[str, int] = {}
         for name, time in zip(names, times, strict=True):
             shown[name] = max(time, shown.get(name, time))
@@ -268,7 +271,7 @@ def test_a_continuous_skyline_sees_corrected_times():
     batches = stream(4, {2: HOUR})
     plan = ContinuousPlan(query, Windows(MINUTE, MINUTE), "ts", sp.KSlack(clocks="align"), "source")
     entered = [rows for rows, _ in corrected(plan, batches)]
-    accepted = replace(plan, progress=sp.KSlack())
+    accepted = replace(plan, progress=accepting(cast("SlackPolicy[Any]", plan.progress)))
     found, wanted = (
         [outcome.rows for outcome in local.run_continuous(one, events) if outcome.rows is not None]
         for one, events in ((plan, batches), (accepted, entered))

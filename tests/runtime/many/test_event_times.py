@@ -86,7 +86,7 @@ def dropped(plan: Planner, budget: int) -> float:
     windows, policy = Windows.of("1 minute", "10 seconds"), KSlack()
     state = policy.init()
     for start, end in batches(plan, budget):
-        state, _ = policy.decide(state, PaneArrivals.of_times(times_of(plan, start, end), windows))
+        state, _ = policy.decide(state, PaneArrivals.at_once(times_of(plan, start, end), windows))
     return state.dropped / state.seen
 
 

@@ -23,6 +23,10 @@ _SECONDS = (-62_135_596_800, 253_402_300_800)
 """The years 1 to 9999, half-open: Python and SQL write no other times, and none of these overflows the arithmetic."""
 
 
+def _none() -> IntArray:
+    return np.empty(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """The rows of one table, divided into usable and rejected rows."""
@@ -33,6 +37,10 @@ class Entry:
     sources: Mapping[str, SourceCount] = field(default_factory=dict)
     #: newest times by the clocks of the sources whose clocks are off; quarantined rows are included
     shown: Mapping[str, Micros] = field(default_factory=dict)
+    #: pane and time of each row of `counts` in their order, and which rows of the table these are; None: all
+    panes: IntArray = field(default_factory=_none)
+    times: IntArray = field(default_factory=_none)
+    counted: BoolArray | None = None
 
     @property
     def counts(self) -> tuple[PaneCount, ...]:
@@ -98,6 +106,7 @@ class EntryRules:
         usable = entering if good is None else entering.take(pa.array(good))
         late = reasons.mask(LATE)
         sources = {} if self.source is None else by_source(rows.column(self.source), times, bad, late)
+        counted = None if bad is None else ~bad if late is None else ~bad | late
         return Entry(
             usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
             rejection=Rejection()
@@ -111,6 +120,9 @@ class EntryRules:
             ),
             sources=self._as_late(sources, rows, panes, times, bad, late),
             shown=shown,
+            panes=panes if counted is None else panes[counted],
+            times=times if counted is None else times[counted],
+            counted=counted,
         )
 
     def reasons(self, rows: pa.Table) -> RejectReasons:

@@ -17,6 +17,7 @@ from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.batch_listeners import BatchListeners
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.engine.reading_order import marked
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.spark_schema import pruned
 from skypane.runtime.spark.triggers import Trigger, pace_of
@@ -45,8 +46,13 @@ class JobStart:
         return pace_of(self.trigger) == math.inf
 
     def reading(self, columns: tuple[str, ...] | None) -> DataFrame:
-        """Return the rows with the columns that the state of the checkpoint requires; None: with those of the plan."""
-        return self.rows if columns is None else pruned(self.whole, self.description.settings.rows, columns)[0]
+        """Return the rows with the columns that the state of the checkpoint requires; None: with those of the plan.
+
+        If the progress policy needs the order of reading, a further column has the unit of each row.
+        """
+        settings = self.description.settings
+        rows = self.rows if columns is None else pruned(self.whole, settings.rows, columns)[0]
+        return marked(self.whole, rows) if settings.plan.progress.needs_order else rows
 
     def writer(
         self, rows: DataFrame, batches: Callable[[DataFrame, int], Any], checkpoint: Location

@@ -25,6 +25,7 @@ from skypane.types import CheckpointError
 HEAD: Final = "head.json"
 DEFINITION: Final = "definition.json"
 DRAIN: Final = "drain.json"
+ORDER: Final = "order.json"
 
 _REFUSED: Final = {"format": 3, "name": "", "fixed": {}, "free": {}}
 """A definition of a format that no version without a head reads."""

@@ -29,6 +29,7 @@ from skypane.runtime.spark.engine.late_rows import schema_of
 from skypane.runtime.spark.engine.partials import PartialReader
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
+from skypane.runtime.spark.engine.reading_order import UNIT
 from skypane.runtime.spark.engine.shared_lift import SharedLiftStage, SharedReports
 from skypane.runtime.spark.engine.shared_metrics import shared_measurements, shared_metrics
 from skypane.runtime.spark.engine.window_program import WindowedProgram
@@ -100,10 +101,9 @@ class HandoverProgram:
         if isinstance(state, WindowState):
             return _any(self._alone.run(self._with(batch, self._schema), state))
         reports = self._lift(batch, state)
-        earlier = self._earlier.after_lift(
-            self._with(batch, self._handover.schema), state.earlier, reports.of(_EARLIER)
-        )
-        new = self._new.after_lift(self._with(batch, self._schema), state.new, reports.of(_NEW), wait=True)
+        one, other = (replace(batch, query=name) for name in (_EARLIER, _NEW))
+        earlier = self._earlier.after_lift(self._with(one, self._handover.schema), state.earlier, reports.of(_EARLIER))
+        new = self._new.after_lift(self._with(other, self._schema), state.new, reports.of(_NEW), wait=True)
         return self._merged(batch, earlier, new, reports)
 
     def drain(self, batch: MicroBatch, state: State) -> BatchOutcome[State]:
@@ -145,7 +145,11 @@ class HandoverProgram:
 
     def _with(self, batch: MicroBatch, schema: pa.Schema) -> MicroBatch:
         """Return a batch with the columns of `schema`, in its order, and those that only late rows keep."""
-        names = [*schema.names, *(field.name for field in self._sent)]
+        names = [
+            *schema.names,
+            *(field.name for field in self._sent),
+            *(name for name in batch.rows.columns if name == UNIT),
+        ]
         if batch.rows.columns == names:
             return batch
         return replace(batch, rows=batch.rows.select(*map(backticked, names)))

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
-from skypane.operators.advance import ProgressStep, advance, readmitted
+from skypane.operators.advance import ProgressStep, Reading, advance, readmitted
 from skypane.operators.changes.window_phases import left_of
 from skypane.operators.entry.reject_reasons import FUTURE
 from skypane.operators.entry.rejected import Rejection
@@ -70,18 +71,15 @@ class Ingest:
 
     def advance(self, batch: MicroBatch, state: WindowState, level: LiftReports) -> ProgressStep:
         """Advance the punctuation by the rows of a batch."""
+        order = batch.order
         with batch.timer("progress"):
-            policy, windows = self.plan.progress, self.plan.windows
-            return advance(
-                policy,
-                windows,
-                state.progress,
-                level.counts,
-                level.sources,
-                batch.arrived,
-                level.shown,
-                batch.waiting_since,
-            )
+            read = _unknown if order is None else partial(order.of, batch.query, level.units)
+            reading = Reading(batch.arrived, batch.waiting_since, read)
+            known = (level.counts, level.sources, level.shown)
+            step = advance(self.plan.progress, self.plan.windows, state.progress, *known, reading)
+            if order is not None and step.by_order:
+                order.note(batch.query, step.order)
+        return step
 
     def of_own_rows(self, step: ProgressStep, state: WindowState) -> ProgressStep:
         """Return a step that rejects only rows of this plan: a policy also holds and abandons rows of another query."""
@@ -164,3 +162,7 @@ class Ingest:
             late_rows.abandoned(self.plan.gate, self.partials, state.ahead, step.abandoned) if step.abandoned else ()
         )
         return late_rows.gather(late_rows.schema_of(self.schema, self.added), level, self.store, future)
+
+
+def _unknown() -> None:
+    """Return no order: that of the rows of the batch is not known."""

@@ -5,6 +5,7 @@
     <checkpoint>/skypane/head.json            in an object store: the driver and the newest documents  checkpoint_head.py
     <checkpoint>/skypane/ledger/<batch>.json  manifest of the batch
     <checkpoint>/skypane/drain.json           number of the last drain's batch, or of the last readmission, begun or committed
+    <checkpoint>/skypane/order.json           the order of the rows of a batch that is not committed, where it matters
     <checkpoint>/skypane/partials/*.arrow     partials that the newest manifest names; others are removed soon
 
 Writing the manifest commits the batch; files that no manifest names are not part of the state. Spark replays a batch
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from skypane.runtime.spark.document_store import DocumentStore
-from skypane.runtime.spark.engine.checkpoint_head import DRAIN, paths_in_head, read_document
+from skypane.runtime.spark.engine.checkpoint_head import DRAIN, ORDER, paths_in_head, read_document
 from skypane.runtime.spark.engine.head_ownership import HeadOwnership
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.ownership import Ownership
@@ -102,6 +103,8 @@ class Ledger:
         self._root = store
         self._store = store.child(_FOLDER)
         self._ownership: Owner | None = None
+        #: the order of the rows of the running batch, by query
+        self._noted: dict[str, Any] = {}
         self._batches = self._listed()
 
     def claim(self, definition: QueryDefinition) -> str:
@@ -136,10 +139,28 @@ class Ledger:
         """
         self.ownership.write(self._store, _name(manifest.batch_id), manifest.document())
         self._batches.append(manifest.batch_id)
+        if self._noted:
+            self._noted = {}
+            self.ownership.write(self._root, ORDER, {"batch_id": manifest.batch_id, "queries": {}})
         old = self._batches[:-KEEP]
         if len(old) > (0 if self._root.objects is None else _MORE):
             self.ownership.remove(self._store, map(_name, old))
             del self._batches[:-KEEP]
+
+    def note_order(self, batch_id: int, query: str, order: Any) -> None:
+        """Note the order in which a query reads a batch, before a sink receives anything that follows from it."""
+        self._noted[query] = order
+        self.ownership.write(self._root, ORDER, {"batch_id": batch_id, "queries": self._noted})
+
+    def order(self, batch_id: int) -> Mapping[str, Any]:
+        """Return what note_order() has noted of a batch that is not committed, by query."""
+        try:
+            noted = read_document(self._root, ORDER)
+            return dict(noted["queries"]) if noted["batch_id"] == batch_id else {}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damaged(self._root.path(ORDER), error) from error
 
     def empty_outbox(self) -> None:
         """Write the newest manifest again, without the rows that waited for their file: the sinks have them."""
@@ -173,10 +194,7 @@ class Ledger:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{self._root.path(DRAIN)} is damaged ({error!r}): restore it from a copy, or start again with a new "
-                f"checkpoint"
-            ) from error
+            raise _damaged(self._root.path(DRAIN), error) from error
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """Return the metrics of the last batches, oldest first; without those that later commits remove meanwhile."""
@@ -218,10 +236,13 @@ class Ledger:
             value = read_document(self._root, path) if batch_id == self._last else self._root.read_json(path)
             return Manifest.read(value)
         except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
-            raise CheckpointError(
-                f"manifest {self._store.path(_name(batch_id))} is damaged ({error!r}): restore it from a copy, "
-                f"or start again with a new checkpoint"
-            ) from error
+            raise _damaged(f"manifest {self._store.path(_name(batch_id))}", error) from error
+
+
+def _damaged(what: str, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"{what} is damaged ({error!r}): restore it from a copy, or start again with a new checkpoint"
+    )
 
 
 def _name(batch_id: int) -> str:

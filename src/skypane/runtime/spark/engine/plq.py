@@ -20,6 +20,7 @@ from skypane.naming import backticked
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.pane_counts import PaneCount, merged_sources, merged_times
 from skypane.operators.entry.rejected import Rejection
+from skypane.operators.entry.row_runs import UnitRuns
 from skypane.operators.pane_query import LiftResult, PaneQuery
 from skypane.operators.query import Query
 from skypane.progress.pane_arrivals import SourceCount
@@ -29,6 +30,7 @@ from skypane.runtime.spark.engine import partials
 from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference, attempt_name
+from skypane.runtime.spark.engine.reading_order import UNIT, unmarked
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.runtime.spark.versions import partitioned
@@ -66,6 +68,8 @@ class TaskReport:
     rejected_rows: tuple[PartialReference, ...]
     sources: Mapping[str, SourceCount]
     shown: Mapping[str, Micros]
+    #: the rows with a valid time in the order of reading, by unit; None: not known
+    units: tuple[UnitRuns, ...] | None
 
     def to_json(self) -> str:
         return json.dumps(to_json(self))
@@ -94,10 +98,11 @@ class LiftStage:
         clock = time.perf_counter
         worker = PaneQuery(self.query, self.gate, clock=clock)
         busy, seen, room = 0.0, Fingerprint(), Headroom(FEWER_ROWS)
-        for batch in from_spark(batches):
+        for rows in from_spark(batches):
             began = clock()
+            batch, units = unmarked(rows)
             room.require(batch.nbytes, worker.step_bytes(batch), f"the rows of a task ({count(seen.rows)} so far)")
-            worker.absorb(batch)
+            worker.absorb(batch, units)
             seen += fingerprint_of(batch, self.gate.time)
             busy += clock() - began
         began = clock()
@@ -127,14 +132,19 @@ class LiftStage:
             rejected_rows=tuple(rejected),
             sources=lifted.sources,
             shown=lifted.shown,
+            units=lifted.units,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class LiftReports:
-    """The reports of all tasks of a batch, and their totals."""
+    """The reports of all tasks of a batch, and their totals.
+
+    exchanged   whether the tasks got rows in another order than that of the source
+    """
 
     tasks: tuple[TaskReport, ...]
+    exchanged: bool = False
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -170,6 +180,12 @@ class LiftReports:
         return merged_times(task.shown for task in self.tasks)
 
     @property
+    def units(self) -> list[UnitRuns] | None:
+        """The rows by unit, in the order of reading; None if a task does not know it, or an exchange has changed it."""
+        known = [task.units for task in self.tasks if task.units is not None]
+        return None if self.exchanged or len(known) < len(self.tasks) else [unit for units in known for unit in units]
+
+    @property
     def rejected_rows(self) -> list[PartialReference]:
         return [ref for task in self.tasks for ref in task.rejected_rows]
 
@@ -189,15 +205,15 @@ def run(
     in_driver   whether the driver lifts all rows, without a Python stage
     """
     if routing is not None:
-        rows = routed(rows, stage.gate, routing)
+        rows = routed(rows.drop(UNIT), stage.gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
     reports = transfer.run(rows, stage, lambda reports: _forget(stage.store, _level(reports)), in_driver=in_driver)
-    return _level(reports)
+    return _level(reports, exchanged=routing is not None)
 
 
-def _level(reports: Iterable[str]) -> LiftReports:
-    return LiftReports(tuple(map(TaskReport.from_json, reports)))
+def _level(reports: Iterable[str], *, exchanged: bool = False) -> LiftReports:
+    return LiftReports(tuple(map(TaskReport.from_json, reports)), exchanged)
 
 
 def _forget(store: DocumentStore, level: LiftReports) -> None:

@@ -17,6 +17,7 @@ from skypane.metrics import BatchMetrics
 from skypane.progress.progress_policy import ProgressState
 from skypane.runtime.spark.engine.control_loop import BatchDecisions
 from skypane.runtime.spark.engine.fingerprint import Fingerprint
+from skypane.runtime.spark.engine.reading_order import OrderOfBatch
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.shared_sinks import output_of
@@ -60,6 +61,8 @@ class MicroBatch:
     interval        seconds from the start of the batch before to the start of this one; None for the first one
     arrived         when Spark began the batch, if the progress policy needs it
     waiting_since   event time since which rows wait at the inputs, if the progress policy needs it and the source knows it
+    order           returns the order in which its rows were read, given their units; None: it is not known
+    query           the name of the query that is answered, if there are several
     """
 
     batch_id: int
@@ -69,6 +72,8 @@ class MicroBatch:
     interval: float | None
     arrived: Micros | None = None
     waiting_since: Micros | None = None
+    order: OrderOfBatch | None = None
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from skypane.runtime.spark.engine.arrow_transfer import ArrowTransfer
 from skypane.runtime.spark.engine.fingerprint import Fingerprint, fingerprint_of
 from skypane.runtime.spark.engine.partials import PARTIALS, PartialReference, attempt_name
 from skypane.runtime.spark.engine.plq import REJECTED, LiftReports, PaneReport, TaskReport, routed
+from skypane.runtime.spark.engine.reading_order import UNIT, unmarked
 from skypane.runtime.spark.machine.worker_memory import keep_loaded
 from skypane.runtime.spark.spark_schema import from_spark
 from skypane.snapshots import from_json, to_json
@@ -48,9 +49,10 @@ class SharedTaskReport:
 
 @dataclass(frozen=True, slots=True)
 class SharedReports:
-    """The reports of all tasks of a batch."""
+    """The reports of all tasks of a batch; `exchanged` as in LiftReports."""
 
     tasks: tuple[SharedTaskReport, ...]
+    exchanged: bool = False
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -62,7 +64,7 @@ class SharedReports:
 
     def of(self, query: str) -> LiftReports:
         """Return the reports of one query."""
-        return LiftReports(tuple(task.queries[query] for task in self.tasks))
+        return LiftReports(tuple(task.queries[query] for task in self.tasks), self.exchanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,11 @@ class SharedLiftStage:
         clock = time.perf_counter
         worker = SharedPaneQuery(self.lifts, keep=self.keep, clock=clock)
         busy, seen, room = 0.0, Fingerprint(), Headroom(FEWER_ROWS)
-        for batch in from_spark(batches):
+        for rows in from_spark(batches):
             began = clock()
+            batch, units = unmarked(rows)
             room.require(batch.nbytes, worker.step_bytes(batch), f"the rows of a task ({count(seen.rows)} so far)")
-            worker.absorb(batch)
+            worker.absorb(batch, units)
             seen += fingerprint_of(batch, self.time)
             busy += clock() - began
         began = clock()
@@ -103,7 +106,7 @@ class SharedLiftStage:
             for name, one in result.lifted.items()
         }
         queries = {
-            name: TaskReport(seen, result.busy[name], panes[name], one.rejection, (), one.sources, one.shown)
+            name: TaskReport(seen, result.busy[name], panes[name], one.rejection, (), one.sources, one.shown, one.units)
             for name, one in result.lifted.items()
         }
         rejected = tuple(self._written(REJECTED, result.rejected))
@@ -129,15 +132,15 @@ def run(
 ) -> SharedReports:
     """Lift a batch for all queries in one job with one Python stage, after an exchange by the panes of `gate` if any."""
     if routing is not None:
-        rows = routed(rows, gate, routing)
+        rows = routed(rows.drop(UNIT), gate, routing)
     elif tasks is not None:
         rows = rows.coalesce(tasks)
     found = transfer.run(rows, stage, lambda reports: _forget(stage.store, _reports(reports)), in_driver=in_driver)
-    return _reports(found)
+    return _reports(found, exchanged=routing is not None)
 
 
-def _reports(texts: Iterable[str]) -> SharedReports:
-    return SharedReports(tuple(from_json(SharedTaskReport, json.loads(text)) for text in texts))
+def _reports(texts: Iterable[str], *, exchanged: bool = False) -> SharedReports:
+    return SharedReports(tuple(from_json(SharedTaskReport, json.loads(text)) for text in texts), exchanged)
 
 
 def _forget(store: DocumentStore, reports: SharedReports) -> None:

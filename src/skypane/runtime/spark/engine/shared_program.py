@@ -10,7 +10,7 @@ State, metrics and answers are by the name of the query.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -129,7 +129,7 @@ class SharedProgram:
         """Process a batch: one lift pass, then each query in turn."""
         reports = self._lift(batch, state)
         outcomes = {
-            name: program.after_lift(batch, state.queries[name], reports.of(name))
+            name: program.after_lift(replace(batch, query=name), state.queries[name], reports.of(name))
             for name, program in self._programs.items()
         }
         return self._merged(batch, outcomes, reports)

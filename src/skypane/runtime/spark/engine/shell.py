@@ -56,6 +56,7 @@ from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
 from skypane.runtime.spark.engine.programs import program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
+from skypane.runtime.spark.engine.reading_order import OrderOfBatch, ReadingOrders
 from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
@@ -137,6 +138,7 @@ class Engine:
             self._change_query(change)
         #: whether sinks may have received the rows that wait: they are delivered again before anything else happens
         self._published = bool(self._committed.outbox)
+        self._orders = ReadingOrders(self.ledger, DocumentStore.at(settings.checkpoint))
         #: the first batch of this driver
         self._first = self._committed.batch_id + 1
         #: the workers requested by scale() since the last batch began
@@ -346,7 +348,8 @@ class Engine:
         followed = None if drain else self._executors.before(steering)
         arrived = None if drain else self._arrived(batch_id - before.drains)
         since = None if drain else self._waiting_since(batch_id - before.drains)
-        batch = MicroBatch(batch_id, rows, steering, timer, interval, arrived, since)
+        order = None if drain else OrderOfBatch(self._orders, batch_id, batch_id - before.drains)
+        batch = MicroBatch(batch_id, rows, steering, timer, interval, arrived, since, order)
         outcome = self._run(batch, before.state, readmission, drain=drain)
         with timer("sink"):
             waiting = self._deliver(rows, outcome, batch_id)

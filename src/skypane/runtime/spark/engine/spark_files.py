@@ -71,7 +71,7 @@ def arrival(checkpoint: DocumentStore, batch: int) -> Arrival | None:
     there when Spark began the batch: more is not known. None if Spark's record of the batch cannot be read.
     """
     try:
-        start, offsets = began(checkpoint, batch), _recorded(checkpoint, batch)[2:]
+        start, offsets = began(checkpoint, batch), _offsets(checkpoint, batch)
     except CheckpointError:
         return None
     times = [_last_row(checkpoint, batch, source, offset) for source, offset in enumerate(offsets) if offset != "-"]
@@ -89,21 +89,50 @@ def _last_row(checkpoint: DocumentStore, batch: int, source: int, offset: Any) -
         seen = offset.get(SEEN)
         return Micros(seen) if isinstance(seen, int) else None
     try:
-        written = _written(checkpoint.child(f"sources/{source}"), offset["logOffset"])
+        number = offset["logOffset"]
+        written = [time * 1_000 for time, _ in _added(checkpoint.child(f"sources/{source}"), number, number)]
         # A file that came after the batch before, and is older, was moved or copied with its time; or it had to wait.
         return max(written) if min(written) > began(checkpoint, batch - 1) else None
     except (OSError, ValueError, KeyError, TypeError, CheckpointError):
         return None
 
 
-def _written(log: DocumentStore, number: int) -> list[Micros]:
-    """Return when the last files were written that an offset of a file source has added; a longer log is read at its end."""
-    name = str(number) if log.has(str(number)) else f"{number}.compact"
-    with log.open_input(name) as stream:
-        stream.seek(max(0, stream.size() - _END))
-        lines = stream.read().decode(errors="replace").splitlines()
-    files = [json.loads(line) for line in lines if line.startswith("{")]
-    return [Micros(file["timestamp"]) * 1_000 for file in files if file["batchId"] == number]
+def in_turn(checkpoint: DocumentStore, batch: int) -> bool:
+    """Return whether tasks read what a batch has of several files or inputs, one after the other."""
+    return any(
+        isinstance(offset, dict) and (offset.keys() == {"logOffset"} or {"at", "turn", "lost"} <= offset.keys())
+        for offset in _offsets(checkpoint, batch)
+    )
+
+
+def files_of(checkpoint: DocumentStore, batch: int) -> list[tuple[int, str]]:
+    """Return time (milliseconds) and path of the files that a batch reads from Spark's file sources, in this order."""
+    before = _offsets(checkpoint, batch - 1) if batch else []
+    found: list[tuple[int, str]] = []
+    for source, offset in enumerate(_offsets(checkpoint, batch)):
+        if isinstance(offset, dict) and offset.keys() == {"logOffset"}:
+            earlier = before[source] if source < len(before) else None
+            first = earlier["logOffset"] + 1 if isinstance(earlier, dict) else 0
+            found += _added(checkpoint.child(f"sources/{source}"), first, offset["logOffset"])
+    return sorted(found)
+
+
+def _offsets(checkpoint: DocumentStore, batch: int) -> list[Any]:
+    """Return the offset of each source after a batch that has begun."""
+    return _recorded(checkpoint, batch)[2:]
+
+
+def _added(log: DocumentStore, first: int, last: int) -> list[tuple[int, str]]:
+    """Return time (milliseconds) and path of the files that a file source has added; a longer log is read at its end."""
+    found = []
+    for number in range(first, last + 1):
+        name = str(number) if log.has(str(number)) else f"{number}.compact"
+        with log.open_input(name) as stream:
+            stream.seek(max(0, stream.size() - _END))
+            lines = stream.read().decode(errors="replace").splitlines()
+        files = [json.loads(line) for line in lines if line.startswith("{")]
+        found += [(int(file["timestamp"]), str(file["path"])) for file in files if file["batchId"] == number]
+    return found
 
 
 def last_begun(checkpoint: DocumentStore) -> int:
@@ -127,7 +156,7 @@ def waiting_since(checkpoint: DocumentStore, batch: int, time: str) -> Micros | 
 
     A source records it in its offset, so a replay of the batch has the same time.
     """
-    offsets = _recorded(checkpoint, batch)[2:]
+    offsets = _offsets(checkpoint, batch)
     waiting = [offset[WAITING] for offset in offsets if isinstance(offset, dict) and WAITING in offset]
     times = [since.get(time) for since in waiting if isinstance(since, dict)]
     return min((since for since in times if isinstance(since, int)), default=None)

@@ -14,10 +14,11 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
+from skypane.metrics import INPUT
 from skypane.operators.entry.raw_text import OFFSET, RAW
 from skypane.runtime.spark.sources.many.discovery import from_text, listed, to_text
 from skypane.runtime.spark.sources.many.input_kind import InputSpec
-from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
+from skypane.runtime.spark.sources.many.option_names import FORMAT, READERS
 from skypane.runtime.spark.spark_schema import struct_of
 from skypane.types import ConfigError, Duration, micros
 

@@ -7,5 +7,3 @@ from typing import Final
 FORMAT: Final = "skypane-many"
 READERS: Final = 2
 """The largest number of tasks in a micro-batch."""
-INPUT: Final = "input"
-"""The column that names a row's input."""

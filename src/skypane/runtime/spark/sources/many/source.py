@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
+from skypane.metrics import INPUT
 from skypane.operators.entry.raw_text import sent
 from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable, with_places
 from skypane.runtime.spark import versions
@@ -28,7 +29,7 @@ from skypane.runtime.spark.sources.many.event_times import EventTimes, time_colu
 from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import to_json
 from skypane.runtime.spark.sources.many.offsets import Offsets
-from skypane.runtime.spark.sources.many.option_names import FORMAT, INPUT, READERS
+from skypane.runtime.spark.sources.many.option_names import FORMAT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
 from skypane.runtime.spark.sources.many.row_tables import RawTexts, table_of
 from skypane.types import ConfigError, Length
