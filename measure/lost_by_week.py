@@ -134,7 +134,8 @@ def by_policy(flights: pa.Table, policy: ProgressPolicy) -> Answers:
         in_time = arrivals if state.punctuation is None else arrivals.only(arrivals.pane_end > state.punctuation)
         counts.update(dict(zip(in_time.pane_end.tolist(), in_time.rows.tolist(), strict=True)))
         state, _ = policy.decide(state, arrivals)
-        for end in sorted(end for end in counts if end <= state.punctuation):
+        closed = () if state.punctuation is None else (end for end in counts if end <= state.punctuation)
+        for end in sorted(closed):
             answers.keep(datetime.fromtimestamp(end / 1e6, UTC) - HOUR, counts.pop(end))
     return answers
 
