@@ -253,7 +253,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
             windows=windows,
         )
         adapted = self._adapted(measured, newest - before.since, pane, cycle)
-        return replace(adapted, lag=self._lag(arrivals, adapted.slack))
+        return replace(adapted, lag=self._lag(arrivals, adapted.slack, before.lag - moved))
 
     def _begun(self, counted: AdaptiveProgress, arrivals: PaneArrivals) -> AdaptiveProgress:
         """Return the state after the first batch, whose runs are remembered as if they had been batches."""
@@ -281,7 +281,7 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         begun = replace(begun, long=long, short=short, credit=credit)
         if self._share * begun.seen >= self._reserve:  # a history, which may be all that comes
             begun = self._adapted(begun, newest - since, pane, cycle)
-        return replace(begun, lag=self._lag(arrivals, begun.slack))
+        return replace(begun, lag=self._lag(arrivals, begun.slack, 0))
 
     def _sample(
         self, before: AdaptiveProgress, counted: AdaptiveProgress, arrivals: PaneArrivals, closed: Micros | None
@@ -309,9 +309,12 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         drops = Drops(found.amended - found.unavoidable, found.unavoidable)
         return windows, _Sample(found.passed, found.passed, found.late, drops)
 
-    def _lag(self, arrivals: PaneArrivals, slack: Micros) -> Micros:
-        """Return how far the slowest partitions are behind, if the slack is too small for what comes from them next."""
-        lag = arrivals.lag(self._share)
+    def _lag(self, arrivals: PaneArrivals, slack: Micros, least: Micros) -> Micros:
+        """Return how far the slowest partitions are behind, if the slack is too small for what comes from them next.
+
+        least   it is no less, because the memory has left out what was behind as far: it shrinks with the steps of the newest time
+        """
+        lag = max(arrivals.lag(self._share), least)
         return lag if lag > slack else 0
 
     def _punctuation(self, before: AdaptiveProgress, measured: AdaptiveProgress) -> Micros | None:  # noqa: ARG002

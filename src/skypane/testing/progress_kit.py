@@ -49,7 +49,7 @@ class DrawnStream:
 
     def arrivals(self, batch: PolicyBatch, punctuation: Micros | None = None) -> PaneArrivals:
         """Return the arrivals of a batch as the engine reports them, given the punctuation before it."""
-        arrivals = PaneArrivals.at_once(batch.times, self.windows)
+        arrivals = PaneArrivals.of_times(batch.times, self.windows)
         late = self._late(batch.times, punctuation)
         sources = {
             SOURCES[number]: SourceCount(
@@ -163,6 +163,9 @@ def _in_order_none_late(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
 
 
 def _order_in_a_batch(policy: ProgressPolicy, drawn: DrawnStream) -> bool:
+    if policy.needs_order:
+        return True
+
     def shuffled(batch: PolicyBatch) -> PolicyBatch:
         order = drawn.rng.permutation(len(batch.times))
         return PolicyBatch(batch.times[order], batch.sources[order])
@@ -232,7 +235,7 @@ LAWS: Final[dict[str, Law]] = {
     "a decision has the punctuation of the state after it": _time_of_state,
     "each row is seen, held or abandoned, and is dropped if its pane was closed before": _counted,
     "rows in order are never late, however they are cut into batches": _in_order_none_late,
-    "the order of rows in a batch makes no difference": _order_in_a_batch,
+    "the order of rows in a batch makes no difference, unless the policy needs it": _order_in_a_batch,
     "a batch without rows changes nothing, and before the first row there is no punctuation": _nothing_of_nothing,
     "close() moves the punctuation to its time, but never decreases it": _closed,
     "settle() leaves no held row, and loses none": _settled,
