@@ -276,7 +276,7 @@ name: over connect
 source: {{format: parquet, path: "{folder}/in", schema: "{schema}", max_files_per_trigger: 1}}
 query: {{kind: skyline, preference: "price MIN, rating MAX", by: [sensor]}}
 window: {{time: ts, length: 50 s, slide: 20 s}}
-progress: {{policy: kslack}}
+progress: {{policy: watermark, delay: 20 seconds}}
 output: {{format: parquet, path: "{folder}/out"}}
 checkpoint: "{folder}/checkpoint"
 trigger: available now
