@@ -154,6 +154,7 @@ def fed_job(spark: SparkSession, folder: Path, **elastic: Any) -> sp.Job:
     policy = CostOption(max_workers=FILES + 2, every=1, cooldown=0, **elastic)
     return sp.stream(
         read_batches(spark, folder / "in" / "*", SCHEMA, files=FILES), Laborious(), time="ts", window=WINDOWS,
+        progress=sp.Watermark("20 seconds"),
         checkpoint=folder / "checkpoint", output=folder / "out",
         workers=sp.WorkerOptions(plq_workers=1, wlq_workers=1, elastic=policy),
     )  # fmt: skip

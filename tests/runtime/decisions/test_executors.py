@@ -15,6 +15,7 @@ from tests.runtime.driver import WINDOWS
 from tests.runtime.executors_driver import FILES, SECONDS, batches
 from tests.runtime.streams import CountBySensor, expected, parquet_rows, windows_of
 
+import skypane as sp
 from skypane.plan import Plan
 from skypane.runtime.spark.machine.executors import FOLLOWING, following, slots_of
 
@@ -63,8 +64,9 @@ def test_the_tasks_that_an_executor_runs_at_once_follow_from_settings(conf: dict
 def assert_answered_as_undisturbed(folder: Path, report: dict[str, Any], batches: list[pa.Table]) -> None:
     """Compare the answers of a driver, whose report has the batches that were fed, with the oracle's, which knows no executors."""
     answered = windows_of(parquet_rows(folder / "out"))
+    plan = Plan(CountBySensor(), WINDOWS, "ts", sp.Watermark("20 seconds"))
     assert len(answered) > 1
-    assert answered == expected(Plan(CountBySensor(), WINDOWS, "ts"), batches[: len(report["batches"])])
+    assert answered == expected(plan, batches[: len(report["batches"])])
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.parameters import slow_but
 from tests.reporting.made import batch
-from tests.runtime.decisions.test_elastic import job_of, laborious
+from tests.runtime.decisions.test_elastic import PROGRESS, job_of, laborious
 from tests.runtime.decisions.test_executors import assert_answered_as_undisturbed
 from tests.runtime.driver import WINDOWS
 from tests.runtime.elastic_driver import CostOption, Laborious
@@ -90,7 +90,7 @@ def test_each_batch_requests_the_executors_of_its_workers(
         trigger="available now", on_batch=note
     )
     assert handle.await_termination(600), handle.status
-    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(Laborious(), WINDOWS, "ts"), rows)
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(Plan(Laborious(), WINDOWS, "ts", PROGRESS), rows)
     decisions = [metrics.decision("executors") for metrics in seen]
     requested = [decision.value for decision in decisions if decision is not None]
     assert requested == [metrics.workers["plq"] for metrics in seen]
