@@ -71,7 +71,7 @@ def having(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def stays(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Write stays, and read them as the rows of windows."""
     write_batches(folder / "in", BATCHES)
-    finish(job(spark, folder, answers="stays"))
+    ended(job(spark, folder, answers="stays", progress=PATIENT)).drain()
     pq.write_table(sp.read_answers(spark, str(folder / "out")).toArrow(), folder / "read.parquet")
     return {}
 

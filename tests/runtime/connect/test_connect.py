@@ -163,7 +163,8 @@ def test_spark_filters_answers_by_a_text_and_a_column_is_refused(found: Found, t
 
 def test_stays_are_read_as_the_rows_of_windows(found: Found, tmp_path: Path):
     found("stays")
-    wanted, written = answers(plan(SKYLINE), BATCHES), parquet_rows(tmp_path / "out")
+    patient = Plan(SKYLINE, WINDOWS, "ts", PATIENT)
+    wanted, written = answers(patient, [*BATCHES, local.Drain()]), parquet_rows(tmp_path / "out")
     assert written.column_names[:4] == [*STAY_COLUMNS]
     assert written.num_rows < wanted.num_rows
     for rows in (expanded(written), pq.read_table(tmp_path / "read.parquet")):
