@@ -34,7 +34,9 @@ def job_of(spark: SparkSession, folder: Path, batches: int) -> sp.Job:
     stream = late_rows(1, batches=batches)
     write_batches(folder / "in", stream)
     query, windows = sp.Skyline(sp.low("price") * sp.high("rating"), by="sensor"), sp.Windows(LENGTH, SLIDE)
-    return stream_job(spark, folder, query, stream[0].schema, progress=sp.Watermark("1 minute"), window=windows, late=folder / "late")
+    return stream_job(
+        spark, folder, query, stream[0].schema, progress=sp.Watermark("1 minute"), window=windows, late=folder / "late"
+    )
 
 
 def sample(spark: SparkSession, batch: int) -> Sample:

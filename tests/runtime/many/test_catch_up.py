@@ -75,7 +75,7 @@ def stopped_after(job: sp.Job, batch: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("progress", [sp.Watermark("20 seconds"), sp.AqKSlack(0.01)])
 def test_a_backlog_of_topics_is_read_in_step_over_a_restart(spark, tmp_path, kafka, progress):
-    """Two partitions, one with twice as many messages; without alignment a quarter of the rows is dropped."""
+    """Two partitions, one with twice as many messages; without alignment a fixed delay drops a quarter of the rows."""
     rows, topic = backlog(12_000), f"backlog-{tmp_path.name}"
     kafka.create(topic, 2)
     for name in "01":
@@ -91,7 +91,7 @@ def test_a_backlog_of_topics_is_read_in_step_over_a_restart(spark, tmp_path, kaf
         assert seen[-1].totals["read"] == len(rows)
         late[align] = seen[-1].totals["late"] / len(rows)
     assert late[True] < 0.01
-    assert late[False] > 0.1
+    assert (late[False] > 0.1) == isinstance(progress, sp.Watermark)  # AqKSlack waits for the partition that lags
 
 
 @pytest.mark.slow
