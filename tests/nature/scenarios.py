@@ -77,7 +77,8 @@ SUMS: Final = sp.Aggregate(
     "sensor", required="price", n=sp.count(), total=sp.sum("weight"), low=sp.min("price"),
     different=sp.approx_count_distinct("id"), median=sp.approx_quantile("price", 0.5),
 )  # fmt: skip
-SHARE: Final = sp.AqKSlack(max_amended=MOST_AMENDED, reserve=1)
+SHARE: Final = sp.AqKSlack(max_amended=MOST_AMENDED, reserve=1, max_slack="10 seconds")
+"""Its slack is less than rows are late by, so that windows are amended whatever it learns."""
 IDS: Final = sp.Aggregate("sensor", time="ts", n=sp.count(), total=sp.sum("weight"), ids=sp.collect_list("id"))
 
 
