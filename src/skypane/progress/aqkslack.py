@@ -273,10 +273,9 @@ class AqKSlack(SlackPolicy[AdaptiveProgress]):
         short_half_life = max(numbers.short / self._share, _SHORT_CYCLES * cycle)
         for run in runs:
             if run.before is not None:
-                rows, moved = run.arrivals, run.reached - run.before
-                late = late_by_slack(run.before - rows.pane_end, rows.rows)
-                long = long.add_late(late, rows.total, moved, half_life)
-                short = short.add_late(late, rows.total, moved, short_half_life)
+                late, rows, moved = _late_in(run, None), run.arrivals.total, run.reached - run.before
+                long = long.add_late(late, rows, moved, half_life)
+                short = short.add_late(late, rows, moved, short_half_life)
         credit = DropAccount().after(arrivals.total, Drops(0, 0), self._share, self._reserve, 0.0).credit
         begun = replace(begun, long=long, short=short, credit=credit)
         if self._share * begun.seen >= self._reserve:  # a history, which may be all that comes

@@ -88,8 +88,7 @@ class PaneArrivals:
         read = np.asarray(times, np.int64)
         if not (np.diff(read) < 0).any():
             return cls.at_once(read, windows)
-        size = -(-len(read) // SLOTS)
-        parts = (read[first : first + size] for first in range(0, len(read), size))
+        parts = (read[part] for part in parts_of(len(read), SLOTS))
         runs = (PaneRun(cls.at_once(part, windows), behind_before(part)) for part in parts)
         return replace(cls.at_once(read, windows), runs=tuple(runs))
 
@@ -188,6 +187,12 @@ class PaneRun:
         if self.newest is None:
             raise ValueError("no policy has measured the run")
         return self.newest
+
+
+def parts_of(rows: int, most: int) -> list[slice]:
+    """Return at most `most` parts of about equal length that so many rows are divided into, in their order."""
+    size = max(1, -(-rows // most))
+    return [slice(first, min(first + size, rows)) for first in range(0, rows, size)]
 
 
 def behind_before(times: IntArray) -> Micros:

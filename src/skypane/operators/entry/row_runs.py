@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.operators.entry.pane_counts import PaneCount, counts_of, merged_counts
-from skypane.progress.pane_arrivals import SLOTS, UnitEnd, behind_before
+from skypane.progress.pane_arrivals import SLOTS, UnitEnd, behind_before, parts_of
 from skypane.types import IntArray, Micros
 
 PARTITION_BITS: Final = 31
@@ -163,9 +163,7 @@ def _entries(runs: Mapping[int, Sequence[RowRun]]) -> int:
 
 def runs_of(panes: IntArray, times: IntArray, most: int = SLOTS) -> list[RowRun]:
     """Return at most `most` runs of about equal length of rows in the order of reading, given the pane and the time of each."""
-    size = max(1, -(-len(times) // most))
-    cuts = pairwise([*range(0, len(times), size), len(times)])
-    return [_run(panes[first:last], times[first:last]) for first, last in cuts]
+    return [_run(panes[part], times[part]) for part in parts_of(len(times), most)]
 
 
 def order_of(panes: IntArray, times: IntArray) -> ReadingOrder:
