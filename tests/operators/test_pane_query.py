@@ -101,5 +101,5 @@ def test_rows_are_lifted_as_soon_as_the_buffer_is_full():
     worker = PaneQuery(SKYLINE, EntryRules(Windows(10, 10), "time", ("x", "y")), buffer_rows=3)
     for at in range(7):
         worker.absorb(table([at]).to_batches()[0])
-        assert worker._buffered == (at + 1) % 3
+        assert worker._buffer.rows == (at + 1) % 3
     assert [part.count.rows for part in worker.close().partials] == [7]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
@@ -15,13 +14,9 @@ from skypane.operators.entry.rejected import Rejection
 from skypane.operators.entry.row_runs import RunRecorder, UnitRuns
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.query import BulkQuery, Query, lift_panes
+from skypane.operators.row_buffer import BUFFER_ROWS, RowBuffer, lifting_bytes
 from skypane.progress.pane_arrivals import SourceCount
 from skypane.types import IntArray, Micros
-
-BUFFER_ROWS = 1_000_000
-"""Rows buffered before they are lifted: kernels are fastest on whole panes, and memory is the limit."""
-BUFFER_BYTES = 256 << 20
-"""Bytes buffered before they are lifted: a million rows with long texts would take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +67,27 @@ class PaneQuery:
     ) -> None:
         self._query = query
         self._gate = gate
-        self._buffer_rows = buffer_rows
         self._clock = clock
-        self._buffer: list[pa.RecordBatch] = []
-        self._buffered = 0
-        self._buffered_bytes = 0
-        #: the estimated bytes for lifting the buffer
-        self._lifting = 0
+        self._buffer = RowBuffer(buffer_rows)
         #: the most estimated bytes for combining the partials of one pane
         self._largest = 0
         self._partials: dict[int, list[PanePartial]] = {}
         self._rejections: list[Rejection] = []
         self._sources: list[Mapping[str, SourceCount]] = []
         self._shown: list[Mapping[str, Micros]] = []
-        self._units: list[IntArray] = []
         self._recorder = RunRecorder()
 
     def absorb(self, batch: pa.RecordBatch, units: IntArray | None = None) -> None:
         """Add rows to the buffer, and lift them when it is full.
 
-        units   the unit of each row (row_runs.py); None: all rows are of one
+        units   the unit of each row (row_runs.py); None: nobody asks in which order rows were read
         """
-        self._buffer.append(batch)
-        self._units.append(np.zeros(batch.num_rows, np.int64) if units is None else units)
-        self._buffered += batch.num_rows
-        self._buffered_bytes += batch.nbytes
-        self._lifting += lifting_bytes(batch)
-        if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
+        if self._buffer.add(batch, units):
             self._lift()
 
     def step_bytes(self, *coming: pa.RecordBatch) -> int:
         """Return the estimated bytes of the next step, in addition to those held, if `coming` is absorbed before it."""
-        return self._lifting + sum(map(lifting_bytes, coming)) + self._largest
+        return self._buffer.lifting + sum(map(lifting_bytes, coming)) + self._largest
 
     def close(self) -> LiftResult:
         """Lift the remaining rows and return one partial per pane, oldest pane first."""
@@ -117,16 +101,15 @@ class PaneQuery:
         )
 
     def _lift(self) -> None:
-        if not self._buffered:
-            return
-        rows, units = pa.Table.from_batches(self._buffer), np.concatenate(self._units)
-        self._buffer, self._buffered, self._buffered_bytes, self._lifting, self._units = [], 0, 0, 0, []
-        self.take(rows, units)
+        if (taken := self._buffer.take()) is not None:
+            self.take(*taken)
 
-    def take(self, rows: pa.Table, units: IntArray) -> Rejection:
+    def take(self, rows: pa.Table, units: IntArray | None) -> Rejection:
         """Lift rows at once, without the buffer, and return those that may not enter."""
         entry = self._gate.split(rows)
-        self._recorder.add(entry.panes, entry.times, units if entry.counted is None else units[entry.counted])
+        self._recorder.add(
+            entry.panes, entry.times, units if units is None or entry.counted is None else units[entry.counted]
+        )
         # One pane at a time gives the cost of each pane; a bulk query lifts all panes at once, which is faster.
         together = [entry.usable] if isinstance(self._query, BulkQuery) else [(part,) for part in entry.usable]
         for parts in together:
@@ -149,8 +132,3 @@ class PaneQuery:
         began = self._clock()
         combined = self._query.combine([part.partial for part in parts])
         return PanePartial(count, combined, sum(part.busy for part in parts) + self._clock() - began)
-
-
-def lifting_bytes(batch: pa.RecordBatch) -> int:
-    """Return the estimated bytes for sorting rows into panes and lifting them."""
-    return int(batch.nbytes) + step_bytes([pa.Table.from_batches([batch])])

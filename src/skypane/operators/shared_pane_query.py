@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.entry.shared_rejects import rejected_by
-from skypane.operators.pane_query import BUFFER_BYTES, BUFFER_ROWS, LiftResult, PaneQuery, lifting_bytes, no_clock
+from skypane.operators.pane_query import LiftResult, PaneQuery, no_clock
 from skypane.operators.query import Query
+from skypane.operators.row_buffer import BUFFER_ROWS, RowBuffer, lifting_bytes
 from skypane.types import IntArray
 
 T = TypeVar("T")
@@ -55,29 +55,18 @@ class SharedPaneQuery:
     ) -> None:
         self._lifts = lifts
         self._keep = keep
-        self._buffer_rows = buffer_rows
         self._clock = clock
         self._workers = {name: PaneQuery(lift.query, lift.gate, clock=clock) for name, lift in lifts.items()}
         self._busy = dict.fromkeys(lifts, 0.0)
-        self._buffer: list[pa.RecordBatch] = []
-        self._buffered = 0
-        self._buffered_bytes = 0
-        self._units: list[IntArray] = []
-        #: the estimated bytes for lifting the buffer
-        self._lifting = 0
+        self._buffer = RowBuffer(buffer_rows)
         self._rejected: list[pa.Table] = []
 
     def absorb(self, batch: pa.RecordBatch, units: IntArray | None = None) -> None:
         """Add rows to the buffer, and lift them for all queries when it is full.
 
-        units   the unit of each row (row_runs.py); None: all rows are of one
+        units   the unit of each row (row_runs.py); None: nobody asks in which order rows were read
         """
-        self._buffer.append(batch)
-        self._units.append(np.zeros(batch.num_rows, np.int64) if units is None else units)
-        self._buffered += batch.num_rows
-        self._buffered_bytes += batch.nbytes
-        self._lifting += lifting_bytes(batch)
-        if self._buffered >= self._buffer_rows or self._buffered_bytes >= BUFFER_BYTES:
+        if self._buffer.add(batch, units):
             self._lift()
 
     def step_bytes(self, *coming: pa.RecordBatch) -> int:
@@ -85,7 +74,7 @@ class SharedPaneQuery:
 
         The queries lift one after another, so the largest step of one of them counts.
         """
-        lifting = self._lifting + sum(map(lifting_bytes, coming))
+        lifting = self._buffer.lifting + sum(map(lifting_bytes, coming))
         return lifting + max(worker.step_bytes() for worker in self._workers.values())
 
     def close(self) -> SharedResult:
@@ -95,15 +84,14 @@ class SharedPaneQuery:
         return SharedResult(lifted, self._busy, tuple(self._rejected))
 
     def _lift(self) -> None:
-        if not self._buffer:
+        if (taken := self._buffer.take()) is None:
             return
-        rows, units = pa.Table.from_batches(self._buffer), np.concatenate(self._units)
-        self._buffer, self._buffered, self._buffered_bytes, self._lifting, self._units = [], 0, 0, 0, []
+        rows, units = taken
         rejections = [self._timed(name, partial(self._take, name, rows, units)) for name in self._lifts]
         if self._keep and any(rejection.reasons for rejection in rejections):
             self._rejected.append(rejected_by(rows, {name: lift.gate for name, lift in self._lifts.items()}))
 
-    def _take(self, name: str, rows: pa.Table, units: IntArray) -> Rejection:
+    def _take(self, name: str, rows: pa.Table, units: IntArray | None) -> Rejection:
         return self._workers[name].take(rows.select(self._lifts[name].columns), units)
 
     def _timed(self, name: str, work: Callable[[], T]) -> T:

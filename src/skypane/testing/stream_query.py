@@ -25,11 +25,14 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from skypane.locations import Location
+from skypane.runtime.spark.engine.reading_order import UNIT
 from skypane.testing.frames import Frame, Tasks, name_of
 from skypane.types import ConfigError
 
 POLL: Final = 0.01
 """Seconds between looks for further batches, as in Spark."""
+
+_UNIT: Final = pa.field(UNIT, pa.int64())
 
 Batches = Callable[[DataFrame, int], Any]
 
@@ -109,8 +112,8 @@ class StreamFrame(Frame):
         return StreamFrame(self.sparkSession, schema, self.batches, self.at_once)
 
     def selectExpr(self, *_: str) -> StreamFrame:  # type: ignore[override]
-        """Mark no rows: they are of one unit, in the order of the tables."""
-        return self
+        """Mark each row with its unit: they are of one, in the order of the tables."""
+        return StreamFrame(self.sparkSession, self.arrow_schema.append(_UNIT), self.batches, self.at_once)
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:
@@ -119,6 +122,8 @@ class StreamFrame(Frame):
     def _read(self, number: int) -> pa.Table:
         """Return a table with the columns of the stream."""
         table = self.batches[number]
+        if _UNIT.name in self.columns:
+            table = table.append_column(_UNIT, pa.array([0] * table.num_rows, _UNIT.type))
         if missing := [name for name in self.columns if name not in table.column_names]:
             raise ConfigError(f"batch {number} has no column {', '.join(map(repr, missing))}: give all the same schema")
         return table.select(self.columns)

@@ -15,7 +15,7 @@ from tests.runtime.scenarios import lines_of
 
 import skypane as sp
 from skypane.control.window_division import fixed_division
-from skypane.operators import pane_query
+from skypane.operators import row_buffer
 from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
@@ -106,7 +106,7 @@ def test_a_limit_on_a_process_counts():
 
 
 def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pane_query, "BUFFER_BYTES", 1_000)
+    monkeypatch.setattr(row_buffer, "BUFFER_BYTES", 1_000)
     rows = offers(200)
     worker = PaneQuery(QUERY, EntryRules(Windows(60_000_000, 60_000_000), "ts", ("price", "rating")))
     for few in rows.to_batches(max_chunksize=10):

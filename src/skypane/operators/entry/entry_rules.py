@@ -105,8 +105,8 @@ class EntryRules:
         entering = own(rows)
         usable = entering if good is None else entering.take(pa.array(good))
         late = reasons.mask(LATE)
-        sources = {} if self.source is None else by_source(rows.column(self.source), times, bad, late)
         counted = None if bad is None else ~bad if late is None else ~bad | late
+        sources = {} if self.source is None else by_source(rows.column(self.source), times, counted, late)
         return Entry(
             usable=tuple(by_pane(usable, *((panes, times) if good is None else (panes[good], times[good])))),
             rejection=Rejection()
@@ -118,7 +118,7 @@ class EntryRules:
                 rows=(reasons.rejected(rows),) if self.keep and bad is not None else (),
                 elsewhere=() if elsewhere is None else tuple(counts_of(panes[elsewhere], times[elsewhere])),
             ),
-            sources=self._as_late(sources, rows, panes, times, bad, late),
+            sources=self._as_late(sources, rows, panes, times, counted),
             shown=shown,
             panes=panes if counted is None else panes[counted],
             times=times if counted is None else times[counted],
@@ -184,16 +184,15 @@ class EntryRules:
         rows: pa.Table,
         panes: IntArray,
         times: IntArray,
-        bad: BoolArray | None,
-        late: BoolArray | None,
+        counted: BoolArray | None,
     ) -> Mapping[str, SourceCount]:
         """Return the counts for the progress policy, for which a row that amends is as late as one that is dropped."""
         if self.source is None or self.first_open is None or self.amends_from is None:
             return sources
         closed = panes < self.first_open
-        if bad is not None:
-            closed &= ~bad if late is None else ~bad | late
-        return by_source(rows.column(self.source), times, bad, closed)
+        if counted is not None:
+            closed &= counted
+        return by_source(rows.column(self.source), times, counted, closed)
 
 
 def times_of(column: pa.ChunkedArray) -> IntArray:

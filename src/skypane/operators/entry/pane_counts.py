@@ -68,10 +68,10 @@ def counts_of(panes: IntArray, times: IntArray) -> Iterator[PaneCount]:
 
 
 def by_source(
-    source: pa.ChunkedArray, times: IntArray, bad: BoolArray | None, late: BoolArray | None
+    source: pa.ChunkedArray, times: IntArray, counted: BoolArray | None, late: BoolArray | None
 ) -> dict[str, SourceCount]:
-    """Return the counts of usable and late rows by source; rows without a source count as the source "None"."""
-    where = np.ones(len(times), bool) if bad is None else ~bad if late is None else ~bad | late
+    """Return the counts by source of the `counted` rows, None: of all; rows without a source count as of "None"."""
+    where = np.ones(len(times), bool) if counted is None else counted
     encoded = pc.dictionary_encode(source, null_encoding="encode").combine_chunks()
     codes = encoded.indices.to_numpy()[where]
     names = [str(name) for name in encoded.dictionary.to_pylist()]

@@ -116,12 +116,13 @@ class RunRecorder:
 
     def __init__(self) -> None:
         self._runs: dict[int, list[RowRun]] = {}
-        #: whether the rows are of too many units
+        #: whether there are rows whose units are not known, or are too many
         self._mixed = False
 
-    def add(self, panes: IntArray, times: IntArray, units: IntArray) -> None:
-        """Add rows in the order of reading: the pane, the time and the unit of each."""
-        if not len(units) or self._mixed:
+    def add(self, panes: IntArray, times: IntArray, units: IntArray | None) -> None:
+        """Add rows in the order of reading: the pane, the time and the unit of each; None: this is not known."""
+        self._mixed = self._mixed or (units is None and len(panes) > 0)
+        if self._mixed or units is None or not len(units):
             return
         cuts = np.flatnonzero(np.diff(units)) + 1
         if len(cuts) > _MOST_UNITS:  # the unit changes from row to row
@@ -139,7 +140,7 @@ class RunRecorder:
                 known[:] = fewer(known, SLOTS)
 
     def units(self) -> tuple[UnitRuns, ...] | None:
-        """Return the runs of all units; None if these are too many.
+        """Return the runs of all units; None if these are not known, or are too many.
 
         Those that were read side by side become one unit if they would be too much for a report.
         """

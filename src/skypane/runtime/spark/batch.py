@@ -29,8 +29,9 @@ from skypane.operators.entry.entry_rules import EntryRules
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
-from skypane.operators.pane_query import BUFFER_ROWS, PanePartial, PaneQuery
+from skypane.operators.pane_query import PanePartial, PaneQuery
 from skypane.operators.query import DivisibleQuery, Query, is_of_package
+from skypane.operators.row_buffer import BUFFER_ROWS
 from skypane.operators.window_query import WindowQuery
 from skypane.operators.witnessed_points import Prefilter
 from skypane.plan import Plan

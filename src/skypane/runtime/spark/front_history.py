@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from skypane.operators.entry.rejected import Rejection
 from skypane.operators.memory_estimates import step_bytes
-from skypane.operators.pane_query import BUFFER_ROWS
+from skypane.operators.row_buffer import BUFFER_ROWS
 from skypane.plan import ContinuousPlan
 from skypane.runtime.memory_headroom import Headroom, limited
 from skypane.runtime.spark.batch import (

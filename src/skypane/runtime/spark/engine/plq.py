@@ -138,13 +138,9 @@ class LiftStage:
 
 @dataclass(frozen=True, slots=True)
 class LiftReports:
-    """The reports of all tasks of a batch, and their totals.
-
-    exchanged   whether the tasks got rows in another order than that of the source
-    """
+    """The reports of all tasks of a batch, and their totals."""
 
     tasks: tuple[TaskReport, ...]
-    exchanged: bool = False
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -181,9 +177,9 @@ class LiftReports:
 
     @property
     def units(self) -> list[UnitRuns] | None:
-        """The rows by unit, in the order of reading; None if a task does not know it, or an exchange has changed it."""
+        """The rows by unit, in the order of reading; None if a task does not know it."""
         known = [task.units for task in self.tasks if task.units is not None]
-        return None if self.exchanged or len(known) < len(self.tasks) else [unit for units in known for unit in units]
+        return None if len(known) < len(self.tasks) else [unit for units in known for unit in units]
 
     @property
     def rejected_rows(self) -> list[PartialReference]:
@@ -205,15 +201,15 @@ def run(
     in_driver   whether the driver lifts all rows, without a Python stage
     """
     if routing is not None:
-        rows = routed(rows.drop(UNIT), stage.gate, routing)
+        rows = routed(rows.drop(UNIT), stage.gate, routing)  # the exchange changes the order
     elif tasks is not None:
         rows = rows.coalesce(tasks)
     reports = transfer.run(rows, stage, lambda reports: _forget(stage.store, _level(reports)), in_driver=in_driver)
-    return _level(reports, exchanged=routing is not None)
+    return _level(reports)
 
 
-def _level(reports: Iterable[str], *, exchanged: bool = False) -> LiftReports:
-    return LiftReports(tuple(map(TaskReport.from_json, reports)), exchanged)
+def _level(reports: Iterable[str]) -> LiftReports:
+    return LiftReports(tuple(map(TaskReport.from_json, reports)))
 
 
 def _forget(store: DocumentStore, level: LiftReports) -> None:

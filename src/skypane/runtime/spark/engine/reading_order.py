@@ -7,6 +7,7 @@ nothing that follows from an order.
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.source_files import names_files
 from skypane.snapshots import from_json, to_json
 from skypane.types import CheckpointError, IntArray
+
+log = logging.getLogger(__name__)
 
 UNIT: Final = "_skypane_unit"
 """The column with the unit of a row."""
@@ -56,6 +59,8 @@ class ReadingOrders:
         #: the last batch that Spark has begun before this driver, in Spark's numbers: its sinks may have received it
         self.begun = spark_files.last_begun(checkpoint)
         self._in_turn: bool | None = None
+        #: whether the log says already that Spark's record of a batch could not be read
+        self.told = False
 
     def in_turn(self, sparks_batch: int) -> bool:
         """Return whether tasks read files or inputs one after the other, which is so for all batches of a stream."""
@@ -85,7 +90,12 @@ class OrderOfBatch:
             return None
         try:
             files = self._files(units)
-        except (CheckpointError, OSError, ValueError, KeyError, TypeError):  # Spark's record of the batch is not there
+        except (CheckpointError, OSError, ValueError, KeyError, TypeError) as error:  # Spark's record is not there
+            if not orders.told:
+                orders.told = True
+                log.warning(
+                    "batch %d: which files it reads is not known, so neither is their order: %r", self.batch, error
+                )
             return None
         return None if files is None else in_order(units, files)
 

@@ -49,10 +49,9 @@ class SharedTaskReport:
 
 @dataclass(frozen=True, slots=True)
 class SharedReports:
-    """The reports of all tasks of a batch; `exchanged` as in LiftReports."""
+    """The reports of all tasks of a batch."""
 
     tasks: tuple[SharedTaskReport, ...]
-    exchanged: bool = False
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -64,7 +63,7 @@ class SharedReports:
 
     def of(self, query: str) -> LiftReports:
         """Return the reports of one query."""
-        return LiftReports(tuple(task.queries[query] for task in self.tasks), self.exchanged)
+        return LiftReports(tuple(task.queries[query] for task in self.tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +131,15 @@ def run(
 ) -> SharedReports:
     """Lift a batch for all queries in one job with one Python stage, after an exchange by the panes of `gate` if any."""
     if routing is not None:
-        rows = routed(rows.drop(UNIT), gate, routing)
+        rows = routed(rows.drop(UNIT), gate, routing)  # the exchange changes the order
     elif tasks is not None:
         rows = rows.coalesce(tasks)
     found = transfer.run(rows, stage, lambda reports: _forget(stage.store, _reports(reports)), in_driver=in_driver)
-    return _reports(found, exchanged=routing is not None)
+    return _reports(found)
 
 
-def _reports(texts: Iterable[str], *, exchanged: bool = False) -> SharedReports:
-    return SharedReports(tuple(from_json(SharedTaskReport, json.loads(text)) for text in texts), exchanged)
+def _reports(texts: Iterable[str]) -> SharedReports:
+    return SharedReports(tuple(from_json(SharedTaskReport, json.loads(text)) for text in texts))
 
 
 def _forget(store: DocumentStore, reports: SharedReports) -> None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from skypane.operators.entry.reject_reasons import rankable
 from skypane.operators.memory_estimates import step_bytes
 from skypane.operators.open_panes import OpenPanes
-from skypane.operators.pane_query import BUFFER_BYTES, BUFFER_ROWS, PaneQuery
+from skypane.operators.pane_query import PaneQuery
 from skypane.operators.query import Query
+from skypane.operators.row_buffer import BUFFER_BYTES, BUFFER_ROWS
 from skypane.plan import Plan
 from skypane.runtime.memory_headroom import Headroom, for_windows, limited, require
 from skypane.runtime.spark.batch import FEWER_AT_ONCE, NARROWER, PIECE, Invalid, check_rejected
