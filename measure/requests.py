@@ -29,6 +29,7 @@ from tests.stores.streams import BucketStream
 
 from measure.tables import markdown_table, replace_between
 from skypane.control.parallelism import Workers
+from skypane.runtime.spark.engine.reading_order import UNIT
 from skypane.runtime.spark.engine.shell import Engine
 from skypane.testing import Session
 
@@ -88,9 +89,10 @@ def _run(stream: Stream, proxy: FaultProxy, batches: int, *, late: bool) -> Run:
     session = Session()
     engine = Engine(stream.setting(random.Random(0), late=late), Workers(1, 1))
     start, counted, seconds = _counted(proxy, 0), [], []
+    rows = stream.rows.append_column(UNIT, pa.array(np.zeros(len(stream.rows), np.int64)))
     for number in range(batches):
         before, began = len(proxy.requests), time.perf_counter()
-        engine(session.createDataFrame(stream.rows.slice(number * ROWS, ROWS)), number)
+        engine(session.createDataFrame(rows.slice(number * ROWS, ROWS)), number)
         counted.append(_counted(proxy, before))
         seconds.append(time.perf_counter() - began)
     return Run(start, counted[1:], seconds[1:])

@@ -5,7 +5,7 @@
     <checkpoint>/skypane/head.json            in an object store: the driver and the newest documents  checkpoint_head.py
     <checkpoint>/skypane/ledger/<batch>.json  manifest of the batch
     <checkpoint>/skypane/drain.json           number of the last drain's batch, or of the last readmission, begun or committed
-    <checkpoint>/skypane/order.json           the order of the rows of a batch that is not committed, where it matters
+    <checkpoint>/skypane/order.json           the order of the rows of the last batch in which it matters
     <checkpoint>/skypane/partials/*.arrow     partials that the newest manifest names; others are removed soon
 
 Writing the manifest commits the batch; files that no manifest names are not part of the state. Spark replays a batch
@@ -139,9 +139,7 @@ class Ledger:
         """
         self.ownership.write(self._store, _name(manifest.batch_id), manifest.document())
         self._batches.append(manifest.batch_id)
-        if self._noted:
-            self._noted = {}
-            self.ownership.write(self._root, ORDER, {"batch_id": manifest.batch_id, "queries": {}})
+        self._noted = {}
         old = self._batches[:-KEEP]
         if len(old) > (0 if self._root.objects is None else _MORE):
             self.ownership.remove(self._store, map(_name, old))
