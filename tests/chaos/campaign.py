@@ -41,7 +41,7 @@ class Campaign:
         self._scenario, self._root = scenario, root
         self._chance = random.Random(seed)
         self.ends: Counter[int] = Counter()
-        self.streams = 0
+        self.streams = self.shown = 0
 
     def run(self, kills: int) -> None:
         while self.ends[-signal.SIGKILL] < kills:
@@ -50,9 +50,10 @@ class Campaign:
             while (self._collide if self._chance.random() < collides else self._kill)(stream) != DONE:
                 pass
             self._check_end(ended(start(stream, self._chance.randrange(1 << 30))), DONE)
-            stream.check()
+            self.shown += stream.check()
             shutil.rmtree(stream.folder)
             self.streams += 1
+        assert self.shown, "what the scenario is about has happened in a stream"
 
     def _stream(self) -> Stream:
         folder, chance = Path(tempfile.mkdtemp(dir=self._root)), self._chance

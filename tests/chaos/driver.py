@@ -64,9 +64,9 @@ class Stream:
         """The folder of the checkpoint and the outputs."""
         return str(self.folder)
 
-    def check(self) -> None:
-        """Raise AssertionError, saying what, if anything is missing, twice or other than it should be."""
-        checking.check(self)
+    def check(self) -> bool:
+        """Raise AssertionError, saying what, if anything is wrong; return whether what the scenario is about has happened."""
+        return checking.check(self)
 
     def record(self, number: int) -> None:
         """Write what Spark records of a batch that it begins, and nothing of its sources, for a policy that needs it."""

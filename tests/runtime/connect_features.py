@@ -189,7 +189,7 @@ def rate(spark: SparkSession, folder: Path) -> dict[str, Any]:
         handle.await_termination(0.2)
     handle.stop()
     handle.await_termination()
-    handle.drain()
+    handle.drain(now=True)  # Spark may have begun a further batch, which nobody reads
     return {"rows": sum(metrics.rows for metrics in handle.recent_metrics(100))}
 
 

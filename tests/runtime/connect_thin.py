@@ -74,7 +74,7 @@ def killed_once(spark: SparkSession, folder: Path, output: Any, written: Callabl
     error = error_of(lambda: handle.await_termination(600))
     batches = finish(job(spark, folder, output=output))
     (folder / "out").mkdir()
-    pq.write_table(written().toArrow(), folder / "out" / "all.parquet")
+    pq.write_table(written().toArrow().sort_by("window_start"), folder / "out" / "all.parquet")
     return {"error": error, "batches": batches}
 
 

@@ -23,7 +23,7 @@ class RowBuffer:
         self._most_rows = most_rows
         self._batches: list[pa.RecordBatch] = []
         self._units: list[IntArray] = []
-        self.rows = self._bytes = 0
+        self.rows = self.bytes = 0
         #: the estimated bytes for lifting the rows
         self.lifting = 0
 
@@ -33,14 +33,14 @@ class RowBuffer:
         if units is not None:
             self._units.append(units)
         self.rows += batch.num_rows
-        self._bytes += batch.nbytes
+        self.bytes += batch.nbytes
         self.lifting += lifting_bytes(batch)
-        return self.rows >= self._most_rows or self._bytes >= BUFFER_BYTES
+        return self.rows >= self._most_rows or self.bytes >= BUFFER_BYTES
 
     def take(self) -> tuple[pa.Table, IntArray | None] | None:
         """Empty the buffer, and return its rows and the unit of each, if these are known; None if there are no rows."""
         batches, units = self._batches, self._units
-        self._batches, self._units, self.rows, self._bytes, self.lifting = [], [], 0, 0, 0
+        self._batches, self._units, self.rows, self.bytes, self.lifting = [], [], 0, 0, 0
         return (pa.Table.from_batches(batches), np.concatenate(units) if units else None) if batches else None
 
 

@@ -111,7 +111,7 @@ def test_a_buffer_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch):
     worker = PaneQuery(QUERY, EntryRules(Windows(60_000_000, 60_000_000), "ts", ("price", "rating")))
     for few in rows.to_batches(max_chunksize=10):
         worker.absorb(few)
-        assert worker._buffered_bytes < 1_000
+        assert worker._buffer.bytes < 1_000
     (pane,) = worker.close().partials
     assert pane.count.rows == 200
 
