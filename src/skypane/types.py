@@ -160,6 +160,18 @@ def micros(duration: Duration, name: str = "duration") -> Length:
     return _parse(duration, name)
 
 
+def truth(value: object, name: str) -> bool:
+    """Return a truth value, which may be a text as in options of Spark; raise ConfigError, naming `name`, for another value.
+
+    >>> truth("False", "header")
+    False
+    """
+    found = {"true": True, "false": False}.get(value.lower() if isinstance(value, str) else "", value)
+    if not isinstance(found, bool):
+        raise ConfigError(f"{name} must be true or false, got {value!r}")
+    return found
+
+
 def _hint(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, Real):
         return ""

@@ -16,6 +16,7 @@ from skypane.examples.traffic import QueueEnd
 from skypane.jobs import parse, read
 from skypane.jobs.building import options
 from skypane.jobs.description import settings
+from skypane.jobs.document import data_of
 from skypane.jobs.examples import find
 from skypane.jobs.user_code import AllowedModules
 from skypane.operators.aggregates.function_text import function_of
@@ -382,7 +383,7 @@ MERGES = "\n".join(
         ("a: &a [*a]", "more than 30 nested sections"),
         ("[" * 5_000, "more than 30 nested sections"),
         ("a: " + "{a: " * 40 + "1" + "}" * 40, "more than 30 nested sections"),
-        ("name: 2024-13-45", "cannot be read: month must be in 1..12"),
+        ("name: !!timestamp 2024-13-45", "cannot be read: month must be in 1..12"),
         ("name: " + "1" * 5_000, "cannot be read: "),
         ("a: 1\n---\nb: 2", "not YAML: but found another document"),
     ],
@@ -392,6 +393,46 @@ def test_documents_that_no_one_writes_are_refused_at_once(text, complaint):
         parse(text, "job.yaml")
     assert str(caught.value).startswith("job.yaml")
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            STREAM + "query: {kind: skyline, preference: a MIN}",
+            "job.yaml, line 8: 'query' is there twice, first in line 4; ",
+        ),
+        ("query: {functions: {n: count(), n: sum(a)}}", "job.yaml, line 1: 'n' is there twice, first in line 1; "),
+        ("- inputs:\n  - {csv: a,\n     'csv': b}", "job.yaml, line 3: 'csv' is there twice, first in line 2; "),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused_with_both_lines(text: str, complaint: str):
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "job.yaml")
+    assert str(caught.value).startswith(complaint)
+
+
+def test_values_without_quotes_are_those_that_stand_there():
+    """By version 1.1 of YAML these are false, true, 90, 8, 1_000 and a date."""
+    written = ["no", "on", "1:30", "010", "1_000", "2026-01-01", "0x10", ".5", "y"]
+    data = data_of("\n".join(f"- {one}" for one in written), "job.yaml")
+    assert data == written
+    assert data_of("[true, False, 12, -1, 1.50, 1e3, ~, null]", "job.yaml") == [
+        True,
+        False,
+        12,
+        -1,
+        1.5,
+        1e3,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize("value", [1.5, 7, True])
+def test_a_number_in_place_of_a_text_is_refused_with_the_remedy(value: object):
+    wanted = f"name: must be a text, got {value!r}; put it in quotes"
+    assert complaints(name=value) == [wanted]
 
 
 def test_an_alias_may_repeat_a_section():

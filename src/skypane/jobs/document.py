@@ -1,9 +1,14 @@
-"""Read the text of a job file into mappings, lists and values, within limits of size and depth."""
+"""Read the text of a job file into mappings, lists and values, within limits of size and depth.
+
+Values without quotes are those of YAML 1.2, true, 12, 1.5, null, and all else is the text that stands there: by version 1.1, which
+PyYAML reads, `no` were false, `1:30` ninety, `010` eight, and 2026-01-01 no text.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -15,6 +20,22 @@ _MOST_VALUES = 50_000
 """Maximum number of values in a file; values repeated by aliases count each time."""
 _DEEPEST = 30
 """Maximum depth of nested sections."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the plain values of YAML 1.2."""
+
+
+_TAG: Final = "tag:yaml.org,2002:"
+_Loader.yaml_implicit_resolvers = {}
+for _kind, _pattern, _begins in (
+    ("bool", "true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", "-?(?:0|[1-9][0-9]*)", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", "-0123456789"),
+    ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), list(_begins))
 
 
 def text_of(path: Path, what: str = "the job file") -> str:
@@ -38,7 +59,7 @@ def text_of(path: Path, what: str = "the job file") -> str:
 
 def data_of(text: str, name: str) -> Any:
     """Return the single YAML document in `text`; raise ConfigError, which begins with `name`, if it cannot be read."""
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
@@ -70,6 +91,8 @@ def _check_extent(root: yaml.Node, name: str) -> None:
         if isinstance(node, yaml.ScalarNode):
             _check_characters(node, name)
             continue
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node, name)
         inner = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
         values += len(inner)
         if values > _MOST_VALUES:
@@ -77,6 +100,19 @@ def _check_extent(root: yaml.Node, name: str) -> None:
                 f"{name}: contains more than {_MOST_VALUES:,} values, counting repeated aliases; remove some"
             )
         todo.extend((part, depth + 1) for part in inner)
+
+
+def _check_keys(node: yaml.MappingNode, name: str) -> None:
+    """Raise ConfigError for a key that is there twice: YAML forbids it, and PyYAML takes the last one."""
+    first: dict[tuple[str, str], yaml.ScalarNode] = {}
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            before = first.setdefault((key.tag, key.value), key)
+            if before is not key:
+                raise ConfigError(
+                    f"{name}, line {key.start_mark.line + 1}: {shortened(repr(key.value))} is there twice, first in line "
+                    f"{before.start_mark.line + 1}; remove one of them, or give it another name"
+                )
 
 
 def _check_characters(node: yaml.ScalarNode, name: str) -> None:

@@ -85,6 +85,8 @@ def sentence(error: ErrorDetails, data: Mapping[str, Any]) -> str:
             problem = f"must be a section with fields of its own, got {value}"
         case "value_error":
             problem = str(context["error"])
+        case "string_type" if isinstance(error["input"], int | float):
+            problem = f"must be a text, got {value}; put it in quotes"
         case _:
             problem = f"{error['msg'].removeprefix('Input ')}, got {value}"
     return f"{shortened(field)}: {problem}"

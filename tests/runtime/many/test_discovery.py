@@ -99,6 +99,7 @@ def test_a_pipe_is_not_a_parquet_file(tmp_path):
     (["a.csv", "./a.csv"], r"inputs lists '.*/a\.csv' twice"),
     ([{"path": "a.csv", "name": "x"}, {"path": "b.csv", "name": "x"}], "inputs lists 'x' twice"),
     (["a.log"], "format of .*a.log is unknown; set format to csv or json"),
+    ([{"path": "a.csv", "header": "yes"}], r"inputs\[0\]: header must be true or false, got 'yes'"),
     ([{"pth": "a.csv"}], r"inputs\[0\]: an input has no 'pth'; did you mean 'path'\?"),
     ([{"name": "a"}], r"inputs\[0\] needs path"),
     ([7], r"inputs\[0\] must be a path"),

@@ -50,6 +50,8 @@ def test_a_port_is_open_if_other_machines_reach_it_and_clients_need_no_certifica
     ([{"name": "a", "http": "http://b", "timeout": "0 s"}], "timeout must be longer than 0"),
     ([{"name": "a", "http": "http://b", "format": "xml"}], "format must be json or lines, got 'xml'"),
     ([{"name": "a", "http": "http://b", "header": True}], "header is only for format lines"),
+    ([{**TCP, "acknowledge": "no"}], "acknowledge must be true or false, got 'no'"),
+    ([{"name": "a", "http": "http://b", "redirects": 1}], "redirects must be true or false, got 1"),
     ([{"name": "a", "http": "http://b", "ca": "ca.pem"}], "ca is only for encrypted connections; leave it out, or use https://"),
     ([{"name": "a", "mqtt": "mqtt://b", "topic": "t", "key": "k"}], "key is only for encrypted connections; leave it out, or use mqtts://"),
     ([{"name": "a", "connect": "b:1", "certificate": "c"}], "certificate is only for encrypted connections; leave it out, or use tls: true"),

@@ -28,7 +28,7 @@ from skypane.runtime.receiving.certificates import Certificates
 from skypane.runtime.receiving.log import SEGMENT_BYTES
 from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
 from skypane.runtime.receiving.time_order import BY_TIME, TimeOrder
-from skypane.types import ConfigError, Duration, micros
+from skypane.types import ConfigError, Duration, micros, truth
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _SMALLEST = 1 << 10
@@ -281,8 +281,9 @@ def _built(kind: type[T], given: Mapping[Any, Any], where: str) -> T:
     for one in known:
         if one.default is MISSING and one.default_factory is MISSING and one.name not in given:
             raise ConfigError(f"{where}needs {one.name}")
+    truths = {one.name for one in known if one.type == "bool"}
     try:
-        return kind(**given)
+        return kind(**{name: truth(value, name) if name in truths else value for name, value in given.items()})
     except ConfigError as error:
         raise ConfigError(f"{where}{error}") from None
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from skypane.control.admission import MetaData
 from skypane.naming import instead
 from skypane.runtime.row_parser import Malformed
-from skypane.types import ConfigError, Length
+from skypane.types import ConfigError, Length, truth
 
 T = TypeVar("T")
 
@@ -231,7 +231,8 @@ def described(entry: Callable[..., T], given: Mapping[str, Any], where: str) -> 
     for name in given:
         if name not in known:
             raise ConfigError(f"{where}: an input has no {name!r}; {instead(str(name), known)}")
-    values = dict(given)
+    truths = {name for name, one in signature(entry).parameters.items() if one.annotation == "bool"}
+    values = {name: truth(value, f"{where}: {name}") if name in truths else value for name, value in given.items()}
     if not isinstance(values.get("meta"), MetaData | None):
         values["meta"] = MetaData.of(values["meta"], f"{where}.meta")
     return entry(**values)
