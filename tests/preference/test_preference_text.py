@@ -34,6 +34,7 @@ from skypane.types import ConfigError
             diff("upper(city)") * low("CASE WHEN a > 1 THEN b ELSE 'x, MIN' END"),
         ),
         ("price-2 MIN, rating +1 AROUND -3 TO -1", low("price-2") * around("rating +1", (-3, -1))),
+        ("nanvl(b, 0D) MIN, n % 3L MAX", low("nanvl(b, 0D)") * high("n % 3L")),
         ("a.b AROUND 3 TO 4 PRIOR TO -price MIN", around("a.b", (3, 4)) & low("-price")),
     ],
 )
@@ -57,7 +58,7 @@ def test_reads(text, preference):
         ("(price MIN", "expected ) at character 11, got the end"),
         ("size AROUND big", "expected a number, or a quoted ISO date or time, at character 13, got big"),
         ("size AROUND 'noon'", "expected a number, or a quoted ISO date or time, at character 13, got 'noon'"),
-        ("size AROUND 40x", "cannot read character 13, '4'"),
+        ("size AROUND 40x", "expected a number, or a quoted ISO date or time, at character 13, got 40x"),
         ("price ; MIN", "cannot read character 7, ';'"),
         ("`price MIN", "cannot read character 1, '`'"),
         ("3 MIN", "expected a column at character 1, got 3"),

@@ -125,7 +125,7 @@ def _same_in_spark(criterion: Criterion, kind: pa.DataType) -> bool:
     if not isinstance(criterion, Around) or pa.types.is_floating(kind):
         return True
     whole = pa.types.is_integer(kind) and kind.bit_width <= 32
-    return whole and all(isinstance(one, int | float) and abs(one) <= _FARTHEST for one in (criterion.lo, criterion.hi))
+    return whole and all(isinstance(one, int) and abs(one) <= _FARTHEST for one in (criterion.lo, criterion.hi))
 
 
 def _resolution(kind: pa.DataType) -> int:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 from math import isfinite
 from numbers import Integral, Real
 from typing import TypeAlias
 
 from skypane.types import ConfigError
 
-Target: TypeAlias = "int | float | date | datetime"
-"""The target of around(). Whole floats are stored as int, so that 40 and 40.0 are the same target."""
+_EXACT = Context(prec=MAX_PREC)
+
+Target: TypeAlias = "int | float | Decimal | date | datetime"
+"""The target of around(): an int if it is whole, a float if that shows the number as it is written, else a Decimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,16 @@ def _target(column: str, value: object) -> Target:
             pass
         case Integral():
             return int(value)
-        case Real() | Decimal() if isfinite(value):
+        case Decimal() if isfinite(float(value)):
+            number = float(value)
+            return (
+                int(value)
+                if value == int(value)
+                else number
+                if Decimal(repr(number)) == value
+                else value.normalize(_EXACT)
+            )
+        case Real() if isfinite(value):
             number = float(value)
             return int(number) if number.is_integer() else number
         case datetime() if value.tzinfo is not None:

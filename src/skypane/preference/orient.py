@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skypane.preference.around import distances
+from skypane.preference.around import exact_distances, float_distances, whole_distances
 from skypane.preference.criteria import Around, Component, Criterion, High, Level
 from skypane.preference.dense_ranks import column_ranks, rankable, row_ranks
 from skypane.types import BadInputError, FloatArray
@@ -88,12 +88,16 @@ def _write_values(column: pa.ChunkedArray, out: FloatArray) -> bool:
 def _write_distances(column: pa.ChunkedArray, criterion: Around, out: FloatArray) -> bool:
     column = rankable(column)
     kind = column.type
-    values = whole_numbers(column) if is_whole(kind) else column.cast(pa.float64()).to_numpy()
-    away = distances(values, criterion, kind)
-    if away.dtype == np.float64:
-        out[:] = away
+    if pa.types.is_floating(kind):
+        out[:] = float_distances(column.to_numpy(), criterion)
         return True
-    return _write_whole(away, out)
+    if is_whole(kind):
+        values = whole_numbers(column)
+        if (away := whole_distances(values, criterion, kind)) is not None:
+            return _write_whole(away, out)
+        column = pa.chunked_array([values])
+    out[:] = column_ranks(exact_distances(column, criterion, kind))
+    return False
 
 
 def _write_whole(values: NDArray[Any], out: FloatArray) -> bool:

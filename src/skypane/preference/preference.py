@@ -17,6 +17,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -322,5 +324,11 @@ def _shown(component: Component) -> str:
 def _described(criterion: Criterion) -> list[Any]:
     if isinstance(criterion, Around):
         interval = (criterion.lo, criterion.hi)
-        return [criterion.column, "around", *(t if isinstance(t, int | float) else t.isoformat() for t in interval)]
+        return [criterion.column, "around", *map(_recorded, interval)]
     return [criterion.column, "low" if isinstance(criterion, Low) else "high"]
+
+
+def _recorded(target: Target) -> int | float | str:
+    if isinstance(target, date):
+        return target.isoformat()
+    return str(target) if isinstance(target, Decimal) else target

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TypeAlias
 
 from skypane.naming import backticked, shortened
@@ -50,6 +51,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
         (?P<quoted>"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`)
       | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?!\w))
+      | (?P<suffixed>[+-]?(?:\d+\.?\d*|\.\d+)\w+)
       | (?P<word>[^\W\d]\w*)
       | (?P<mark>[,()])
       | (?P<sign>[-+*/%|&<>=!.:~^\[\]])
@@ -107,7 +109,7 @@ def _column(name: str) -> str:
 
 
 def _literal(target: Target) -> str:
-    return f"'{target.isoformat()}'" if isinstance(target, date) else repr(target)
+    return f"'{target.isoformat()}'" if isinstance(target, date) else str(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +260,11 @@ class _Reader:
         return f"preference {shortened(self._text)!r}"
 
 
-def _number(text: str) -> int | float:
+def _number(text: str) -> int | Decimal:
     try:
         return int(text)
     except ValueError:
-        return float(text)
+        return Decimal(text)
 
 
 def _moment(text: str) -> date | datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from skypane.operators.aggregates.aggregate import Aggregate
@@ -86,4 +87,6 @@ def _target(recorded: Any) -> Target:
     if not isinstance(recorded, str):
         target: Target = recorded
         return target
+    if "." in recorded and "T" not in recorded:
+        return Decimal(recorded)
     return datetime.fromisoformat(recorded) if "T" in recorded else date.fromisoformat(recorded)

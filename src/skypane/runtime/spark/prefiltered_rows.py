@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -136,7 +137,7 @@ def _ranked(criterion: Criterion, name: str) -> str:
 
 
 def _double(target: Target) -> str:
-    assert isinstance(target, int | float)  # noqa: S101 - prefilter_of() returns no rules for other targets
+    assert isinstance(target, int | float | Decimal)  # noqa: S101 - prefilter_of() returns no rules for other targets
     return f"CAST('{float(target)!r}' AS DOUBLE)"
 
 
