@@ -152,7 +152,8 @@ core: $(INSTALLED)
 MINUTES := 60
 SEED := 0
 fuzz: $(INSTALLED)
-	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 60)) --seed $(SEED) $(ARGS)
+	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 50)) --seed $(SEED) $(ARGS)
+	@$(BIN)/python -m tests.differential.spark.expressions --seconds $$(($(MINUTES) * 10)) --seed $(SEED)
 
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.differential.mutants $(ARGS)

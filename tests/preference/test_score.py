@@ -94,9 +94,12 @@ def test_any_column_name_survives_in_backticks(name: str):
 
 
 def test_validate():
-    Score("a + b + c + d").validate(TABLE.schema)
-    with pytest.raises(ConfigError, match="column 'text' of type string is not a number, so 'text' cannot be computed"):
-        Score("text").validate(TABLE.schema)
+    for score in ("a * 2 - sqrt(b) / 0.5 + log(a)", "text", "d"):
+        Score(score).validate(TABLE.schema)
+    with pytest.raises(
+        ConfigError, match=r"score 'a \+ d' cannot be computed without Spark \(a is double, d is decimal"
+    ):
+        Score("a + d").validate(TABLE.schema)
     with pytest.raises(ConfigError, match="column 'e' does not exist"):
         Score("e").validate(TABLE.schema)
 

@@ -19,9 +19,7 @@ from skypane.preference.content_order import content_keys
 from skypane.preference.dense_ranks import column_ranks, row_ranks
 from skypane.preference.groups import group_codes
 from skypane.preference.score import Score
-from skypane.types import BoolArray, ConfigError, FloatArray, IntArray
-
-_LAST = np.iinfo(np.int64).max
+from skypane.types import BoolArray, ConfigError, IntArray
 
 
 @dataclass(frozen=True, init=False)
@@ -45,7 +43,7 @@ class TopK(Query):
 
     #: number of rows of each group
     k: int
-    #: arithmetic over columns, such as "2 * rating - log(price)", or other SQL
+    #: a column, or SQL such as "2 * rating - price"
     score: Score
     #: one answer per distinct value of these columns; null counts as a value
     by: tuple[str, ...]
@@ -76,6 +74,10 @@ class TopK(Query):
         self.score.validate(schema)
         for column in self.by:
             check_group(schema, column)
+
+    def for_types(self, schema: pa.Schema) -> TopK:
+        """Return the same query with a column that Spark computes for a score that workers cannot compute as Spark does."""
+        return TopK(self.k, self.score.for_types(schema), self.by, self.largest)
 
     def lift(self, rows: pa.Table) -> pa.Table:
         return take_rows(rows, _first_k(rows, self._keys(rows), group_codes(rows, self.by), self.k))
@@ -109,17 +111,7 @@ class TopK(Query):
         return f"the {self.k} rows of {'largest' if self.largest else 'smallest'} {self.score}{one_per(self.by)}"
 
     def _keys(self, rows: pa.Table) -> IntArray:
-        scores = self.score.values(rows)
-        return _ascending_keys(-scores if self.largest else scores)
-
-
-def _ascending_keys(scores: FloatArray) -> IntArray:
-    """Return integers in the order of `scores`: -0.0 equals 0.0, and all NaNs are equal and last."""
-    bits = (scores + 0.0).view(np.int64)
-    # IEEE 754 numbers are sign and magnitude; inverting the magnitude bits of negative numbers gives two's complement.
-    keys = bits ^ ((bits >> 63) & _LAST)
-    keys[np.isnan(scores)] = _LAST
-    return keys
+        return self.score.keys(rows, largest=self.largest)
 
 
 def _first_k(rows: pa.Table, keys: IntArray, groups: IntArray | None, k: int) -> IntArray:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from functools import reduce
 from keyword import iskeyword
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from skypane import kernels
 from skypane.naming import backticked, shortened
@@ -48,6 +51,14 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], range]] = {
     "max": (np.maximum, range(2, 100)),
 }
 _NAMES = ", ".join(_FUNCTIONS)
+_SIGNS: Final[Mapping[type[ast.AST], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.USub: "- ", ast.UAdd: "+ ",
+}  # fmt: skip
+_IN_SQL: Final = {"min": "least", "max": "greatest"}
+_SQL_NUMBER: Final = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOST_DIGITS: Final = 38
+_LARGEST: Final = Decimal(sys.float_info.max)
+_DOUBLE, _WHOLE, _NUMBER, _FRACTION = "double", "whole", "number", "fraction"
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 _DEEPEST = 200
 """The deepest nesting of operations; a sum of n terms has depth n - 1. It is far below Python's recursion limit."""
@@ -91,6 +102,22 @@ class Expression:
                 node.id = column if _is_plain(column) else backticked(column)
         return ast.unparse(tree)
 
+    @property
+    def column(self) -> str | None:
+        """The column that the expression is; None if it computes something."""
+        return self._column(self._tree) if isinstance(self._tree, ast.Name) else None
+
+    def is_of_doubles(self, kinds: Mapping[str, pa.DataType], *, functions: bool = False) -> bool:
+        """Return whether SQL computes all of it with doubles, as evaluate() does; a column of whole numbers is converted.
+
+        functions   whether those may be in it whose last bits, or values outside their domains, are not those of Spark
+        """
+        return self._type(self._tree, kinds, functions) == _DOUBLE
+
+    def sql(self) -> str:
+        """Return the expression in SQL."""
+        return self._sql(self._tree)
+
     def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
         """Return the value of each row, or a single value if no column is involved; `columns` have shape (n,)."""
         return self._value(self._tree, columns)
@@ -109,6 +136,52 @@ class Expression:
                 return _FUNCTIONS[name][0](self._value(args[0], columns))
             case ast.Call(ast.Name(name), args):
                 return reduce(_FUNCTIONS[name][0], (self._value(arg, columns) for arg in args))
+        raise AssertionError(f"unchecked node {node!r}")
+
+    def _type(self, node: ast.expr, kinds: Mapping[str, pa.DataType], functions: bool) -> str:
+        """Return what SQL makes of a part: a double, a whole number, a literal with or without a fraction; "" for all else."""
+        match node:
+            case ast.Constant(value):
+                return self._literal(node, value)
+            case ast.Name():
+                kind = kinds[self._column(node)]
+                return _DOUBLE if pa.types.is_float64(kind) else _WHOLE if pa.types.is_signed_integer(kind) else ""
+            case ast.UnaryOp(_, operand):
+                inner = self._type(operand, kinds, functions)
+                return "" if inner == _WHOLE else inner
+            case ast.BinOp(left, op, right):
+                types = [self._type(side, kinds, functions) for side in (left, right)]
+                return _operated(op, types, right, functions)
+            case ast.Call(ast.Name(name), args):
+                types = [self._type(arg, kinds, functions) for arg in args]
+                if not (functions or name in {"abs", "sqrt"}):
+                    return ""
+                return _converted([*types, _DOUBLE] if name in {"sqrt", "log", "exp"} else types)
+        raise AssertionError(f"unchecked node {node!r}")
+
+    def _literal(self, node: ast.expr, value: object) -> str:
+        written = self._written(node)
+        if not _SQL_NUMBER.fullmatch(written) or sum(map(str.isdigit, written)) > _MOST_DIGITS:
+            return ""
+        if isinstance(value, float):
+            return _FRACTION if Decimal(written) <= _LARGEST else ""
+        return _NUMBER if int(written) < 2**63 else ""
+
+    def _sql(self, node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value):
+                written = self._written(node)
+                return written if _SQL_NUMBER.fullmatch(written) else repr(value)
+            case ast.Name():
+                return backticked(self._column(node))
+            case ast.UnaryOp(op, operand):
+                return f"({_SIGNS[type(op)]}{self._sql(operand)})"
+            case ast.BinOp(left, ast.Pow(), right):
+                return f"power({self._sql(left)}, {self._sql(right)})"
+            case ast.BinOp(left, op, right):
+                return f"({self._sql(left)} {_SIGNS[type(op)]} {self._sql(right)})"
+            case ast.Call(ast.Name(name), args):
+                return f"{_IN_SQL.get(name, name)}({', '.join(map(self._sql, args))})"
         raise AssertionError(f"unchecked node {node!r}")
 
     def _check(self, node: ast.expr) -> None:
@@ -165,6 +238,20 @@ class Expression:
 
     def _written(self, node: ast.expr) -> str:
         return self._source.encode()[node.col_offset : node.end_col_offset].decode()
+
+
+def _operated(op: ast.operator, types: list[str], right: ast.expr, functions: bool) -> str:
+    """Return the type of an operation; a division by zero is an error in Spark."""
+    if isinstance(op, ast.Div):
+        if not (functions or (isinstance(right, ast.Constant) and right.value)):
+            return ""
+        return _DOUBLE if types == [_WHOLE, _NUMBER] else _converted(types)
+    return "" if isinstance(op, ast.Pow) and not functions else _converted(types)
+
+
+def _converted(types: list[str]) -> str:
+    """Return the type of what SQL computes of values of several types: a double if one is, and the others become doubles."""
+    return _DOUBLE if _DOUBLE in types and "" not in types else ""
 
 
 def has_comment(text: str) -> bool:

@@ -1,7 +1,7 @@
 """A score per row: arithmetic over columns, "2 * rating - log(price)", any other SQL, or a Spark Column.
 
-Workers compute arithmetic (expression.py has the grammar) in float64: whole numbers beyond 2**53 are rounded, and
-undefined values such as 0/0 or log(-1) are NaN. Spark computes all else, and the score is the column of its values.
+A column is ranked by its values, of whatever type. Workers compute arithmetic (expression.py has the grammar) where all of it
+is of doubles, in float64, as Spark does. Spark computes all else, and the score is the column of its values.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ import pyarrow as pa
 
 from skypane.naming import shortened
 from skypane.preference.column import ColumnLike, is_spark_column, quoted_column
-from skypane.preference.column_checks import field_of
+from skypane.preference.column_checks import field_of, is_orderable
+from skypane.preference.dense_ranks import column_ranks
 from skypane.preference.expression import Expression, has_comment
+from skypane.preference.orient import is_whole, whole_numbers
 from skypane.preference.written import Written
-from skypane.types import BadInputError, ConfigError, FloatArray
+from skypane.types import BadInputError, ConfigError, FloatArray, IntArray
 from skypane.wording import counted
+
+_LAST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -50,14 +54,37 @@ class Score:
         return tuple(dict.fromkeys(self._expression.columns()))
 
     def validate(self, schema: pa.Schema) -> None:
-        """Raise ConfigError, naming column and type, if a column is missing or not numeric."""
-        for column in self.columns:
-            kind = field_of(schema, column).type
-            t = pa.types
-            if not (t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind)):
-                raise ConfigError(
-                    f"column {column!r} of type {kind} is not a number, so {shortened(self.text)!r} cannot be computed"
-                )
+        """Raise ConfigError, naming column and type, if a column is missing, or workers cannot compute with its type."""
+        kinds = {column: field_of(schema, column).type for column in self.columns}
+        if (column := self._expression.column) is not None:
+            if not is_orderable(kinds[column]):
+                raise ConfigError(f"column {column!r} of type {kinds[column]} has no order, so it is no score")
+        elif not self._expression.is_of_doubles(kinds, functions=True):
+            types = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
+            raise ConfigError(
+                f"score {shortened(self.text)!r} cannot be computed without Spark ({types}): workers compute with doubles"
+            )
+
+    def for_types(self, schema: pa.Schema) -> Score:
+        """Return the score with a column that Spark computes for arithmetic that is not of doubles in rows of `schema`."""
+        expression, columns = self._expression, self.columns
+        if isinstance(self.text, Written) or (expression.column in schema.names):
+            return self
+        kinds = {column: schema.field(column).type for column in columns if column in schema.names}
+        if len(kinds) == len(columns) and expression.is_of_doubles(kinds):
+            return self
+        return Score(quoted_column(expression.sql(), "score"))
+
+    def keys(self, table: pa.Table, *, largest: bool) -> IntArray:
+        """Return integers in the order of the scores, the best first, shape (n,); those of NaN are last."""
+        column = self._expression.column
+        if column is None or pa.types.is_floating(table.column(column).type):
+            scores = self.values(table)
+            return _ascending_keys(-scores if largest else scores)
+        values = _valid(table, column)
+        whole = is_whole(values.type) and values.type != pa.uint64()
+        keys = whole_numbers(values).astype(np.int64) if whole else column_ranks(values)
+        return ~keys if largest else keys
 
     def values(self, table: pa.Table) -> FloatArray:
         """Return the score of each row, shape (n,); raise BadInputError, naming the column, if one is null in a row."""
@@ -95,12 +122,21 @@ def _text_of(score: ColumnLike) -> str:
 
 
 def _numbers(table: pa.Table, name: str) -> FloatArray:
+    # NumPy may compute other last bits on strided than on contiguous arrays; the score must not depend on the layout.
+    return np.ascontiguousarray(_valid(table, name).to_numpy(), np.float64)
+
+
+def _valid(table: pa.Table, name: str) -> pa.ChunkedArray:
     column = table.column(name)
     if column.null_count:
         raise BadInputError(f"column {name!r} is null in {counted(column.null_count, 'rows')}; drop or fill them first")
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    elif pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
-    # NumPy may compute other last bits on strided than on contiguous arrays; the score must not depend on the layout.
-    return np.ascontiguousarray(column.to_numpy(), np.float64)
+    return column
+
+
+def _ascending_keys(scores: FloatArray) -> IntArray:
+    """Return integers in the order of `scores`: -0.0 equals 0.0, and all NaNs are equal and last."""
+    bits = (scores + 0.0).view(np.int64)
+    # IEEE 754 numbers are sign and magnitude; inverting the magnitude bits of negative numbers gives two's complement.
+    keys = bits ^ ((bits >> 63) & _LAST)
+    keys[np.isnan(scores)] = _LAST
+    return keys

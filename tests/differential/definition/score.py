@@ -1,4 +1,4 @@
-"""Scores: arithmetic in float64, a tree at a time."""
+"""Scores: columns of any type, and arithmetic in float64, a tree at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from tests.differential.definition.values import plain
+from tests.differential.definition.values import is_nan, plain
 
 _DO: dict[str, Callable[..., Any]] = {
     "+": np.add,
@@ -37,7 +37,13 @@ def _names(tree: Any) -> Iterator[str]:
 
 
 def scores(rows: pa.Table, tree: Any) -> NDArray[np.float64]:
-    """Return the score of each row, (n,); NaN where it has none."""
+    """Return the score of each row, (n,), or its rank if the score is a column; NaN where it has none."""
+    if isinstance(tree, str):
+        values = plain(rows.column(tree))
+        ranks: dict[Any, float] = {
+            value: rank for rank, value in enumerate(sorted({one for one in values if not is_nan(one)}))
+        }
+        return np.array([np.nan if is_nan(value) else ranks[value] for value in values], np.float64)
     with np.errstate(all="ignore"):
         return np.asarray(np.broadcast_to(_value(rows, tree), rows.num_rows), np.float64)
 

@@ -30,6 +30,7 @@ _WHOLE = ("long", "int", "short", "byte", "unsigned", "date", "timestamp", "loca
 _FLOAT = ("double", "float")
 _SCORED = ("double", "float", "long", "int", "short", "byte", "money", "decimal", "boolean")
 _SUMMED = ("double", "float", "long", "int", "short", "byte")
+_COMPARED = ("double", "long", "int", "short", "byte")
 
 
 def over_blocks(rng: Rng, kinds: Kinds, by: tuple[str, ...], span: int) -> Continuous:
@@ -97,10 +98,13 @@ def _levels(rng: Rng, rows: pa.Table, kinds: Kinds) -> tuple[tuple[Component, ..
 
 
 def _score(rng: Rng, kinds: Kinds, depth: int) -> Any:
-    """Return a tree with at least one column, if there is one that has a score."""
+    """Return a column, or a tree of doubles with at least one column: of other types, Spark computes."""
+    doubles = [name for name, kind in kinds.items() if kind == "double"]
     columns = [name for name, kind in kinds.items() if kind in _SCORED]
-    if depth == 2 or rng.random() < 0.35:
+    if depth == 0 and (not doubles or rng.random() < 0.35):
         return str(rng.choice(columns)) if columns else "id"
+    if depth == 2 or rng.random() < 0.35:
+        return str(rng.choice(doubles))
     operation = str(rng.choice(["+", "-", "*", "/", "min", "max", "abs", "sqrt", "log", "negative"]))
     if operation in ("abs", "sqrt", "log", "negative"):
         return (operation, _score(rng, kinds, depth + 1))
@@ -162,7 +166,7 @@ def _condition(rng: Rng, rows: pa.Table, kinds: Kinds, depth: int) -> Any:
         operation = str(rng.choice(["and", "or", "not"]))
         parts = [_condition(rng, rows, kinds, depth + 1) for _ in range(1 if operation == "not" else 2)]
         return (operation, *parts)
-    plain_kinds = [name for name, kind in kinds.items() if kind in _SUMMED]
+    plain_kinds = [name for name, kind in kinds.items() if kind in _COMPARED]
     if not plain_kinds or not rows.num_rows or rng.random() < 0.3:
         return ("in", "word", tuple(rng.choice(["a", "b", "zz", ""], 2).tolist()))
     column = str(rng.choice(plain_kinds))
@@ -170,5 +174,5 @@ def _condition(rng: Rng, rows: pa.Table, kinds: Kinds, depth: int) -> Any:
         return ("null", column)
     near = plain(rows.column(column).slice(int(rng.integers(rows.num_rows)), 1))[0]
     if near is None or (isinstance(near, float) and not abs(near) < 1e300):
-        near = 0.5 if kinds[column] in _FLOAT else 1
+        near = 0.5 if kinds[column] == "double" else 1
     return (str(rng.choice(["<", "<=", ">", ">=", "==", "!="])), column, near)

@@ -245,8 +245,7 @@ def _steps(rows: pa.Table) -> Any:
         ("tags", {"n": sp.count()}, "column 'tags' of type list<item: int64> cannot form groups"),
         ([], {"n": sp.count("fx")}, "column 'fx' does not exist; did you mean 'f'"),
         ([], {"n": sp.count(where="f > 'x'")}, "where=\"f > 'x'\" cannot be evaluated"),
-        ([], {"n": sp.count(where="f + 1")}, "is of type double, not boolean"),
-        ([], {"n": sp.count(where=f"i < {2**63}")}, "cannot be evaluated"),
+        ([], {"n": sp.count(where="f")}, "where='f' is of type double, not boolean"),
     ],
 )
 def test_invalid_aggregates_are_refused_when_validated(by: Any, functions: Any, complaint: str):
@@ -307,19 +306,13 @@ def test_a_function_with_an_order_needs_one(function: Any):
 @pytest.mark.parametrize(
     ("where", "complaint"),
     [
-        ("f >", "cannot read where="),
-        ("__import__('os')", "is not allowed"),
-        ("f.real > 1", "'f.real' is not allowed"),
+        ("f >", "where='f >': it ends too early"),
+        ("__import__('os')", r"where=.*: \"\('os'\)\" is not allowed"),
+        ("f.real > 1", "'f.real > 1' is not allowed"),
         ("f in (i, 1)", "is not allowed"),
-        ("f in i", "'f in i' is not allowed"),
-        ("f in ()", "is not allowed"),
-        ("s in 'abc'", "is not allowed"),
-        ("f is 1", "'f is 1' is not allowed"),
-        ("f is not i", "is not allowed"),
-        ("f in (1, 2) == i", "is not allowed"),
-        ("f in (1, --1)", "is not allowed"),
-        ("f is None is None", "is not allowed"),
-        ("[f for f in i]", "is not allowed"),
+        ("f is None", "is not allowed"),
+        ("0 < f < 1", "is not allowed"),
+        ("f > 1 and [f for f in i]", "is not allowed"),
     ],
 )
 def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: str, complaint: str):
@@ -335,8 +328,8 @@ def test_a_condition_is_read_strictly_and_its_error_names_the_argument(where: st
 @pytest.mark.parametrize(
     ("having", "complaint"),
     [
-        ("n > 'x'", r"^having=\"n > 'x'\" cannot be evaluated \(n is int64\)"),
-        ("n + 1", "^having='n \\+ 1' is of type int64, not boolean"),
+        ("n > 'x'", r"^having=\"n > 'x'\" cannot be evaluated without Spark \(n is int64\)"),
+        ("n", "^having='n' is of type int64, not boolean"),
         (3, "^having= must be a text such as 'total > 100', or a Spark Column, got 3"),
     ],
 )
@@ -355,38 +348,15 @@ def test_an_error_of_having_names_it(having: Any, complaint: str):
         ("x not in (1, 5)", [2]),
         ("0 < x and x <= 1", [1]),
         ("0 < x AND x in (1, 5)", [1]),
-        ("x - 2 in (-1, -2.5)", [1]),
         ("NOT (x IS NULL)", [1, 2]),
         ("`a b` == 'q' or x == 2", [1, 2]),
-        ("x + 1 == 2 * x", [1]),
-        ("-x < -1", [2]),
         ("x > -9223372036854775808", [1, 2]),
-        ("x / 2 == 0.5", [1]),
     ],
 )
 def test_a_condition_keeps_the_rows_for_which_it_is_true(where: str, kept: list[int]):
     rows = pa.table({"id": [1, 2, 3], "x": [1, 2, None], "a b": ["q", None, None]})
     query = sp.Aggregate(ids=sp.collect_list("id", order="id", where=where))
     assert answer(query, rows).to_pylist() == [{"ids": kept}]
-
-
-@pytest.mark.parametrize(("text", "kept"), [("x is None", 1), ("0 < x <= 1", 1), ("x in [1, 2]", 2)])
-def test_a_condition_that_a_checkpoint_of_an_earlier_version_holds_is_read_as_then(text: str, kept: int):
-    assert Condition(text).holds(pa.table({"x": [1, 2, None]})).sum() == kept
-    assert [written.sql for written in expressions(sp.count(where=text))] == [text]
-
-
-def test_integers_of_any_size_are_compared_with_fractions():
-    rows = pa.table({"x": [1, 2**60, -(2**63)], "y": [0.5, 1e300, -INF]})
-    conditions = ["x > 0.5", "x > y", "x * 2.0 > 1", "x + y > 0", "x in (1.5, 1)", "x / 2 > 0.25"]
-    assert [int(Condition(text).holds(rows).sum()) for text in conditions] == [2, 2, 2, 2, 1, 2]
-
-
-def test_a_date_beside_a_time_depends_on_the_time_zone_and_is_left_to_spark():
-    rows = pa.table({"day": pa.array([1], pa.date32()), "at": pa.array([1], pa.timestamp("us", "UTC"))})
-    assert not Condition("at > day").fits(rows.schema)
-    with pytest.raises(ConfigError, match=r"cannot be evaluated \(at is timestamp.* are not compared"):
-        Condition("at > day").validate(rows.schema)
 
 
 def test_nan_is_compared_as_spark_does():

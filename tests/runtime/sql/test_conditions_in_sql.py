@@ -15,6 +15,7 @@ from tests.runtime.streams import drained
 
 import skypane as sp
 from skypane.preference.written import expressions
+from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError
 
 COLUMNS = (
@@ -24,14 +25,15 @@ COLUMNS = (
     "named_struct('x', id) AS place", "array(id) AS list",
 )  # fmt: skip
 BY_WORKERS = [
-    "k == '1'", 'k == "1"', "flag", "not flag", "flag == True", "flag == (b == 2)", "a >= 1e1", "b == 1.0", "b > -5", "b + a > 5", "b / 2 > 3", "NOT b > 5",
-    "big > 0.5", "big * 2.0 > 1", "big + a > 3", "a == big", "big in (1.5, 2)", "gap != 4", "cost > 3.5", "k not in ('0')", "flag = true", "b = 3", "b <> 3", "gap IS NULL", "gap IS NOT NULL", "k <> 'it''s'", "b == 1 or b == 2 and flag",
+    "k == '1'", "flag", "not flag", "flag == True", "a >= 1e1", "b > -5", "NOT b > 5", "a = 3", "a > 0.5", "cost = 3.50", "cost <> 4", "b < big",
+    "gap != 4", "cost > 3.5", "k not in ('0')", "flag = true", "b = 3", "b <> 3", "gap IS NULL", "gap IS NOT NULL", "list IS NULL", "b == 1 or b == 2 and flag", "ts = ts", "b IN (3, 5000000000)",
 ]  # fmt: skip
 """Comparisons of columns and constants, of types that need no conversion."""
 BY_SPARK = [
     "ts > '2026-01-01 00:00:30'", "d = '2026-01-02'", "d > date'2026-01-02'", "ts > d", "k = 1", "k > 0", "a > '5'", "k LIKE '1%'",
     "b BETWEEN 2 AND 5", "b % 2 = 0", "place.x > 3", "list[0] > 3", "k = 'a\\\\b'", "k != '\\x31'",
-    "b > 3 --2", "b == 2 == flag", "3 > 2 == flag", "abs(b) > 5", "coalesce(k, 'x') = '1'", "cost * 100000000000000000000 > 3", "ts >= current_date",
+    'k == "1"', "flag == (b == 2)", "b == 1.0", "b + a > 5", "b / 2 > 3", "big > 0.5", "big * 2.0 > 1", "big + a > 3", "a == big", "big in (1.5, 2)",
+    "b * 0.1 > 0.3", "b * 0.1 = 0.3", "cost * 1.1 = 5.5", "cost = a", "B > 5", "k <> 'it''s'", "b > 3 --2", "b == 2 == flag", "3 > 2 == flag", "abs(b) > 5", "coalesce(k, 'x') = '1'", "cost * 100000000000000000000 > 3", "ts >= current_date",
 ]  # fmt: skip
 """Other SQL, and comparisons of types that SQL converts."""
 HAVING = [
@@ -68,8 +70,13 @@ def test_an_aggregate_uses_the_rows_that_spark_keeps(rows: DataFrame, conditions
     assert not wrong
 
 
-def test_workers_evaluate_what_they_can():
-    assert not [one for one in BY_WORKERS if [*expressions(sp.count(where=one))]]
+def test_workers_evaluate_what_they_can(rows: DataFrame):
+    schema = arrow_schema(rows)
+    for conditions, by_workers in ((BY_WORKERS, True), (BY_SPARK, False)):
+        of = [sp.count(where=one).for_types(schema) for one in conditions]
+        assert [
+            one for one, count in zip(conditions, of, strict=True) if bool([*expressions(count)]) == by_workers
+        ] == []
 
 
 def test_answers_are_those_that_spark_keeps(rows: DataFrame):
@@ -141,3 +148,45 @@ def test_a_collation_that_has_no_effect_is_reported(spark: SparkSession, caplog:
     (found,) = sp.aggregate(lowered, by="kind", n=sp.count(where="kind = 'cab'")).collect()
     assert found.n == 2
     assert not [record for record in caplog.records if "collation" in record.getMessage()]
+
+
+def test_texts_that_spark_does_not_compare_by_bytes_are_compared_by_spark(spark: SparkSession):
+    rows = spark.createDataFrame([("Cab", "a  "), ("cab", "A  ")], "kind string, code string")
+    padded = sf.col("code").alias("code", metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})
+    collated = rows.select(sf.expr("kind COLLATE UTF8_LCASE").alias("kind"), padded)
+    conditions = ["kind = 'CAB'", "kind IN ('CAB')", "kind > 'CA'", "code = 'a'"]
+    found = sp.aggregate(collated, **{f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}).collect()[0]
+    assert list(found) == [collated.where(one).count() for one in conditions] == [2, 2, 2, 1]
+
+
+def test_a_text_in_double_quotes_is_what_spark_is_set_to_read(spark: SparkSession):
+    session = spark.newSession()
+    rows = session.createDataFrame([("a", "x"), ("b", "x"), ("b", "y")], "s string, q string")
+    for quoted, wanted in (("false", 0), ("true", 2)):
+        session.conf.set("spark.sql.ansi.enabled", "true")
+        session.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", quoted)
+        assert sp.aggregate(rows, n=sp.count_if("\"s\" = 'b'")).collect()[0].n == wanted
+
+
+def test_names_are_those_that_are_written(spark: SparkSession):
+    rows = spark.createDataFrame(
+        [(1, 9, 1, 9), (9, 1, 1, 1), (9, 1, 1, 1)], "`µg` int, `μg` int, `a b` int, _column_0 int"
+    )
+    conditions = ["`µg` > 5", "`μg` > 5", "`a b` > 0 AND _column_0 > 5", "_COLUMN_0 > 5"]
+    found = sp.aggregate(rows, **{f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}).collect()[0]
+    assert list(found) == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "score",
+    ["id", "-id", "nanos", "cost", "cost * 2", "id - 1152921504606846976", "day", "x", "x * 0.1 - 1", "id / 2", "max(x, 3)", "x ** 2", "f", "f * 0.1"],
+)  # fmt: skip
+def test_top_k_ranks_by_the_values_that_spark_orders_by(spark: SparkSession, score: str):
+    rows = spark.range(50).selectExpr(
+        "id + 1152921504606846976 AS id", "1767225600123456788 + (id * 7) % 50 AS nanos", "date'2026-01-01' - CAST(id AS int) AS day",
+        "CAST(id AS decimal(38, 0)) + 10000000000000000000000000BD AS cost", "id * 0.1D AS x", "CAST(id AS float) / 3 AS f",
+    )  # fmt: skip
+    sql = {"max(x, 3)": "greatest(x, 3)", "x ** 2": "power(x, 2)"}.get(score, score)
+    fifth = rows.select(sf.expr(sql).alias("v")).orderBy(sf.desc("v")).limit(5).collect()[-1].v
+    best = sp.top_k(rows, 5, score)
+    assert [best.count(), best.where(sf.expr(sql) < sf.lit(fifth)).count()] == [5, 0]

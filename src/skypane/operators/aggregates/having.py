@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from skypane.naming import shortened
 from skypane.operators.aggregates.condition import Condition
 from skypane.preference.column import is_spark_column
 from skypane.preference.column_checks import field_of, is_orderable
@@ -61,7 +60,7 @@ class AnswerFilter:
         if self.having is None or isinstance(self.having, SparkCondition):
             return self.having
         try:
-            _read(self.having)
+            Condition(self.having, "having")
         except ConfigError:
             return self.having
         return None
@@ -105,12 +104,4 @@ class AnswerFilter:
                 f"having= is a Spark Column, {self.having}, which only Spark evaluates, and this runs without it: write a text "
                 f"such as 'total > 100'"
             )
-        return None if self.having is None else _read(self.having)
-
-
-def _read(having: str) -> Condition:
-    """Return the condition of a text; raise ConfigError, naming what it may not have, if only Spark can evaluate it."""
-    condition = Condition(having, "having")
-    if not condition.is_sql:
-        raise ConfigError(f"having={shortened(having)!r} is read otherwise by SQL, and Spark alone evaluates it so")
-    return condition
+        return None if self.having is None else Condition(self.having, "having")

@@ -96,8 +96,8 @@ def top_k(
 ) -> DataFrame:
     """Return the k rows with the largest score, best first; a score is an expression such as "rating - 0.1 * price".
 
-    score    SQL, or a Spark Column. Arithmetic over columns, which may also use abs, sqrt, log, exp, min, max and **, is
-             computed in float64 by the workers: x / 0 is infinite. Spark computes all else
+    score    a column of any type that has an order, SQL, or a Spark Column; arithmetic may also use min, max and **.
+             The workers compute arithmetic of doubles, and Spark all else
     by       returns k rows for each value of these columns
     largest  False returns the k rows with the smallest score
 
@@ -258,7 +258,7 @@ def ask(
     """
     frame: DataFrame = as_spark(rows)
     schema = rows_schema(frame, streaming=False, other=_STREAM)
-    written, at = query_of(query, schema), None if time is None else column_name(time, "time")
+    written, at = query_of(query, frame, schema), None if time is None else column_name(time, "time")
     projection = projected(frame, schema, written, at)
     frame, schema = projection.rows, projection.schema
     asked, condition = apart(projection.of(written), schema)
@@ -351,7 +351,7 @@ def stream(
     +-------------------+-----+
     """
     schema = rows_schema(rows, streaming=True, other="sp.ask(rows, query)")
-    asked = query_of(query, schema)
+    asked = query_of(query, rows, schema)
     check_needed({"time": time, "window": window, "checkpoint": checkpoint, "output": output})
     amend, rejected = amend_of(late)
     at, origin = column_name(time, "time"), None if source is None else column_name(source, "source")

@@ -13,12 +13,13 @@ from skypane.control.worker_options import WorkerOptions
 from skypane.operators.aggregates.aggregate import Aggregate
 from skypane.operators.query import Query, check_implements
 from skypane.operators.skyline import Skyline
+from skypane.operators.topk import TopK
 from skypane.plugins import Registered
 from skypane.preference import Preference
 from skypane.progress import ProgressPolicy
 from skypane.progress import registry as policies
 from skypane.progress.default_policy import DEFAULT
-from skypane.runtime.spark.ignored_collations import warn_of_ignored_collations
+from skypane.runtime.spark.ignored_collations import compared_alike, warn_of_ignored_collations
 from skypane.runtime.spark.machine.interpreter import check_workers
 from skypane.runtime.spark.spark_schema import arrow_schema
 from skypane.types import ConfigError, Duration, Micros, micros
@@ -58,11 +59,14 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
     return schema
 
 
-def query_of(query: Query | Preference | str, schema: pa.Schema) -> Query:
-    """Return the query over rows of `schema`, the skyline of a preference; raise ConfigError if it does not implement Query."""
+def query_of(query: Query | Preference | str, rows: DataFrame, schema: pa.Schema) -> Query:
+    """Return the query over rows, the skyline of a preference; raise ConfigError if it does not implement Query.
+
+    schema   the schema of the rows in Arrow
+    """
     asked = Skyline(query) if isinstance(query, Preference | str) else query
     check_implements(asked)
-    return asked.for_types(schema) if isinstance(asked, Aggregate) else asked
+    return asked.for_types(compared_alike(schema, rows.schema)) if isinstance(asked, Aggregate | TopK) else asked
 
 
 def check_needed(needed: Mapping[str, object]) -> None:

@@ -94,7 +94,7 @@ def streams(
     windows = _windows(window, slide, queries)
     amend, rejected = amend_of(late)
     at, origin = column_name(time, "time"), None if source is None else column_name(source, "source")
-    asked = {name: query_of(query, schema) for name, query in queries.items()}
+    asked = {name: query_of(query, rows, schema) for name, query in queries.items()}
     projection = projected(rows, schema, *asked.values(), at, origin)
     plans = {}
     for name, query in asked.items():

@@ -18,11 +18,13 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 
 from skypane.naming import backticked, shortened
 from skypane.operators.aggregates.aggregate import Aggregate
+from skypane.operators.topk import TopK
 from skypane.plan import Plan, hidden
 from skypane.preference.column import column_name
 from skypane.preference.column_checks import field_of
 from skypane.preference.written import Key, Written, expressions, name_in, named, unaliased
 from skypane.runtime.spark.batch import gap_message
+from skypane.runtime.spark.ignored_collations import compared_alike
 from skypane.runtime.spark.spark_schema import answer_schema
 from skypane.runtime.spark.sql.call_arguments import call_of
 from skypane.runtime.spark.sql.called_query import CalledQuery, called_query, needed_of, parameters_of
@@ -63,7 +65,9 @@ class _Analysis:
         self._columns = columns
         self._called = called
         self._rows = _arrow(columns)
-        query = called.query.for_types(self._rows) if isinstance(called.query, Aggregate) else called.query
+        query = called.query
+        if isinstance(query, Aggregate | TopK):
+            query = query.for_types(compared_alike(self._rows, columns))
         names = _names(query, columns.names)
         self._computed = {name: sql for sql, name in names.values() if name not in columns.names}
         self._query: Any = named(query, {key: name for key, (_, name) in names.items()})
