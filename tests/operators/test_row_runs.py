@@ -122,7 +122,7 @@ def test_units_that_alternate_row_by_row_keep_their_order(units: int):
     assert found is None or (len(found), longest(ordered(found))) == (units, 0)
 
 
-def test_rows_whose_units_nobody_asks_for_have_no_runs():
+def test_rows_whose_units_are_not_known_have_no_runs():
     recorder = RunRecorder()
     assert recorder.units() == ()
     recorder.add(np.zeros(3, np.int64), np.arange(3), None)

@@ -60,7 +60,7 @@ def best(rows: pa.Table, preference: str) -> pa.Table:
     return rows.take(pa.array(Preference.of(preference).best(rows)))
 
 
-def test_decimals_and_long_numbers_that_float64_cannot_tell_apart_are_ranked():
+def test_decimals_and_whole_numbers_beyond_float64_are_ranked():
     values = [Decimal("0.1"), Decimal("0.100000000000000001"), Decimal("0.099999999999999999")]
     rows = pa.table({
         "d": pa.array(values, pa.decimal128(38, 18)), "n": [2**60, 2**60 + 1, 2**60 + 2],

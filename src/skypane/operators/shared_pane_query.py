@@ -64,7 +64,7 @@ class SharedPaneQuery:
     def absorb(self, batch: pa.RecordBatch, units: IntArray | None = None) -> None:
         """Add rows to the buffer, and lift them for all queries when it is full.
 
-        units   the unit of each row (row_runs.py); None: nobody asks in which order rows were read
+        units   the unit of each row (row_runs.py); None: the order of reading is not needed
         """
         if self._buffer.add(batch, units):
             self._lift()

@@ -41,7 +41,7 @@ def float_distances(values: NDArray[Any], criterion: Around) -> FloatArray:
 
 
 def whole_distances(values: NDArray[Any], criterion: Around, kind: pa.DataType) -> NDArray[np.uint64] | None:
-    """Return the distance of each integer, in the unit of a column of times, shape (n,); None if a target is no such integer."""
+    """Return the distance of each integer, in the unit of a column of times, shape (n,); None if a target is another number."""
     lo, hi = _in_unit(criterion.lo, kind), _in_unit(criterion.hi, kind)
     return (
         _whole_distances(values, lo, hi)

@@ -58,7 +58,7 @@ class Score:
         kinds = {column: field_of(schema, column).type for column in self.columns}
         if (column := self._expression.column) is not None:
             if not is_orderable(kinds[column]):
-                raise ConfigError(f"column {column!r} of type {kinds[column]} has no order, so it is no score")
+                raise ConfigError(f"column {column!r} of type {kinds[column]} has no order, and cannot be a score")
         elif not self._expression.is_of_doubles(kinds, functions=True):
             types = ", ".join(f"{name} is {kind}" for name, kind in kinds.items())
             raise ConfigError(

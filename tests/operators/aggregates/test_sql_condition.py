@@ -88,7 +88,7 @@ def test_each_type_is_compared_with_the_literals_that_spark_compares_alike(
     assert found == texts
 
 
-def test_columns_are_compared_with_columns_of_their_own_type():
+def test_columns_are_compared_with_columns_of_the_same_type():
     kinds = {
         "i": pa.int8(), "l": pa.int64(), "x": pa.float64(), "d": pa.decimal128(18, 2), "e": pa.decimal128(38, 30),
         "day": pa.date32(), "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"),

@@ -318,7 +318,7 @@ def test_only_what_the_query_reads_crosses_to_python(df: DataFrame, capsys: pyte
         (lambda: sp.Skyline(sp.low("*")), r"low\(\): '\*' is 7 columns: write one"),
         (lambda: sp.Skyline(sp.low(sf.col("pric"))), r"low\(\): column 'pric' does not exist \(did you mean 'price'\?\)"),
         (lambda: sp.TopK(1, sf.col("pric") % 2), "^score: Spark cannot compute .*pric.*UNRESOLVED_COLUMN"),
-        (lambda: sp.TopK(1, sf.array("price")), "has no order, so it is no score"),
+        (lambda: sp.TopK(1, sf.array("price")), "has no order, and cannot be a score"),
         (lambda: sp.TopK(1, "2 * price -"), r"^score: Spark cannot compute '2 \* price -': .*PARSE_SYNTAX_ERROR"),
         (lambda: sp.TopK(1, "pric % 2"), "^score: Spark cannot compute 'pric % 2': .*UNRESOLVED_COLUMN"),
         (lambda: sp.Aggregate(n=sp.count(where="price IN )3(")), r"^where: Spark cannot compute 'price IN \)3\(': .*PARSE_SYNTAX_ERROR"),

@@ -155,7 +155,8 @@ def test_texts_that_spark_does_not_compare_by_bytes_are_compared_by_spark(spark:
     padded = sf.col("code").alias("code", metadata={"__CHAR_VARCHAR_TYPE_STRING": "char(3)"})
     collated = rows.select(sf.expr("kind COLLATE UTF8_LCASE").alias("kind"), padded)
     conditions = ["kind = 'CAB'", "kind IN ('CAB')", "kind > 'CA'", "code = 'a'"]
-    found = sp.aggregate(collated, **{f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}).collect()[0]
+    functions: dict[str, Any] = {f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}
+    (found,) = sp.aggregate(collated, **functions).collect()
     assert list(found) == [collated.where(one).count() for one in conditions] == [2, 2, 2, 1]
 
 
@@ -173,7 +174,8 @@ def test_names_are_those_that_are_written(spark: SparkSession):
         [(1, 9, 1, 9), (9, 1, 1, 1), (9, 1, 1, 1)], "`µg` int, `μg` int, `a b` int, _column_0 int"
     )
     conditions = ["`µg` > 5", "`μg` > 5", "`a b` > 0 AND _column_0 > 5", "_COLUMN_0 > 5"]
-    found = sp.aggregate(rows, **{f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}).collect()[0]
+    functions: dict[str, Any] = {f"n{at}": sp.count_if(one) for at, one in enumerate(conditions)}
+    (found,) = sp.aggregate(rows, **functions).collect()
     assert list(found) == [2, 1, 1, 1]
 
 

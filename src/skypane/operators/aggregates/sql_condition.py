@@ -8,9 +8,9 @@
                  column IS [NOT] NULL
                  column [NOT] IN ( literal, ... )
 
-Names of columns are plain, or in backticks. What SQL reads in a way that depends on settings of Spark is not in
-it: texts in double quotes, with a backslash, ${ or doubled quotes, reserved words as names, and what Spark calls an
-identifier beyond ASCII. The grammar has no arithmetic: its types are Spark's.
+Names of columns are plain, or in backticks. The settings of Spark decide how SQL reads other parts, which the grammar
+leaves out: texts in double quotes, with a backslash, ${ or doubled quotes, reserved words as names, and identifiers
+beyond ASCII. The grammar has no arithmetic: its types are Spark's.
 """
 
 from __future__ import annotations
