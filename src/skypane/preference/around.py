@@ -70,7 +70,7 @@ def _digits(criterion: Around, kind: pa.DataType) -> tuple[int, int]:
 
 def _exact_targets(criterion: Around, kind: pa.DataType) -> list[Decimal]:
     """Return lo and hi in the unit of the column; those beyond all values are as far from each as the end of the range."""
-    most = Decimal(10) ** _whole_digits(kind)
+    most = Decimal(1).scaleb(_whole_digits(kind))
     found = (_in_unit(target, kind) for target in (criterion.lo, criterion.hi))
     return [min(max(Decimal(repr(one)) if isinstance(one, float) else Decimal(one), -most), most) for one in found]
 
