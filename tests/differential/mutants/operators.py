@@ -132,7 +132,7 @@ OPERATORS: Final = (
     ),
     Mutant(
         "unknown-first",
-        "operators/topk.py",
+        "preference/score.py",
         "keys[np.isnan(scores)] = _LAST",
         "keys[np.isnan(scores)] = -_LAST",
         "rows without a score come first",
