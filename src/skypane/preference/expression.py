@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from functools import reduce
@@ -57,7 +56,7 @@ _SIGNS: Final[Mapping[type[ast.AST], str]] = {
 _IN_SQL: Final = {"min": "least", "max": "greatest"}
 _SQL_NUMBER: Final = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MOST_DIGITS: Final = 38
-_LARGEST: Final = Decimal(sys.float_info.max)
+_LARGEST: Final = Decimal(float(np.finfo(np.float64).max))
 _DOUBLE, _WHOLE, _NUMBER, _FRACTION = "double", "whole", "number", "fraction"
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 _DEEPEST = 200

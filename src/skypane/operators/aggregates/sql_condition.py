@@ -16,10 +16,11 @@ beyond ASCII. The grammar has no arithmetic: its types are Spark's.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
+
+import numpy as np
 
 from skypane.operators.aggregates.condition_parts import Among, Column, Compared, IsNull, Joined, Literal, Negated, Part
 
@@ -32,7 +33,7 @@ _TOKEN: Final = re.compile(
 _COMPARISONS: Final = {"=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DEEPEST: Final = 100
-_LARGEST: Final = Decimal(sys.float_info.max)
+_LARGEST: Final = Decimal(float(np.finfo(np.float64).max))
 _DIGITS: Final = 38
 """The most digits of a decimal."""
 _RESERVED: Final = frozenset(
