@@ -46,12 +46,13 @@ class Condition:
         """Raise ConfigError, naming column or types, if workers cannot evaluate the condition on rows of `schema`."""
         for column in self.columns:
             field_of(schema, column)
-        if isinstance(self._part, Column) and not self.fits(schema):
+        if self.fits(schema):
+            return
+        if isinstance(self._part, Column):
             kind = schema.field(self._part.name).type
             raise ConfigError(f"{self._called} is of type {kind}, not boolean: compare it with a value")
-        if not self.fits(schema):
-            types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
-            raise ConfigError(f"{self._called} cannot be evaluated without Spark ({types}): {_ALLOWED}")
+        types = ", ".join(f"{name} is {schema.field(name).type}" for name in self.columns)
+        raise ConfigError(f"{self._called} cannot be evaluated without Spark ({types}): {_ALLOWED}")
 
     def fits(self, schema: pa.Schema) -> bool:
         """Return whether the columns of `schema` have types of which Spark's values are known here."""

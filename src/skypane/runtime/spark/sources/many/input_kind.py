@@ -227,11 +227,11 @@ class InputKind(Protocol):
 
 def described(entry: Callable[..., T], given: Mapping[str, Any], where: str) -> T:
     """Return the entry of this class that a mapping describes; raise ConfigError for unknown keys."""
-    known = list(signature(entry).parameters)
+    known = signature(entry).parameters
     for name in given:
         if name not in known:
-            raise ConfigError(f"{where}: an input has no {name!r}; {instead(str(name), known)}")
-    truths = {name for name, one in signature(entry).parameters.items() if one.annotation == "bool"}
+            raise ConfigError(f"{where}: an input has no {name!r}; {instead(str(name), list(known))}")
+    truths = {name for name, one in known.items() if one.annotation == "bool"}
     values = {name: truth(value, f"{where}: {name}") if name in truths else value for name, value in given.items()}
     if not isinstance(values.get("meta"), MetaData | None):
         values["meta"] = MetaData.of(values["meta"], f"{where}.meta")
