@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,25 @@ def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, port):
         with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
             until(lambda: sum(one.lines for one in receiving.seen) == 1, "what waited is missing")
     assert lines(folder / "meters%2Fc") == ["c"]
+
+
+def _has(receiving: Receiver, fresh: int) -> bool:
+    return sum(one.lines for one in receiving.seen) == fresh
+
+
+@pytest.mark.parametrize("more", [{}, {"by_topic": True}], ids=["one log", "by topic"])
+def test_a_retained_message_is_there_once_whatever_starts_and_connections(
+    tmp_path: Path, port: int, more: dict[str, Any]
+):
+    with mosquitto(tmp_path / "broker", port), publisher(port) as client:
+        client.publish("meters/a", "0", qos=1, retain=True).wait_for_publish(30)
+        for start, fresh in enumerate((2, 1, 1)):
+            with Receiver(given(tmp_path, port, **more)) as receiving:
+                until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+                client.publish("meters/a", str(start + 1), qos=1, retain=True).wait_for_publish(30)
+                until(partial(_has, receiving, fresh), "a message is missing")
+    folder = tmp_path / "received" / "meters"
+    assert lines(folder / "meters%2Fa" if more else folder) == ["0", "1", "2", "3"]
 
 
 @pytest.mark.parametrize(("topic", "folder"), [("..", "meters/%2E%2E"), (".receiver", "meters/%2Ereceiver"),

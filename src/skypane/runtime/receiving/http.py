@@ -29,6 +29,7 @@ from skypane.runtime.receiving.deadlines import Deadline
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Http
 from skypane.runtime.receiving.line_splitting import cut
+from skypane.runtime.receiving.response_text import text_of
 from skypane.types import micros
 
 LARGEST = 64 << 20
@@ -145,6 +146,10 @@ def _answered(opener: OpenerDirector, request: Request, timeout: float) -> HttpR
             body = _body(answer)
             if answer.length:
                 raise ResponseError(f"its response is cut short by {answer.length:,} bytes")
+            try:
+                body = text_of(body, answer.headers["Content-Encoding"], answer.headers["Content-Type"], LARGEST)
+            except ValueError as error:
+                raise ResponseError(f"its response cannot be read: {error}") from None
             digest = hashlib.sha256(body).hexdigest()
             return HttpResponse(body, digest, answer.headers["ETag"], answer.headers["Last-Modified"])
     except HTTPError as error:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 _ENDS = bytes.maketrans(b"\r\n", b"  ")
+_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -23,8 +24,8 @@ def line_of(message: bytes) -> bytes:
 
 
 def lines_of(text: bytes) -> bytes:
-    """Return the lines of a text that are not empty, each with a line end."""
-    return b"".join(line + b"\n" for line in text.split(b"\n") if line.strip())
+    """Return the lines of a text that are not empty, each with a line end, without a byte order mark before the first."""
+    return b"".join(line + b"\n" for line in text.removeprefix(_MARK).split(b"\n") if line.strip())
 
 
 def values_of(text: bytes) -> bytes:
@@ -34,7 +35,7 @@ def values_of(text: bytes) -> bytes:
     reads them reports the error with its offset.
     """
     try:
-        return b"".join(line_of(value.encode()) for value in _values(text.decode()))
+        return b"".join(line_of(value.encode()) for value in _values(text.removeprefix(_MARK).decode()))
     except (ValueError, RecursionError):
         return lines_of(text)
 

@@ -157,7 +157,11 @@ class _Session:
         if code.is_failure:
             self._call(self._refused, f"the broker refuses: {code}")
         else:
-            client.subscribe(self.given.topic, qos=1)
+            from paho.mqtt.subscribeoptions import SubscribeOptions  # noqa: PLC0415 - an extra
+
+            # Retained messages come once, when the broker does not know this subscription yet, not at each connection.
+            retained = SubscribeOptions.RETAIN_SEND_IF_NEW_SUB
+            client.subscribe(self.given.topic, options=SubscribeOptions(qos=1, retainHandling=retained))
 
     def _on_subscribe(self, _client: Client, _data: Any, _mid: int, codes: Any, _properties: Any) -> None:
         bad = [code for code in codes if code.is_failure]
