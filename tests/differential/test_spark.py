@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.differential.draw.cases import KINDS
-from tests.differential.spark import expressions
+from tests.differential.spark import expressions, values
 from tests.differential.spark.checking import failure
 from tests.differential.spark.runs import WHERE, runs
 from tests.differential.spark.streams import found
@@ -26,6 +26,10 @@ def test_spark_answers_a_random_case_as_the_definition_does(kind: str, spark: Sp
 def test_workers_make_of_random_expressions_what_spark_makes_of_them(seed: int, spark: SparkSession):
     found, by_workers = expressions.tried(spark.newSession(), seed, 200)
     assert (found, by_workers > 60) == ([], True)
+
+
+def test_inputs_read_drawn_values_as_spark_does(spark: SparkSession):
+    assert values.tried(spark.newSession(), 1, 30)[0] == []
 
 
 @pytest.mark.slow

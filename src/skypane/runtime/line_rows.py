@@ -19,6 +19,7 @@ import pyarrow.csv as pc
 from skypane.runtime.growing_files import LineBlock
 from skypane.runtime.row_parser import (
     BLANKS,
+    MARK,
     MISTAKES,
     NOT_AN_OBJECT,
     Malformed,
@@ -31,8 +32,6 @@ from skypane.runtime.row_parser import (
 )
 
 _LINE_END, _RETURN, _OPENS, _CLOSES = b"\n\r{}"
-_MARK = b"\xef\xbb\xbf"
-"""The UTF-8 byte order mark; the csv parser skips it only at the start of a text."""
 _DIVIDED = "there is an end of line within it"
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -122,7 +121,7 @@ def _usual(layout: RowFormat, block: bytes) -> int:
     data = np.frombuffer(block, np.uint8)
     if layout.format == "csv":
         # The parser skips empty lines: then the row count differs, and the lines are checked.
-        return 0 if b"\r" in block or _MARK[:1] in block else int(np.count_nonzero(data == _LINE_END))
+        return 0 if b"\r" in block or MARK[:1] in block else int(np.count_nonzero(data == _LINE_END))
     ends = np.flatnonzero(data == _LINE_END)
     objects = data[0] == _OPENS and (data[ends - 1] == _CLOSES).all() and (data[ends[:-1] + 1] == _OPENS).all()
     return len(ends) if objects else 0
@@ -161,9 +160,9 @@ class Lines:
 
     def wrong(self, layout: RowFormat) -> tuple[Flags, str]:
         """Return which lines cannot be given to the parser, and why."""
+        self.pass_marks()
         if layout.format == "json":
             return self.no_objects(), NOT_AN_OBJECT
-        self.pass_marks()
         return self.divided(), _DIVIDED
 
     def no_objects(self) -> Flags:
@@ -180,9 +179,9 @@ class Lines:
 
     def pass_marks(self) -> None:
         """Strip byte order marks from the start of every line."""
-        for at in np.flatnonzero(self.data[self.starts] == _MARK[0]).tolist():
-            while self.text(at).startswith(_MARK):
-                self.begins[at] += len(_MARK)
+        for at in np.flatnonzero(self.data[self.starts] == MARK[0]).tolist():
+            while self.text(at).startswith(MARK):
+                self.begins[at] += len(MARK)
 
     def divided(self) -> Flags:
         """Return which lines contain a carriage return, which the csv parser takes for a line end."""

@@ -20,6 +20,9 @@ import pyarrow.json as pj
 
 from skypane.naming import shortened
 from skypane.operators.entry.raw_text import OFFSET, RAW
+from skypane.runtime.columns_to_read import wants_places, zone_of
+from skypane.runtime.json_rows import EXPONENT, binaries, decimals, has_decimals, needs_care, row_of
+from skypane.runtime.local_times import UTC, times_of
 from skypane.types import ConfigError
 
 FORMATS = ("csv", "json")
@@ -32,10 +35,11 @@ Places: TypeAlias = npt.NDArray[np.int64]
 BLANKS = b" \t\r\n"
 """White space between JSON values."""
 
+MARK = b"\xef\xbb\xbf"
+"""The UTF-8 byte order mark, which no parser skips but csv's at the start of a text."""
+
 FORM, FILE = b"form", b"file"
 """Keys of the metadata of a table: the form of its rows' texts, and the object that they are in."""
-
-_PLACES = b"places"
 
 NOT_AN_OBJECT = "a row must be an object, from { to }"
 
@@ -140,20 +144,15 @@ def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malfor
         yield placed(layout, table, pieces)
         return
     if count == 1:
-        yield Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
+        row = row_of(layout.columns, pieces.text) if layout.format == "json" else None
+        yield (
+            Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
+            if row is None
+            else placed(layout, row, pieces)
+        )
         return
     yield from rows_of(layout, pieces.part(0, count // 2))
     yield from rows_of(layout, pieces.part(count // 2, count))
-
-
-def with_places(columns: pa.Schema) -> pa.Schema:
-    """Return columns for reading rows with two more: their offsets, and their texts."""
-    return columns.with_metadata({_PLACES: b""})
-
-
-def wants_places(columns: pa.Schema) -> bool:
-    """Return whether rows of these columns are to be read with two more."""
-    return _PLACES in (columns.metadata or {})
 
 
 def placed(layout: RowFormat, table: pa.Table, pieces: TextPieces) -> pa.Table:
@@ -171,6 +170,8 @@ def placed(layout: RowFormat, table: pa.Table, pieces: TextPieces) -> pa.Table:
 
 def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:
     """Return a text as a table of `count` rows and an empty error; or None and the error."""
+    if layout.format == "json" and needs_care(layout.columns, text):
+        return None, "a value does not have the type of its column"  # row_of() reads such rows
     try:
         table = parsed(layout, text)
     except MISTAKES as error:
@@ -195,22 +196,22 @@ def _json(layout: RowFormat, text: bytes) -> pa.Table:
         text.decode()  # raises for invalid UTF-8, which the parser accepts
     columns = layout.columns
     try:
-        return _json_as(columns, text, pa.types.is_date)
+        return _json_as(columns, text, _is_date_or_local if zone_of(columns) == UTC else _is_time)
     except MISTAKES as error:
-        if "timestamp" in str(error):
-            return _json_as(columns, text, _is_time)  # a time may be finer than microseconds
-        if not _texts(columns, pa.types.is_date):
+        if "timestamp" not in str(error):
             raise
-        return _json_as(columns, text, _never)  # a date may be a number of days
+        return _json_as(columns, text, _is_time)  # a time may be finer than microseconds
 
 
 def _json_as(columns: pa.Schema, text: bytes, is_text: Callable[[pa.DataType], bool]) -> pa.Table:
-    """Return a text as a table; columns that `is_text` accepts are parsed as strings, then cast to dates or times."""
-    texts = _texts(columns, is_text)
+    """Return a text as a table; columns that `is_text` accepts, and bytes, are parsed as strings first."""
+    texts = _texts(columns, is_text) | _texts(columns, pa.types.is_binary)
     read = pa.schema([pa.field(one.name, pa.string()) if one.name in texts else one for one in columns])
     parse = pj.ParseOptions(read, unexpected_field_behavior="ignore")
     table = pj.read_json(pa.BufferReader(text), pj.ReadOptions(**_in_one(text)), parse)
-    arrays = [_made(table.column(one.name), one.type) for one in columns]
+    if has_decimals(columns):
+        table.validate(full=True)  # the parser lets more digits in than a type has
+    arrays = [_made(table.column(one.name), one.type, zone_of(columns)) for one in columns]
     return pa.Table.from_arrays(arrays, schema=columns)
 
 
@@ -218,39 +219,66 @@ def _texts(columns: pa.Schema, is_text: Callable[[pa.DataType], bool]) -> frozen
     return frozenset(one.name for one in columns if is_text(one.type))
 
 
-def _never(_type: pa.DataType) -> bool:
-    return False
+def _is_date_or_local(kind: pa.DataType) -> bool:
+    """Return whether a type is of dates, which the parser does not read, or of times without a zone, which it moves to UTC."""
+    return bool(pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None))
 
 
 def _is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _made(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_string(column.type) and pa.types.is_timestamp(kind):
-        return _fine(column).cast(kind, safe=False)  # truncates to microseconds
-    return column.cast(kind)
-
-
-def _fine(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return strings as timestamps in nanoseconds; without a zone they are in UTC, as in the parser."""
-    try:
-        return column.cast(pa.timestamp("ns", "UTC"))
-    except pa.ArrowInvalid:
-        return column.cast(pa.timestamp("ns"))
+def _made(column: pa.ChunkedArray, kind: pa.DataType, zone: str) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) and pa.types.is_binary(kind):
+        return binaries(column)
+    if pa.types.is_decimal(kind) and pa.types.is_string(column.type):
+        return decimals(column, kind)
+    if not pa.types.is_string(column.type):
+        return column.cast(kind)
+    return times_of(column, kind, zone) if pa.types.is_timestamp(kind) else column.cast(kind)
 
 
 def _csv(layout: RowFormat, text: bytes) -> pa.Table:
     # An extra empty row is swallowed by a quoted field that does not end: then the row count is too low.
     more = b'"' in text[text.rfind(b"\n", 0, -1) + 1 :]
     if more:
-        text += b",".join([b'""'] * len(layout.written)) + b"\n"
-    columns = pc.ConvertOptions(
-        column_types=layout.columns, include_columns=layout.columns.names, include_missing_columns=True
-    )
-    read = pc.ReadOptions(column_names=list(layout.written), **_in_one(text))
-    table = pc.read_csv(pa.BufferReader(text), read, pc.ParseOptions(newlines_in_values=False), columns)
+        text += (b"," * (len(layout.written) - 1) or b'""') + b"\n"
+    columns, zone = layout.columns, zone_of(layout.columns)
+    try:
+        if has_decimals(columns) and EXPONENT.search(text):
+            raise pa.ArrowInvalid("the parser reads no decimal with an exponent as it is")
+        table = _csv_as(columns, layout, text)
+        if has_decimals(columns):
+            table.validate(full=True)  # the parser lets more digits in than a type has
+    except MISTAKES:
+        # A time may be local, or finer than microseconds, and a number may be an empty text in quotes, which is null only for numbers.
+        texts = [one for one in columns if _is_text(one.type)]
+        if len(texts) == len(columns):
+            raise
+        read = pa.schema([one.with_type(pa.string()) if _is_time(one.type) or pa.types.is_decimal(one.type) else one
+                          for one in columns if one not in texts])  # fmt: skip
+        table = _csv_as(read, layout, text)
+        found = dict(zip(table.column_names, table.columns, strict=True))
+        if texts:
+            found |= dict(
+                zip((one.name for one in texts), _csv_as(pa.schema(texts), layout, text).columns, strict=True)
+            )
+        table = pa.Table.from_arrays([_made(found[one.name], one.type, zone) for one in columns], schema=columns)
     return table.slice(0, len(table) - more)
+
+
+def _csv_as(columns: pa.Schema, layout: RowFormat, text: bytes) -> pa.Table:
+    """Return a text as a table; only where texts are read, an empty one in quotes is none."""
+    options = pc.ConvertOptions(
+        column_types=columns, include_columns=columns.names, include_missing_columns=True, null_values=[""],
+        strings_can_be_null=True, quoted_strings_can_be_null=not any(_is_text(one.type) for one in columns),
+    )  # fmt: skip
+    read = pc.ReadOptions(column_names=list(layout.written), **_in_one(text))
+    return pc.read_csv(pa.BufferReader(text), read, pc.ParseOptions(newlines_in_values=False), options)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _in_one(text: bytes) -> dict[str, Any]:

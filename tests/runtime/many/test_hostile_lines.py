@@ -20,10 +20,10 @@ LAYOUTS = {"json": RowFormat("json", COLUMNS, ()), "csv": RowFormat("csv", COLUM
 # Each is malformed alone, and would take a neighbour with it, be two rows, or end the process.
 HOSTILE = {
     "json": [b"null", b" null ", b"null{}", b"{}null", b"[]", b"7", b'"x"', b'{"x":[', b"]}", b'{"x":"', b'"}', b"{", b"}",
-             b'{"n":1}{"n":2}', b'{"n":1} null', b"{}}", b"\xef\xbb\xbf{}", b"\x00", b'{"n":"x"}', b'{"x":[{}', b"{}]}"],
+             b'{"n":1}{"n":2}', b'{"n":1} null', b"{}}", b"\x00", b'{"n":"x"}', b'{"x":[{}', b"{}]}"],
     "csv": [b'1,"', b'"', b'1,"a""', b"1,a\r2,b", b"\r1,a", b"1", b"1,2,3", b"x,a", b'1,"a\r"', b"1,\xff"],
 }  # fmt: skip
-GOOD = {"json": [b'{"n": 7, "s": "}{"}', b'  {"n":7}\t', b'{"n":7}\r', b'{"n":7,"x":[{}]}'],
+GOOD = {"json": [b'{"n": 7, "s": "}{"}', b'  {"n":7}\t', b'{"n":7}\r', b'{"n":7,"x":[{}]}', b'\xef\xbb\xbf{"n":7}'],
         "csv": [b"7,a", b"7,a\r", b'7,"a"', b"\xef\xbb\xbf7,a", b"\xef\xbb\xbf\xef\xbb\xbf7,a"]}  # fmt: skip
 EMPTY = {"json": [b"", b"\r", b" \t"], "csv": [b"", b"\r", b"\xef\xbb\xbf"]}
 

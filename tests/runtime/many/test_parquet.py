@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,8 +13,12 @@ from hypothesis import strategies as st
 from tests.runtime.many import read_batches
 from tests.runtime.many.read_batches import NOTHING, batches, parts_of
 
+from skypane.runtime.columns_to_read import set_as_spark
 from skypane.runtime.row_parser import Malformed
 from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.spark.sources.many.growing_inputs import FileInput
+from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange
+from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.types import CheckpointError
@@ -64,14 +69,50 @@ def test_a_file_that_is_being_written_is_not_there_until_it_is_finished(tmp_path
 
 
 def test_a_row_that_does_not_fit_the_schema_is_reported_and_the_others_are_rows(tmp_path):
-    pq.write_table(pa.table({"n": ["1", "two", "3"], "p": [1, 2, 3]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": [1, 2, 3], "p": [1, 2**60 + 1, 3]}), tmp_path / "a.parquet")
     plan = planner(tmp_path)
     (task,) = plan.assigned(NOTHING, plan.latest(NOTHING, None))
     found = [one for _, one in parquet.read(task, COLUMNS)]
     bad = [one for one in found if isinstance(one, Malformed)]
-    assert [(one.offset, one.line) for one in bad] == [(1, "{'n': 'two', 'p': 2}")]
+    assert [(one.offset, one.line) for one in bad] == [(1, "{'n': 2, 'p': 1152921504606846977}")]
+    assert "column 'p': Integer value 1152921504606846977" in bad[0].error
     assert [row for one in found if isinstance(one, pa.Table) for row in one.to_pylist()] == [
         {"n": 1, "p": 1.0}, {"n": 3, "p": 3.0}]  # fmt: skip
+
+
+def read_of(folder: Path, rows: pa.Table, columns: pa.Schema) -> list[Any]:
+    pq.write_table(rows, folder / "a.parquet")
+    given = parquet.of({"parquet": str(folder / "a.parquet")}, "input")
+    return [one for _, one in parquet.read([OffsetRange(given, 0, len(rows))], columns)]
+
+
+@pytest.mark.parametrize("case_sensitive", [False, True])
+def test_a_column_is_found_by_its_name_as_spark_compares_names(tmp_path: Path, case_sensitive: bool):
+    columns = set_as_spark(pa.schema([("v", pa.int64())]), "UTC", case_sensitive=case_sensitive)
+    (lone,) = read_of(tmp_path, pa.table({"V": [1]}), columns)
+    assert lone.to_pylist() == [{"v": None if case_sensitive else 1}]
+    (both,) = read_of(tmp_path, pa.table({"V": [1], "v": [2]}), columns)
+    if case_sensitive:
+        assert both.to_pylist() == [{"v": 2}]
+    else:
+        assert both.error == "column 'v' is there twice, as 'V' and as 'v'"
+
+
+def test_the_log_names_columns_that_no_file_has_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    columns = set_as_spark(pa.schema([("ts", pa.int64()), ("price", pa.int64())]), "UTC", case_sensitive=False)
+    lacking = LackingColumns(columns)
+    for number, names in enumerate((["TS", "prise"], ["ts"])):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({name: [1] for name in names}), path)
+        given = parquet.of({"parquet": str(path)}, "input")
+        lacking.look({given.name: InputExtent(given, 0, 1, "")})
+    (told,) = caplog.messages
+    assert told.endswith("null in every row: 'price': did you mean 'prise'?")
+    path.with_suffix(".csv").write_text(" Price \n1\n")
+    LackingColumns(pa.schema([("price", pa.int64())])).look(
+        {"a": InputExtent(FileInput(path=str(path.with_suffix(".csv")), header=True), 0, 1, "")}
+    )
+    assert len(caplog.messages) == 1
 
 
 def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):

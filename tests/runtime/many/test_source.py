@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import UTC
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,20 @@ def test_each_line_of_each_input_comes_once_with_its_name_by_two_tasks(spark, tm
     assert (name, n) == ("s02", None)
     assert bad.startswith(f"{tmp_path}/s02.csv at byte 20: ")
     assert bad.endswith(": no number")
+
+
+def test_names_and_times_without_a_zone_are_read_as_spark_reads_them(spark, tmp_path):
+    own = spark.newSession()
+    own.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    times = ["2026-07-01 00:00:00", "2026-03-29 02:30:00", "2026-10-25T02:30:00", "2026-07-01T00:00:00Z", "2100-07-01"]
+    (tmp_path / "a.csv").write_text("".join([" TS , V \n", *(f"{time},NaN\n" for time in times)]))
+    (tmp_path / "a.json").write_text("".join(f'{{"ts": "{time}", "v": "NaN"}}\n' for time in times))
+    schema = "ts timestamp, v double"
+    listed = [{"path": f"{tmp_path}/a.csv", "header": True}, {"path": f"{tmp_path}/a.json"}]
+    (batch,) = run(inputs(own, listed, schema), tmp_path)
+    theirs = own.read.schema(schema).json(f"{tmp_path}/a.json").toArrow().to_pylist()
+    assert [row["ts"].astimezone(UTC) for row in batch] == [row["ts"].astimezone(UTC) for row in theirs] * 2
+    assert all(math.isnan(row["v"]) for row in batch)
 
 
 def test_topics_and_files_are_one_stream_and_no_log_shows_the_login(spark, tmp_path, kafka):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from typing import Any, Final
 
 from skypane.naming import shortened
 from skypane.runtime.spark.sources.many.avro_bounds import contains_itself, has_free_items
@@ -18,6 +19,8 @@ from skypane.runtime.spark.sources.many.schema_registry import (
     UnreadableSchemaError,
     cached_client,
 )
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def record_of(framed: Framed, registry: Registry) -> dict[str, Any]:
@@ -52,7 +55,10 @@ def _decoder(registry: Registry, identifier: int) -> Callable[[bytes], dict[str,
 def _reader(schema: Any, named: Mapping[str, Any]) -> Callable[..., Any]:
     """Return fastavro's reader for a schema whose values are bounded; raise UnreadableSchemaError for another."""
     import fastavro._read_py  # noqa: PLC0415 - an extra
+    from fastavro.read import LOGICAL_READERS  # noqa: PLC0415
 
+    for name, epoch in (("long-timestamp-nanos", _EPOCH), ("long-local-timestamp-nanos", _EPOCH.replace(tzinfo=None))):
+        LOGICAL_READERS.setdefault(name, partial(_moment, epoch))
     try:
         deep = contains_itself(schema, named)
         endless = has_free_items(schema, named)
@@ -64,6 +70,11 @@ def _reader(schema: Any, named: Mapping[str, Any]) -> Callable[..., Any]:
         )
     # The reader in C does not check the depth of its stack: a short message would end the process, at each attempt again.
     return fastavro._read_py.schemaless_reader if deep else fastavro.schemaless_reader  # noqa: SLF001
+
+
+def _moment(epoch: datetime, nanos: int, *_schemas: Any) -> datetime:
+    """Return the time `nanos` after an epoch, of which microseconds are kept."""
+    return epoch + timedelta(microseconds=nanos // 1_000)
 
 
 def _parsed(client: RegistryClient, schema: Any, named: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from skypane.control.admission import MetaData
 from skypane.locations import Location
 from skypane.runtime.compressed.formats import Compression, check_compression, compression_of, without_ending
 from skypane.runtime.growing_files import LOOK, GrowingFile
+from skypane.runtime.line_rows import header
 from skypane.runtime.row_parser import FORMATS, Malformed
 from skypane.runtime.spark.sources.many import object_folders, parquet
 from skypane.runtime.spark.sources.many.compressed_inputs import CompressedInput, extents
@@ -76,6 +77,14 @@ class FileInput(PathSpec):
         if self.compression is None:  # earlier versions had no such field, and a resumed job must have the same text
             del values["compression"]
         return values
+
+    def names(self) -> tuple[str, ...] | None:
+        """Return the columns that the first line names; None if it names none."""
+        if not self.header or self.packed is not None:
+            return None
+        with suppress(OSError):
+            return tuple(name.strip() for name in header(GrowingFile(self.path).first_line().text)) or None
+        return None
 
     # A file may be removed at any moment: from then on no more rows of it are complete.
 

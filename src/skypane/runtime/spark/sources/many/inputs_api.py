@@ -93,7 +93,9 @@ def inputs(
         columns = columns.add(field)
     options = {"inputs": text, "readers": readers_text(readers), "rowsPerTrigger": rows_per_trigger,
                "inputColumn": input_column, "malformedColumn": malformed_column, "rawText": raw_text, "onLoss": on_loss,
-               "timeColumn": time_column, "align": align, "lead": f"{checked_lead(lead):d} us"}  # fmt: skip
+               "timeColumn": time_column, "align": align, "lead": f"{checked_lead(lead):d} us",
+               "timeZone": spark.conf.get("spark.sql.session.timeZone"),
+               "caseSensitive": spark.conf.get("spark.sql.caseSensitive")}  # fmt: skip
     texts = {option: str(value) for option, value in options.items() if value is not None}
     ManySource(texts).streamReader(columns)  # raises ConfigError now for invalid options
     return spark.readStream.format(FORMAT).schema(columns).options(**texts).load()

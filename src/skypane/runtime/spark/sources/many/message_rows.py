@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from skypane.runtime.row_parser import (
     BLANKS,
+    MARK,
     NOT_AN_OBJECT,
     Malformed,
     RowFormat,
@@ -19,6 +20,7 @@ from skypane.runtime.row_parser import (
 
 def tables(layout: RowFormat, values: Sequence[bytes], offsets: Sequence[int]) -> Iterator[pa.Table | Malformed]:
     """Yield tables of the messages, in order; malformed messages are yielded between or before the tables."""
+    values = [value.removeprefix(MARK) for value in values]
     if layout.format == "csv":
         values = [value.rstrip(b"\r\n") for value in values]
     wrong = [_no_row(layout.format, value) for value in values]

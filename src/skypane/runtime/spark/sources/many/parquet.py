@@ -1,13 +1,15 @@
 """Finished parquet files, as inputs: `{"parquet": pattern}`, or a path that ends in .parquet. Their offsets count rows.
 
 A file that is being written has no footer yet, and counts as missing until it has one; a finished file must not change.
-Columns are matched by name. A missing column is null; rows whose values cannot be cast to the schema are malformed.
+Columns are matched by name, as Spark compares names. A missing column is null; rows whose values cannot be cast to the schema
+(parquet_types.py) are malformed.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Final
@@ -19,7 +21,9 @@ import pyarrow.parquet as pq
 from skypane.control.admission import MetaData
 from skypane.naming import shortened
 from skypane.operators.entry.raw_text import OFFSET
-from skypane.runtime.row_parser import Malformed, sentence, wants_places
+from skypane.runtime.columns_to_read import names_of, wants_places
+from skypane.runtime.row_parser import Malformed, sentence
+from skypane.runtime.spark.sources.many import parquet_types
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange, RowOffsets, described
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, existing
 from skypane.types import CheckpointError
@@ -59,6 +63,12 @@ class ParquetInput(PathSpec, RowOffsets):
     def __post_init__(self) -> None:
         self.settle()
 
+    def names(self) -> tuple[str, ...]:
+        """Return the columns of the file, whose footer is there."""
+        with suppress(*_UNREADABLE):
+            return tuple(pq.read_schema(self.parquet).names)
+        return ()
+
 
 def of(given: Mapping[str, Any], where: str) -> ParquetInput:
     """Return the file or pattern that a mapping describes; raise ConfigError, naming `where`, if it is invalid."""
@@ -91,8 +101,8 @@ def read(parts: Sequence[OffsetRange], columns: pa.Schema) -> Iterator[tuple[Off
         one = part.input
         assert isinstance(one, ParquetInput)  # noqa: S101 - ranges come here by their kind
         try:
-            for at, rows in _stored(one.parquet, columns.names, part.start, part.end):
-                for found in _as_columns(rows, columns, at):
+            for at, rows, wrong in _stored(one.parquet, columns, part.start, part.end):
+                for found in _as_columns(rows, columns, at) if not wrong else _malformed(rows, at, wrong):
                     yield part, found
         except _UNREADABLE as error:
             raise CheckpointError(
@@ -105,13 +115,21 @@ def peek(
     parts: Sequence[OffsetRange], columns: pa.Schema, time: str
 ) -> Iterator[tuple[OffsetRange, pa.Table | Malformed]]:
     """Yield the rows of ranges with the column `time` only: others would be read from the whole row group."""
-    return read(parts, pa.schema([columns.field(time)]))
+    return read(parts, pa.schema([columns.field(time)], columns.metadata))
 
 
-def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yield rows [start, end) of a file as stored, with their offsets; only row groups that hold them are read."""
-    with pq.ParquetFile(path) as file:
-        begin, there = 0, [name for name in names if name in file.schema_arrow.names]
+def _stored(path: str, columns: pa.Schema, start: int, end: int) -> Iterator[tuple[int, pa.Table, str]]:
+    """Yield rows [start, end) of a file as stored under the names of columns, with their offsets; only row groups that hold them are read.
+
+    With them comes the reason for which they are malformed, or an empty text.
+    """
+    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+        stored, wrong = file.schema_arrow.names, ""
+        try:
+            named = dict(zip(stored, names_of(columns, stored), strict=True))
+        except ValueError as error:
+            named, wrong = dict(zip(stored, stored, strict=True)), str(error)
+        begin, there = 0, [name for name, column in named.items() if column in columns.names]
         for group in range(file.num_row_groups):
             after = begin + file.metadata.row_group(group).num_rows
             if begin < end and after > start:
@@ -119,13 +137,19 @@ def _stored(path: str, names: Sequence[str], start: int, end: int) -> Iterator[t
                 for batch in file.iter_batches(_ROWS, row_groups=[group], columns=there or None):
                     first, last = max(start - at, 0), min(end - at, len(batch))
                     if first < last:
-                        yield at + first, pa.Table.from_batches([batch.slice(first, last - first)])
+                        rows = pa.Table.from_batches([batch.slice(first, last - first)])
+                        yield at + first, rows.rename_columns([named[name] for name in rows.column_names]), wrong
                     at += len(batch)
                     if at >= end:
                         return
             begin = after
     if begin < end:
         raise EOFError(f"it has {begin:,} rows")
+
+
+def _malformed(rows: pa.Table, at: int, wrong: str) -> Iterator[Malformed]:
+    for row in range(len(rows)):
+        yield Malformed(at + row, _text(rows.slice(row, 1)), wrong)
 
 
 def _as_columns(rows: pa.Table, columns: pa.Schema, at: int) -> Iterator[pa.Table | Malformed]:
@@ -153,6 +177,10 @@ def _text(rows: pa.Table) -> bytes:
 def _column(rows: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
     if wanted.name not in rows.column_names:
         return pa.chunked_array([pa.nulls(len(rows), wanted.type)])
-    column = rows.column(wanted.name).cast(wanted.type)
+    column = rows.column(wanted.name)
+    try:
+        column = parquet_types.cast(column, wanted.type)
+    except pa.ArrowInvalid as error:
+        raise pa.ArrowInvalid(f"column {wanted.name!r}: {error}") from None
     column.validate(full=True)  # a file may hold strings of invalid UTF-8
     return column

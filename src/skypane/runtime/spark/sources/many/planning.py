@@ -40,6 +40,7 @@ from skypane.runtime.spark.sources.many.input_kind import (
     PlannedInput,
 )
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
+from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.reader_count import ReaderCount
 from skypane.runtime.spark.sources.many.sightings import Sightings
@@ -96,8 +97,11 @@ class Planner:
         on_loss: str = "fail",
         times: EventTimes | None = None,
         lead: Duration = LEAD,
+        lacking: LackingColumns | None = None,
     ) -> None:
         self.listing = listing
+        #: looks for the columns of the schema in the inputs
+        self.lacking = lacking
         self.on_loss = on_loss
         #: estimates event times of waiting rows; None: inputs are read regardless of event time
         self.times = times
@@ -183,6 +187,8 @@ class Planner:
         listing = self.listing()
         self.found = discovered(listing, start.at, start.marks)
         self._report_absence(listing)
+        if self.lacking is not None:
+            self.lacking.look(self.found)
         begins, lost = self._begins(start)
         lasts = {name: self._last(name, one) for name, one in self.found.items()}
         longer = {name: last for name, last in lasts.items() if last > begins[name]}

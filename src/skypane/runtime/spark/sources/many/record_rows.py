@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from skypane.naming import shortened
 from skypane.operators.entry.raw_text import OFFSET, RAW
-from skypane.runtime.row_parser import Malformed, sentence, wants_places
+from skypane.runtime.columns_to_read import wants_places
+from skypane.runtime.row_parser import Malformed, sentence
 from skypane.runtime.spark.sources.many import avro_messages, protobuf_messages
 from skypane.runtime.spark.sources.many.schema_registry import (
     Framed,

@@ -21,13 +21,16 @@ from skypane.control.admission.ahead import LEAD, checked_lead
 from skypane.control.admission.readers import Readers
 from skypane.metrics import INPUT
 from skypane.operators.entry.raw_text import sent
-from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable, with_places
+from skypane.runtime.columns_to_read import set_as_spark, with_places
+from skypane.runtime.local_times import UTC, zone_of_session
+from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
 from skypane.runtime.spark.sources.many.discovery import KINDS, from_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes, time_column
 from skypane.runtime.spark.sources.many.input_kind import Input, OffsetRange
 from skypane.runtime.spark.sources.many.input_metrics import to_json
+from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.option_names import FORMAT, READERS
 from skypane.runtime.spark.sources.many.planning import ON_LOSS, Planner
@@ -64,7 +67,7 @@ class ManySource(DataSource):
     """`spark.readStream.format("skypane-many").schema(...)`; `inputs` describes the options.
 
     The options are inputs (a JSON list, or the path of a file with one), readers, rowsPerTrigger, inputColumn,
-    malformedColumn, rawText, onLoss, timeColumn, align and lead. Columns `_skypane_offset bigint` and `_skypane_raw string` of the schema get
+    malformedColumn, rawText, onLoss, timeColumn, align, lead, timeZone and caseSensitive (as the session's settings). Columns `_skypane_offset bigint` and `_skypane_raw string` of the schema get
     the raw text of rows for the late sink (operators/entry/raw_text.py).
     """
 
@@ -88,6 +91,10 @@ class ManySource(DataSource):
         columns = versions.arrow_columns(schema)
         own = _read(columns, named)
         check_nullable(own)
+        zone = self.options.get("timeZone", UTC)
+        if any(pa.types.is_timestamp(one.type) for one in own):
+            zone = zone_of_session(zone)
+        own = set_as_spark(own, zone, case_sensitive=self._flag("caseSensitive", default=False))
         raw_text = self.options.get("rawText", MALFORMED)
         if raw_text not in RAW_TEXTS:
             raise ConfigError(f"raw_text must be one of {', '.join(RAW_TEXTS)}, got {raw_text!r}")
@@ -96,8 +103,9 @@ class ManySource(DataSource):
         time = time_column(own, self.options.get("timeColumn"))
         times = EventTimes(own, time) if time is not None and self._flag("align", default=True) else None
         texts = RawTexts(raw_text == ALL, time)
-        planner = Planner(lambda: from_text(text), self._readers(), on_loss, times, self._lead())
-        return ManyReader(planner, columns, named, self._count("rowsPerTrigger", None), texts)
+        planner = Planner(lambda: from_text(text), self._readers(), on_loss, times, self._lead(), LackingColumns(own))
+        own = with_places(own) if sent(columns) else own
+        return ManyReader(planner, columns, own, named, self._count("rowsPerTrigger", None), texts)
 
     def _readers(self) -> int | Readers:
         text = self.options.get("readers", "")
@@ -132,11 +140,14 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streaming reader of all inputs: the planner stays in the planning process, tasks receive only their ranges."""
 
     def __init__(
-        self, planner: Planner, columns: pa.Schema, named: tuple[str, str | None], limit: int | None, texts: RawTexts
-    ) -> None:
+        self, planner: Planner, columns: pa.Schema, own: pa.Schema, named: tuple[str, str | None], limit: int | None,
+        texts: RawTexts,
+    ) -> None:  # fmt: skip
         self.texts = texts
         self.planner = planner
         self.columns = columns
+        #: the columns that inputs have, with what is to be known to read them
+        self.own = own
         self.named = named
         self.limit = limit
         #: whether the next latestOffset() fixes where the query ends (trigger availableNow)
@@ -144,7 +155,7 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks need nothing else.
-        return {"columns": self.columns, "named": self.named, "texts": self.texts}
+        return {"columns": self.columns, "own": self.own, "named": self.named, "texts": self.texts}
 
     def initialOffset(self) -> dict[str, Any]:
         return Offsets({}).to_json()
@@ -176,12 +187,10 @@ class ManyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         name, malformed = self.named
-        own = _read(self.columns, self.named)
-        own = with_places(own) if sent(self.columns) else own
         ranges = cast("ReadTask", partition).ranges
         for key, kind in KINDS.items():
             parts = [part for part in ranges if part.input.kind == key]
-            for of, found in _grouped(kind.read(parts, own)):
+            for of, found in _grouped(kind.read(parts, self.own)):
                 yield from table_of(found, self.columns, of, name, malformed, self.texts).to_batches()
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from skypane.runtime.columns_to_read import names_of
 from skypane.runtime.growing_files import LineBlock
 from skypane.runtime.line_rows import header, parse_all, without_end
 from skypane.runtime.row_parser import Malformed, RowFormat
@@ -43,9 +44,15 @@ def rows_of_text(
 
     written = tuple(columns.names)
     if names_columns and (first := text.first_line()).end:
-        written = header(first.text)
-        if first.start and columns.names and not set(written) & set(columns.names):
-            yield from map(lines.numbered, _unnamed(lines.blocks(text.blocks(start, end))))
+        wrong, begin = "", start
+        try:
+            written = names_of(columns, [name.strip() for name in header(first.text)])
+            if first.start and columns.names and not set(written) & set(columns.names):
+                wrong = "the line that names the columns is damaged, and the next one names none of them"
+        except ValueError as error:
+            wrong, begin = f"of the line that names the columns, {error}", max(start, first.end)
+        if wrong:
+            yield from map(lines.numbered, _unnamed(lines.blocks(text.blocks(begin, end)), wrong))
             return
         if start < first.start:  # what was before it is damaged
             yield from parsed(start, first.start)
@@ -55,15 +62,13 @@ def rows_of_text(
     yield from parsed(start, end)
 
 
-def _unnamed(blocks: Iterable[LineBlock]) -> Iterator[Malformed]:
-    """Yield the lines of a text whose first line is damaged: it is not known which of their values is of which column."""
+def _unnamed(blocks: Iterable[LineBlock], wrong: str) -> Iterator[Malformed]:
+    """Yield the lines of a text of which it is not known which of their values is of which column."""
     for block in blocks:
         if block.error:
             yield Malformed(block.start, without_end(block.text), block.error)
             continue
         at = block.start
         for line in block.text.removesuffix(b"\n").split(b"\n"):
-            yield Malformed(
-                at, without_end(line), "the line that names the columns is damaged, and the next one names none of them"
-            )
+            yield Malformed(at, without_end(line), wrong)
             at += len(line) + 1
