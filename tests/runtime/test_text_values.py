@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.runtime.columns_to_read import set_as_spark
-from skypane.runtime.json_rows import row_of
+from skypane.runtime.json_rows import table_of, values_of
 from skypane.runtime.line_rows import parse
 from skypane.runtime.local_times import times_of, zone_of_session
 from skypane.runtime.row_parser import Malformed, RowFormat, check_columns, parsed
@@ -115,7 +115,7 @@ def test_a_row_of_json_is_read_alone_as_arrow_reads_it(data: st.DataObject):
                                       '"2026-01-01 00:00:00.1234567"', '"2026-01-01T00:00:00+01:00"', "0.1", "[1]", "20454", '""', "1.0"]))  # fmt: skip
     columns = pa.schema([("v", kind)])
     line = b'{"v": %s}\n' % text.encode()
-    alone = row_of(columns, line)
+    alone = table_of(columns, values_of(columns, [line]))
     try:
         arrow = parsed(RowFormat("json", columns, ()), line)
     except pa.ArrowInvalid:
@@ -149,6 +149,7 @@ def test_a_time_without_a_zone_is_in_the_session_s_zone(zone: str):
 
 def test_a_zone_is_named_as_arrow_knows_it():
     assert zone_of_session("Etc/UTC") == zone_of_session("Z") == "UTC"
+    assert zone_of_session("GMT+08:00") == "+08:00"
     with pytest.raises(ConfigError, match=r"spark\.sql\.session\.timeZone is 'GMT\+8', .* set it to a region"):
         zone_of_session("GMT+8")
 

@@ -51,8 +51,10 @@ def names_of(columns: pa.Schema, written: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for name in written:
         column = wanted.get(_folded(columns, name))
-        if column is not None and found.setdefault(column, name) is not name:
+        if column in found:
             raise ValueError(f"column {column!r} is there twice, as {found[column]!r} and as {name!r}")
+        if column is not None:
+            found[column] = name
     return tuple(wanted.get(_folded(columns, name), name) for name in written)
 
 

@@ -1,4 +1,4 @@
-"""JSON as this package and Spark write it, where Arrow's parser reads it otherwise or not at all: one row at a time.
+"""JSON as this package and Spark write it, where Arrow's parser reads it otherwise or not at all: row by row.
 
 NaN and the infinities are texts, bytes are texts in base64, and dates and times may lie within lists and structs.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -21,14 +21,16 @@ _SPECIAL: Final = {"NaN": "nan", "Infinity": "inf", "INF": "inf", "+INF": "inf",
                    "-Infinity": "-inf", "-INF": "-inf"}  # fmt: skip
 """The texts that Spark's reader takes for a number."""
 
-EXPONENT: Final = re.compile(rb"[\d.][eE][+-]?\d")
-"""A number with an exponent: as a decimal Arrow wraps it around, rounds it, or ends the process."""
+EXPONENT: Final = re.compile(rb"(?:^|[\s:\[,\"])[+-]?[\d.]+[eE][+-]?\d", re.MULTILINE)
+"""A number with an exponent where a value may begin: as a decimal Arrow wraps it around, rounds it, or ends the process."""
 
 _DIGITS: Final = 76
 
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
-Decoder = Callable[[Any], Any]
+Decoder: TypeAlias = Callable[[Any], Any]
+Row: TypeAlias = list[Any]
+"""Values by column."""
 
 
 def binaries(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -75,13 +77,28 @@ def is_nested_text(kind: pa.DataType, zone: str) -> bool:
     )
 
 
-def row_of(columns: pa.Schema, text: bytes) -> pa.Table | None:
-    """Return a row; None if the text is not an object with values of the columns' types."""
+def values_of(columns: pa.Schema, texts: Sequence[bytes]) -> list[Row | None]:
+    """Return the values of each text, by column; None for one that is not an object with values of the columns' types."""
+    decoders = [(one.name, _or_null(_decoder(one.type, zone_of(columns)))) for one in columns]
+
+    def values(text: bytes) -> Row | None:
+        try:
+            row = json.loads(text.decode(), parse_float=Decimal, object_pairs_hook=_once, strict=False)
+            return [decode(row.get(name)) for name, decode in decoders]
+        except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException):
+            return None
+
+    return [values(text) for text in texts]
+
+
+def table_of(columns: pa.Schema, rows: Sequence[Row | None]) -> pa.Table | None:
+    """Return values as a table, None if a row has none, or one that its type does not hold."""
+    there = [row for row in rows if row is not None]
+    if len(there) < len(rows):
+        return None
     try:
-        row = json.loads(text.decode(), parse_float=Decimal, object_pairs_hook=_once, strict=False)
-        values = [_or_null(_decoder(one.type, zone_of(columns)))(row.get(one.name)) for one in columns]
-        arrays = [pa.array([value], one.type) for value, one in zip(values, columns, strict=True)]
-    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, pa.ArrowException):
+        arrays = [pa.array([row[at] for row in there], one.type) for at, one in enumerate(columns)]
+    except (ValueError, TypeError, ArithmeticError, pa.ArrowException):
         return None
     return pa.Table.from_arrays(arrays, schema=columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,6 +20,7 @@ _LATE: Final = datetime(2037, 1, 1)  # noqa: DTZ001 - of each zone
 
 _ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 """A time of day that ends with a zone; a date alone ends as an offset does."""
+_OFFSET = re.compile(r"^(GMT|UTC|UT)(?=[+-]\d\d:\d\d$)")
 _FINE = r"(\.\d{6})\d+"
 
 
@@ -31,6 +33,7 @@ def zone_of_session(zone: str) -> str:
     """Return a session's zone as Arrow knows it; raise ConfigError for one that it does not know."""
     if zone in _ALSO_UTC:
         return UTC
+    zone = _OFFSET.sub("", zone)
     try:
         in_zone(pa.chunked_array([pa.array([0], pa.timestamp("us"))]), zone)
     except pa.ArrowInvalid as error:
@@ -39,6 +42,11 @@ def zone_of_session(zone: str) -> str:
             f"as Europe/Berlin, or to an offset such as +01:00 ({error})"
         ) from None
     return zone
+
+
+def zone_for(columns: pa.Schema, zone: str) -> str:
+    """Return a session's zone for reading columns, UTC if none of them has times; raise ConfigError if Arrow does not know it."""
+    return zone_of_session(zone) if any("timestamp" in str(one.type) for one in columns) else UTC
 
 
 def times_of(texts: pa.ChunkedArray, kind: pa.TimestampType, zone: str) -> pa.ChunkedArray:

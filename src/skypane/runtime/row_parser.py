@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow.json as pj
 from skypane.naming import shortened
 from skypane.operators.entry.raw_text import OFFSET, RAW
 from skypane.runtime.columns_to_read import wants_places, zone_of
-from skypane.runtime.json_rows import EXPONENT, binaries, decimals, has_decimals, needs_care, row_of
+from skypane.runtime.json_rows import EXPONENT, Row, binaries, decimals, has_decimals, needs_care, table_of, values_of
 from skypane.runtime.local_times import UTC, times_of
 from skypane.types import ConfigError
 
@@ -40,6 +40,9 @@ MARK = b"\xef\xbb\xbf"
 
 FORM, FILE = b"form", b"file"
 """Keys of the metadata of a table: the form of its rows' texts, and the object that they are in."""
+
+_FEW = 512
+"""Rows of JSON that are read one by one after the parser has failed: to halve them further would take longer."""
 
 NOT_AN_OBJECT = "a row must be an object, from { to }"
 
@@ -143,16 +146,32 @@ def rows_of(layout: RowFormat, pieces: TextPieces) -> Iterator[pa.Table | Malfor
     if table is not None:
         yield placed(layout, table, pieces)
         return
-    if count == 1:
-        row = row_of(layout.columns, pieces.text) if layout.format == "json" else None
-        yield (
-            Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
-            if row is None
-            else placed(layout, row, pieces)
+    if layout.format == "json" and count <= _FEW:
+        yield from _built(
+            layout, pieces, values_of(layout.columns, [pieces.part(at, at + 1).text for at in range(count)])
         )
+        return
+    if count == 1:
+        yield Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
         return
     yield from rows_of(layout, pieces.part(0, count // 2))
     yield from rows_of(layout, pieces.part(count // 2, count))
+
+
+def _built(layout: RowFormat, pieces: TextPieces, values: Sequence[Row | None]) -> Iterator[pa.Table | Malformed]:
+    """Yield tables of pieces whose values were read one by one; what has none is for the parser, which says what is wrong."""
+    rows = table_of(layout.columns, values)
+    if rows is not None:
+        yield placed(layout, rows, pieces)
+        return
+    count = len(values)
+    if count == 1:
+        table, wrong = tried(layout, pieces.text, 1)
+        malformed = Malformed(int(pieces.offsets[0]), pieces.text.removesuffix(b"\n"), wrong, layout.form)
+        yield malformed if table is None else placed(layout, table, pieces)
+        return
+    yield from _built(layout, pieces.part(0, count // 2), values[: count // 2])
+    yield from _built(layout, pieces.part(count // 2, count), values[count // 2 :])
 
 
 def placed(layout: RowFormat, table: pa.Table, pieces: TextPieces) -> pa.Table:
@@ -171,7 +190,7 @@ def placed(layout: RowFormat, table: pa.Table, pieces: TextPieces) -> pa.Table:
 def tried(layout: RowFormat, text: bytes, count: int) -> tuple[pa.Table | None, str]:
     """Return a text as a table of `count` rows and an empty error; or None and the error."""
     if layout.format == "json" and needs_care(layout.columns, text):
-        return None, "a value does not have the type of its column"  # row_of() reads such rows
+        return None, "a value does not have the type of its column"  # values_of() reads such rows
     try:
         table = parsed(layout, text)
     except MISTAKES as error:

@@ -57,7 +57,8 @@ def test_a_body_in_any_charset_of_python_is_the_same_text_or_refused(charset: st
         (b"x", "br", None, "Content-Encoding is 'br'"), (b"plain", "gzip", None, "cannot be decompressed"), (packed(b"x" * 99)[:-9], "gzip", None, "cut short"),
         (packed(bytes(LARGEST + 1)), "gzip", None, "longer than 65,536 bytes once"), (zlib.compress(b"x") + b"y", "deflate", None, "1 bytes follow"),
         (b"\xff", None, "text/plain; charset=us-ascii", "has other bytes"), (b"x", None, "text/plain; charset=klingon", "which is not known"),
-        (b"x", None, "text/plain; charset=rot13", "which is not known"),
+        (b"x", None, "text/plain; charset=rot13", "which is not known"), (packed(b"") * 17, "gzip", None, "more than 16 members"),
+        (b"x", "gzip," * 17, None, "compressed 18 times"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(body: bytes, coding: str | None, kind: str | None, complaint: str):

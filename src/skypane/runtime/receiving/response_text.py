@@ -15,6 +15,9 @@ _MARKS: Final = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", c
                  codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 """Byte order marks of other encodings than UTF-8; of two that begin alike the longer one is first."""
 
+_MOST: Final = 16
+"""Members of a body in gzip, and codings of one, at most."""
+
 _IN_GZIP, _IN_ZLIB, _BARE = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
 
 
@@ -25,7 +28,10 @@ def text_of(body: bytes, coding: str | None, content_type: str | None, largest: 
     content_type  the header Content-Type, of which the charset counts
     largest       the largest text in bytes
     """
-    for name in reversed([one.strip().lower() for one in (coding or "").split(",")]):
+    codings = [one.strip().lower() for one in (coding or "").split(",")]
+    if len(codings) > _MOST:
+        raise ValueError(f"it is compressed {len(codings)} times; at most {_MOST} are read")
+    for name in reversed(codings):
         if name in _CODINGS:
             body = _CODINGS[name](body, largest)
         elif name not in {"", "identity"}:
@@ -39,7 +45,7 @@ def text_of(body: bytes, coding: str | None, content_type: str | None, largest: 
     )
     try:
         if codecs.lookup(charset).name == "utf-8":
-            return body  # the query reports other bytes, with their offsets
+            return body.removeprefix(codecs.BOM_UTF8)  # the query reports other bytes, with their offsets
         return body.decode(charset).encode()
     except LookupError:
         raise ValueError(f"its charset is {charset!r}, which is not known") from None
@@ -49,10 +55,12 @@ def text_of(body: bytes, coding: str | None, content_type: str | None, largest: 
 
 def _unzipped(body: bytes, largest: int) -> bytes:
     """Return what members of gzip hold, one after the other."""
-    text = b""
+    text, members = b"", 0
     while body:
+        if members == _MOST:  # each copies what follows it
+            raise ValueError(f"it has more than {_MOST} members of gzip")
         member, body = _unpacked(body, _IN_GZIP, largest - len(text))
-        text += member
+        text, members = text + member, members + 1
     return text
 
 

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from skypane.operators.entry.raw_text import ENCODING, ERROR, FORMAT, KEPT, OFFSET, TEXT
 from skypane.operators.entry.reject_reasons import REASON
 from skypane.runtime.columns_to_read import set_as_spark, with_places
-from skypane.runtime.local_times import UTC, zone_of_session
+from skypane.runtime.local_times import UTC, zone_for
 from skypane.runtime.row_parser import Malformed, RowFormat, form_of
 from skypane.runtime.spark.sources.many.message_rows import tables
 from skypane.runtime.spark.spark_schema import arrow_schema, from_spark, struct_of
@@ -52,8 +52,9 @@ def reparsed(rows: DataFrame, schema: str | StructType | None = None) -> DataFra
     names = {one.name for one in there}
     all_columns = StructType([*rows.schema, *(one for one in wanted if one.name not in names)])
     spark = rows.sparkSession
-    zone = zone_of_session(spark.conf.get("spark.sql.session.timeZone") or UTC)
-    columns = set_as_spark(arrow_schema(spark.createDataFrame([], wanted)), zone, case_sensitive=True)
+    columns = arrow_schema(spark.createDataFrame([], wanted))
+    zone = spark.conf.get("spark.sql.session.timeZone") or UTC
+    columns = set_as_spark(columns, zone_for(columns, zone), case_sensitive=True)
     return rows.mapInArrow(_Reparse(columns), all_columns)
 
 

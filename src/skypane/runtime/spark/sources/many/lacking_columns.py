@@ -24,13 +24,12 @@ class NamingInput(Protocol):
 
 
 class LackingColumns:
-    """Looks for the columns of a schema in inputs until each has been found."""
+    """Looks for the columns of a schema in the first inputs that there are, until each has been found, or reported."""
 
     def __init__(self, columns: pa.Schema) -> None:
         self._columns = columns
         self._left = set(columns.names)
         self._seen: dict[str, tuple[str, ...]] = {}
-        self._told = False
 
     def look(self, found: Mapping[str, InputExtent]) -> None:
         """Look at the inputs of a discovery; report the columns that those so far lack, once."""
@@ -47,8 +46,8 @@ class LackingColumns:
                     self._left -= {*names_of(self._columns, names)}
                 except ValueError:  # its rows are malformed, with this reason
                     self._left -= {*names}
-        if self._left and self._seen and not self._told:
-            self._told = True
+        if self._left and self._seen:
             there = [*dict.fromkeys(name for names in self._seen.values() for name in names)]
             hints = "; ".join(f"{name!r}: {shortened(instead(name, there))}" for name in sorted(self._left))
+            self._left.clear()  # other files are not opened for a second report
             _log.warning("no input has these columns of the schema, so they are null in every row: %s", hints)

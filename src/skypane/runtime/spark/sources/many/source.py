@@ -22,7 +22,7 @@ from skypane.control.admission.readers import Readers
 from skypane.metrics import INPUT
 from skypane.operators.entry.raw_text import sent
 from skypane.runtime.columns_to_read import set_as_spark, with_places
-from skypane.runtime.local_times import UTC, zone_of_session
+from skypane.runtime.local_times import UTC, zone_for
 from skypane.runtime.row_parser import FORMATS, Malformed, check_columns, check_nullable
 from skypane.runtime.spark import versions
 from skypane.runtime.spark.sources import registration
@@ -91,9 +91,7 @@ class ManySource(DataSource):
         columns = versions.arrow_columns(schema)
         own = _read(columns, named)
         check_nullable(own)
-        zone = self.options.get("timeZone", UTC)
-        if any(pa.types.is_timestamp(one.type) for one in own):
-            zone = zone_of_session(zone)
+        zone = zone_for(own, self.options.get("timeZone", UTC))
         own = set_as_spark(own, zone, case_sensitive=self._flag("caseSensitive", default=False))
         raw_text = self.options.get("rawText", MALFORMED)
         if raw_text not in RAW_TEXTS:
