@@ -219,6 +219,7 @@ bench: $(INSTALLED)
 
 reference: $(INSTALLED)
 	@$(BIN)/python -m measure.reference docs
+	@$(BIN)/python -m measure.values docs
 
 # Of each notebook the file that the site shows; ARGS=late-data runs that one alone.
 notebooks: kernels

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from measure import values
 from measure.bench.many_keys import KINDS as OF_MANY_KEYS
 from measure.bench.programs import KINDS, LEFT_OUT, chosen, every, modules
 from measure.reference import tables
+from measure.tables import text_between
 from tests import references
 from tests.checkout import ROOT
 from tests.test_imports import LAYERS
@@ -111,6 +113,11 @@ def test_the_tables_of_the_reference_are_those_of_the_registries():
     for mark, text in tables().items():
         table = page.partition(f"<!-- {mark} -->\n")[2].partition(f"\n<!-- /{mark} -->")[0]
         assert table == text, f"make reference: the table {mark} is not what there is"
+
+
+def test_the_table_of_values_is_what_becomes_of_them():
+    """`python -m measure.values docs` writes it."""
+    assert text_between(ROOT / "docs" / values.PAGE, "values").strip() == values.table()
 
 
 def test_design_lists_the_commands():

@@ -23,7 +23,7 @@ OTHERS = frozenset({
     "reproductions.md", "kernels.md", "reference.md", "versions.md", "promises.md", "reliability.md", "glossary.md",
     "clusters.md", "scale.md", "tutorial-first-stream.md", "tutorial-budget.md",
     "index.md", "tutorials.md", "notebooks.md", "how-to.md", "explanation.md", "changelog.md", "contributing.md",
-    "commands.md",
+    "commands.md", "values.md",
     "how-to-files.md", "how-to-progress-policy.md", "how-to-spark-windows.md", "how-to-rejected-rows.md", "how-to-test-a-job.md", "how-to-wrong-clocks.md",
     "how-to-receive.md", "how-to-kafka.md", "how-to-delta.md", "how-to-postgresql.md", "how-to-object-store.md", "how-to-size-a-cluster.md", "how-to-checkpoint.md", "how-to-slow-stream.md", "how-to-elastic.md",
 })  # fmt: skip

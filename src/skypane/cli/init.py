@@ -106,7 +106,7 @@ def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
         format=format_,
         path=path,
         schema=schema,
-        options={"header": True} if format_ == "csv" else {},
+        options=sample.options if sample is not None else {"header": True} if format_ == "csv" else {},
         time=time if instant is None else _NAME,
         instant=instant,
         preference="" if preference == "-" else preference,

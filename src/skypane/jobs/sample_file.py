@@ -25,7 +25,10 @@ from skypane.wording import counted
 _UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, "timestamp_micros"))
 """Least value of an integer that counts from 1970, if it is of this century, and the function of Spark that reads it."""
 
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})?)?)?", re.ASCII)
+"""A time as Spark's readers take it without an option."""
+
+_FINE: Final = re.compile(r"(\.\d{6})\d+")
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 
@@ -41,6 +44,7 @@ class SampleFile:
     pattern  the path of the file and of others beside it that have its ending
     rows     times are timestamps, also those that the file writes as text
     written  the types in the file
+    options  with which Spark's reader reads it
     remarks  what of the file the rows do not have, a sentence each
     """
 
@@ -48,6 +52,7 @@ class SampleFile:
     pattern: str
     rows: pa.Table
     written: pa.Schema
+    options: Mapping[str, str | bool]
     remarks: tuple[str, ...] = ()
 
     @property
@@ -116,7 +121,7 @@ def read_sample(path: Path) -> SampleFile:
         raise ConfigError(f"a sample must end in {', '.join(_READERS)}, or be a folder of such files, got {path}")
     format_, reader = _READERS[ending]
     try:
-        rows, others = reader(path)
+        rows, others, options = reader(path)
     except OSError as error:
         raise ConfigError(f"cannot read the sample {path}: {error.strerror or error}") from error
     except pa.ArrowException as error:
@@ -128,7 +133,7 @@ def read_sample(path: Path) -> SampleFile:
         raise ConfigError(f"the sample {path} has {times} columns {name!r}; name one of them differently")
     timed = _with_times(rows)
     remarks = (*SampleLines(rows, others).remarks, *_nulled(rows, timed))
-    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), timed, rows.schema, remarks)
+    return SampleFile(format_, str(path.with_name(f"*{path.suffix}")), timed, rows.schema, options, remarks)
 
 
 def _ending(path: Path) -> str:
@@ -185,11 +190,11 @@ def _parsed(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _time(text: str | None) -> datetime | None:
-    """Return a text in ISO 8601 as a time, in UTC if it does not say; None for another text."""
-    if text is None or not _DATE.match(text):
+    """Return a text as a time if Spark reads it so, in UTC if it does not say; None for another text."""
+    if text is None or not _TIME.fullmatch(text):
         return None
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text[:10] + _FINE.sub(r"\1", text[10:]))
     except ValueError:
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
