@@ -122,7 +122,7 @@ def _is_double(text: str) -> bool:
 
 
 class _Number(str):
-    """A number as JSON has it."""
+    """A number as JSON writes it."""
 
     __slots__ = ()
 
