@@ -71,7 +71,8 @@ def read_by_spark(spark: SparkSession, path: Path, sample: SampleFile) -> list[d
     reader = spark.read.format(sample.format).schema(f"{sample.schema}, _corrupt_record string")
     for option, value in sample.options.items():
         reader = reader.option(option, value)
-    return reader.load(str(path)).toArrow().to_pylist()
+    found: list[dict[str, Any]] = reader.load(str(path)).toArrow().to_pylist()
+    return found
 
 
 def test_spark_reads_a_drawn_file_by_the_schema_and_options_of_its_sample(spark: SparkSession, tmp_path: Path):

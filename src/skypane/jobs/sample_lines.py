@@ -58,31 +58,26 @@ def csv_lines(path: Path) -> SampleLines:
     text = _text(path)
     header = text.partition(b"\n")[0].decode()
     separator = max(_SEPARATORS, key=header.count)
-    rows, others = _csv(text, separator, divided=False)
-    divided = False
-    if others and b'"' in text:  # perhaps values in quotes have line ends
-        whole, left = _csv(text, separator, divided=True)
-        if len(left) < len(others):
-            rows, others, divided = whole, left, True
+    rows, others = _csv(text, separator)
     if len(others) > len(rows):
-        _csv(text, separator, divided=False, strict=True)  # raises: most lines do not fit the header
-    texts, _ = _csv(text, separator, divided=divided, types=dict.fromkeys(rows.column_names, pa.string()))
+        _csv(text, separator, strict=True)  # raises: most lines do not fit the header
+    texts, _ = _csv(text, separator, types=dict.fromkeys(rows.column_names, pa.string()))
     rows = rows.from_arrays(
         [_kept(column, text) for column, text in zip(rows.columns, texts.columns, strict=True)], rows.column_names
     )
     options: dict[str, str | bool] = {"header": True}
     options |= {"sep": separator} if separator != "," else {}
-    options |= {"multiLine": True} if divided else {}
-    # Spark takes a backslash for what escapes a quote, and CSV has the quote twice.
-    has_quotes = any(pc.any(pc.match_substring(column, '"')).as_py() for column in texts.columns)
-    options |= {"escape": '"'} if has_quotes else {}
+    options |= {"multiLine": True} if _has(texts, r"[\r\n]") else {}
+    options |= (
+        {"escape": '"'} if _has(texts, '"') else {}
+    )  # to Spark a backslash escapes a quote; here it is written twice
     # Spark calls a column without a name so.
     names = [name.strip() or f"_c{at}" for at, name in enumerate(rows.column_names)]
     return SampleLines(rows.rename_columns(names), others, options)
 
 
 def _csv(
-    text: bytes, separator: str, *, divided: bool, strict: bool = False, types: Mapping[str, pa.DataType] | None = None
+    text: bytes, separator: str, *, strict: bool = False, types: Mapping[str, pa.DataType] | None = None
 ) -> tuple[pa.Table, list[str]]:
     """Return rows of CSV, and the lines that have more or fewer values than the header; only an empty field is null."""
     others = list[str]()
@@ -91,12 +86,14 @@ def _csv(
         others.append(line.text)
         return "skip"
 
-    parsing = pa.csv.ParseOptions(
-        delimiter=separator, newlines_in_values=divided, invalid_row_handler=None if strict else left_out
-    )
+    parsing = pa.csv.ParseOptions(delimiter=separator, invalid_row_handler=None if strict else left_out)
     values = pa.csv.ConvertOptions(null_values=[""], strings_can_be_null=True, column_types=types)
     reading = pa.csv.ReadOptions(use_threads=False, block_size=max(len(text), 1))
     return pa.csv.read_csv(BytesIO(text), reading, parsing, values), others
+
+
+def _has(texts: pa.Table, pattern: str) -> bool:
+    return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in texts.columns)
 
 
 def _kept(column: pa.ChunkedArray, texts: pa.ChunkedArray) -> pa.ChunkedArray:
