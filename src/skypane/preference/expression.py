@@ -153,7 +153,7 @@ class Expression:
                 return _operated(op, types, right, functions)
             case ast.Call(ast.Name(name), args):
                 types = [self._type(arg, kinds, functions) for arg in args]
-                if not (functions or name in {"abs", "sqrt"}):
+                if not (functions or name in {"abs", "sqrt", *_IN_SQL}):
                     return ""
                 return _converted([*types, _DOUBLE] if name in {"sqrt", "log", "exp"} else types)
         raise AssertionError(f"unchecked node {node!r}")
@@ -180,7 +180,7 @@ class Expression:
             case ast.BinOp(left, op, right):
                 return f"({self._sql(left)} {_SIGNS[type(op)]} {self._sql(right)})"
             case ast.Call(ast.Name(name), args):
-                return f"{_IN_SQL.get(name, name)}({', '.join(map(self._sql, args))})"
+                return _called(name, [*map(self._sql, args)])
         raise AssertionError(f"unchecked node {node!r}")
 
     def _check(self, node: ast.expr) -> None:
@@ -284,3 +284,11 @@ def _without_quotes(text: str) -> tuple[str, dict[str, str]]:
         return name
 
     return _QUOTED.sub(stand_in, text), quoted
+
+
+def _called(name: str, parts: list[str]) -> str:
+    """Return a call in SQL; least() and greatest() skip nulls, and NaN, but a row that lacks a part has no score."""
+    if name not in _IN_SQL:
+        return f"{name}({', '.join(parts)})"
+    lacks = (f"coalesce(CAST({part} AS STRING), 'NaN') = 'NaN'" for part in parts)
+    return f"if({' OR '.join(lacks)}, NULL, {_IN_SQL[name]}({', '.join(parts)}))"

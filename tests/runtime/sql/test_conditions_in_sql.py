@@ -192,3 +192,13 @@ def test_top_k_ranks_by_the_values_that_spark_orders_by(spark: SparkSession, sco
     fifth = rows.select(sf.expr(sql).alias("v")).orderBy(sf.desc("v")).limit(5).collect()[-1].v
     best = sp.top_k(rows, 5, score)
     assert [best.count(), best.where(sf.expr(sql) < sf.lit(fifth)).count()] == [5, 0]
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "decimal(5,1)"])
+def test_a_row_that_lacks_a_part_of_a_score_has_none(spark: SparkSession, kind: str):
+    """Whether workers compute it or Spark, whose least() and greatest() skip nulls."""
+    lacking = None if "decimal" in kind else float("nan")
+    drawn = spark.createDataFrame([(1, 1.0, None), (2, lacking, 5.0), (3, 2.0, 1.0)], "id int, x double, y double")
+    rows = drawn.selectExpr("id", f"CAST(x AS {kind}) AS x", f"CAST(y AS {kind}) AS y")
+    for score in ("min(x, y)", "max(x, y)", "max(y, x) - 1"):
+        assert [row.id for row in sp.top_k(rows, 5, score, invalid="drop").collect()] == [3], score
