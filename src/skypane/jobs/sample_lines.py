@@ -68,9 +68,8 @@ def csv_lines(path: Path) -> SampleLines:
     options: dict[str, str | bool] = {"header": True}
     options |= {"sep": separator} if separator != "," else {}
     options |= {"multiLine": True} if _has(texts, r"[\r\n]") else {}
-    options |= (
-        {"escape": '"'} if _has(texts, '"') else {}
-    )  # to Spark a backslash escapes a quote; here it is written twice
+    # To Spark a backslash escapes a quote; here it is written twice.
+    options |= {"escape": '"'} if _has(texts, '"') else {}
     # Spark calls a column without a name so.
     names = [name.strip() or f"_c{at}" for at, name in enumerate(rows.column_names)]
     return SampleLines(rows.rename_columns(names), others, options)
@@ -128,8 +127,9 @@ def json_lines(path: Path) -> SampleLines:
     """Return the first rows of a file of JSON: objects, one per line, or one value of several lines; raise ArrowException for another."""
     text = _text(path)
     lines = [line for line in text.splitlines() if line.strip()]
-    objects = [one for line in lines if (one := _object(line)) is not None]
-    others = [line.decode() for line in lines if _object(line) is None]
+    read = [_object(line) for line in lines]
+    objects = [one for one in read if one is not None]
+    others = [line.decode() for line, one in zip(lines, read, strict=True) if one is None]
     options: dict[str, str | bool] = {}
     if len(others) > len(objects):
         objects, others, options = [*_all_objects(path)], [], {"multiLine": True}

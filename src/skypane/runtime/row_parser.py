@@ -7,6 +7,7 @@ begins with `null`, and both parsers read on past the end of a line.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +36,7 @@ Places: TypeAlias = npt.NDArray[np.int64]
 BLANKS = b" \t\r\n"
 """White space between JSON values."""
 
-MARK = b"\xef\xbb\xbf"
+MARK = codecs.BOM_UTF8
 """The UTF-8 byte order mark, which no parser skips but csv's at the start of a text."""
 
 FORM, FILE = b"form", b"file"

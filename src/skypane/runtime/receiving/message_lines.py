@@ -6,6 +6,7 @@ writes its lines. It imports only the standard library.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -13,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 _ENDS = bytes.maketrans(b"\r\n", b"  ")
-_MARK = b"\xef\xbb\xbf"
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -25,7 +25,7 @@ def line_of(message: bytes) -> bytes:
 
 def lines_of(text: bytes) -> bytes:
     """Return the lines of a text that are not empty, each with a line end, without a byte order mark before the first."""
-    return b"".join(line + b"\n" for line in text.removeprefix(_MARK).split(b"\n") if line.strip())
+    return b"".join(line + b"\n" for line in text.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip())
 
 
 def values_of(text: bytes) -> bytes:
@@ -35,7 +35,7 @@ def values_of(text: bytes) -> bytes:
     reads them reports the error with its offset.
     """
     try:
-        return b"".join(line_of(value.encode()) for value in _values(text.removeprefix(_MARK).decode()))
+        return b"".join(line_of(value.encode()) for value in _values(text.removeprefix(codecs.BOM_UTF8).decode()))
     except (ValueError, RecursionError):
         return lines_of(text)
 
