@@ -157,7 +157,7 @@ def preference(rng: np.random.Generator) -> Parts:
 def queries(rng: np.random.Generator) -> Parts:
     all_queries: tuple[Query, ...] = (
         sp.Skyline("a MIN, b MAX, c MIN, d MAX", by="key"),
-        sp.TopK(5, "log(a) * exp(b / 10) - c ** 0.3", by="key"),
+        sp.TopK(5, "log(a) * exp(b / 10) - d ** 0.3", by="key"),
         sp.KDominant(3, "a MIN, b MAX, c MIN, d MAX"),
         sp.TopDelta(7, "a MIN, b MAX, c MIN, d MAX"),
     )

@@ -94,7 +94,8 @@ def _is_empty(layout: RowFormat, line: bytes) -> bool:
 def _check_object(line: bytes, layout: RowFormat) -> None:
     """A row of JSON is an object to another parser too, unless that refuses more than ours: then it is too deep."""
     try:
-        value = json.loads(_NUMBERS.sub(_as_python_spells, line.decode(errors="replace")))
+        text = line.decode(errors="replace").lstrip("\ufeff")
+        value = json.loads(_NUMBERS.sub(_as_python_spells, text), strict=False)  # with control characters in texts
     except RecursionError:
         return
     assert isinstance(value, dict), line
