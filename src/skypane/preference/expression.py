@@ -114,8 +114,13 @@ class Expression:
         return self._type(self._tree, kinds, functions) == _DOUBLE
 
     def sql(self) -> str:
-        """Return the expression in SQL."""
-        return self._sql(self._tree)
+        """Return the expression in SQL; least() and greatest() skip nulls, and NaN, but a row that lacks a part has no score."""
+        calls = [node for node in ast.walk(self._tree) if isinstance(node, ast.Call) and _name(node) in _IN_SQL]
+        checked = (part for call in calls for part in call.args if _name(part) not in _IN_SQL)
+        parts = dict.fromkeys(self._sql(part) for part in checked if not isinstance(part, ast.Constant))
+        lacks = " OR ".join(f"coalesce(CAST({part} AS STRING), 'NaN') = 'NaN'" for part in parts)
+        value = self._sql(self._tree)
+        return f"if({lacks}, NULL, {value})" if lacks else value
 
     def evaluate(self, columns: Mapping[str, FloatArray]) -> Any:
         """Return the value of each row, or a single value if no column is involved; `columns` have shape (n,)."""
@@ -180,7 +185,7 @@ class Expression:
             case ast.BinOp(left, op, right):
                 return f"({self._sql(left)} {_SIGNS[type(op)]} {self._sql(right)})"
             case ast.Call(ast.Name(name), args):
-                return _called(name, [*map(self._sql, args)])
+                return f"{_IN_SQL.get(name, name)}({', '.join(map(self._sql, args))})"
         raise AssertionError(f"unchecked node {node!r}")
 
     def _check(self, node: ast.expr) -> None:
@@ -258,6 +263,11 @@ def has_comment(text: str) -> bool:
     return "--" in _QUOTED.sub("", text)
 
 
+def _name(node: ast.expr) -> str | None:
+    """Return the name of the function that a node calls; None if it calls none."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+
+
 def _is_plain(column: str) -> bool:
     return column.isascii() and column.isidentifier() and not iskeyword(column)
 
@@ -284,11 +294,3 @@ def _without_quotes(text: str) -> tuple[str, dict[str, str]]:
         return name
 
     return _QUOTED.sub(stand_in, text), quoted
-
-
-def _called(name: str, parts: list[str]) -> str:
-    """Return a call in SQL; least() and greatest() skip nulls, and NaN, but a row that lacks a part has no score."""
-    if name not in _IN_SQL:
-        return f"{name}({', '.join(parts)})"
-    lacks = (f"coalesce(CAST({part} AS STRING), 'NaN') = 'NaN'" for part in parts)
-    return f"if({' OR '.join(lacks)}, NULL, {_IN_SQL[name]}({', '.join(parts)}))"
