@@ -18,7 +18,7 @@ from skypane.operators.fronts.continuous_skyline import ContinuousSkyline
 from skypane.operators.query import Query
 from skypane.plugins import Registered
 from skypane.preference import Preference, Score
-from skypane.types import ConfigError, Micros
+from skypane.types import Micros
 
 QUERIES: Final[dict[str, type[Query]]] = {snake_case(name): query for name, query in Registered(registry).items()}
 
@@ -70,14 +70,11 @@ class QuerySection(Section):
 
     def build(self) -> Query:
         """Return the query."""
-        arguments = self.model_dump(exclude={"kind", "functions"})
-        functions = {name: function_of(text, self._modules) for name, text in getattr(self, "functions", {}).items()}
-        clashes = sorted(arguments.keys() & functions.keys())
-        if clashes:
-            raise ConfigError(
-                f"functions must not be named {', '.join(clashes)}, which are fields of the query; rename them"
-            )
-        query: Query = QUERIES[self.kind](**arguments, **functions)
+        arguments = self.model_dump(exclude={"kind"})
+        if "functions" in arguments:
+            texts: dict[str, str] = arguments["functions"]
+            arguments["functions"] = {name: function_of(text, self._modules) for name, text in texts.items()}
+        query: Query = QUERIES[self.kind](**arguments)
         return query
 
 
@@ -91,16 +88,16 @@ _WRITTEN = {
     "ColumnLike | None": str | None,
     "str | None": str | None,
     "int | None": PositiveInt | None,
+    "Mapping[str, Function] | None": dict[str, FunctionText],
 }
 
 
 def _model(kind: str, query: type[Query]) -> type[QuerySection]:
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     for name, parameter in inspect.signature(query).parameters.items():
-        if parameter.kind is parameter.VAR_KEYWORD:  # columns of the answer, each with its function
-            fields[name] = (dict[str, FunctionText], ...)
-            continue
-        default = ... if parameter.default is parameter.empty else parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue  # in a job file all functions are in the mapping of them, which is not left out
+        default = ... if parameter.default is parameter.empty or name == "functions" else parameter.default
         fields[name] = (_WRITTEN[parameter.annotation], default)
     return create_model(query.__name__, __base__=QuerySection, __doc__=query.__doc__, **fields)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -403,6 +404,36 @@ def test_having_and_top_choose_rows_of_each_window_before_they_are_written():
 def test_an_invalid_choice_is_an_error_when_the_query_is_described(chosen: dict[str, Any], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         sp.Aggregate("key", **chosen, n=sp.count()).validate(pa.schema({"key": pa.string()}))
+
+
+def test_a_column_of_an_answer_has_any_name():
+    names = [
+        *inspect.signature(sp.Aggregate).parameters,
+        *inspect.signature(sp.aggregate).parameters,
+        "self",
+        "a b",
+        "`",
+    ]
+    query = sp.Aggregate("key", functions=dict.fromkeys(names, sp.count()), n=sp.count())
+    (row,) = answer(query, pa.table({"key": ["a", "a"]})).to_pylist()
+    assert row == {"key": "a", "n": 2} | dict.fromkeys(names, 2)
+
+
+@pytest.mark.parametrize(
+    ("functions", "complaint"),
+    [
+        (sp.count(), "functions= must be functions by name, such as {'top': sp.max('price')}, got "),
+        ([("n", sp.count())], "functions= must be functions by name"),
+        ({1: sp.count()}, "functions= must be functions by name"),
+        ({"": sp.count()}, "functions= must be functions by name"),
+        ({"n": sp.count()}, "'n' is a name in functions= and a keyword: rename one"),
+        ({"m": "count()"}, "m= must be an aggregate function such as sp.sum('amount'), got 'count()'"),
+    ],
+)
+def test_functions_that_are_none_are_refused(functions: Any, complaint: str):
+    with pytest.raises(ConfigError) as refused:
+        sp.Aggregate("key", functions=functions, n=sp.count())
+    assert complaint in str(refused.value)
 
 
 def test_two_columns_of_one_name_are_refused_where_they_are_written():

@@ -261,7 +261,6 @@ WRONG: Mapping[str, tuple[str, Sequence[object], Mapping[str, Any], str]] = {
     "key": ("aggregate", ("count(*)",), {"by": "upper(city)"}, "by: 'upper(city)' is not a column"),
     "computed time": ("skyline", ("price MIN",), {"time": "ts + 1", "window": "1 hour"}, "time: 'ts + 1' is not a column"),
     "code": ("aggregate", ("accumulate(os.path())",), {}, "os.path names code of a module"),
-    "name": ("aggregate", ("count(*) AS top",), {}, "functions: 'top' is an argument of the call"),
     "two names": ("aggregate", ("count(*), count(*)",), {}, "'count(*)' is twice the name of a column"),
     "empty": ("aggregate", ("count(*),",), {}, "functions: 'count(*),' has a place without a function"),
     "two conditions": ("aggregate", ("sum(price, where=rating > 1) FILTER (WHERE rating > 2)",), {}, "where and FILTER"),

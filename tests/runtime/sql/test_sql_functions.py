@@ -107,6 +107,8 @@ SAME: Mapping[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
                   lambda r: sp.aggregate(r, n=sp.count(), total=sp.sum("price"))),
     "aggregate groups": ("skypane_aggregate(TABLE(offers), 'count(grade) AS n, stddev(price), collect_set(rating) AS all', by => array('city', 'grade'))",
                          lambda r: sp.aggregate(r, by=["city", "grade"], n=sp.count("grade"), **dict[str, Any]({"stddev(price)": sp.stddev("price")}), all=sp.collect_set("rating"))),
+    "aggregate of any name": ("skypane_aggregate(TABLE(offers), 'count(*) AS top, max(price) AS by, min(price) AS `a b`, max(day) AS window', by => 'city')",
+                              lambda r: sp.aggregate(r, by="city", functions={"top": sp.count(), "by": sp.max("price"), "a b": sp.min("price"), "window": sp.max("day")})),
     "aggregate in order": ("skypane_aggregate(TABLE(offers), 'last(rating) AS it, max_by(day, price) AS day', by => 'seen', time => 'ts')",
                            lambda r: sp.aggregate(r, by="seen", time="ts", it=sp.last("rating"), day=sp.max_by("day", "price"))),
     "aggregate conditions": ("skypane_aggregate(TABLE(offers), 'count(*) FILTER (WHERE city LIKE \\'B%\\') AS b, sum(rating, where=price > 9) AS r', by => 'day', having => 'b > 30', top => 2, rank_by => 'r')",

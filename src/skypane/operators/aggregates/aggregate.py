@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -51,7 +51,8 @@ class Aggregate(Query):
                workers have made, and then without `top`
     top        number of these rows to return, with the largest `rank_by`; ties are broken by content, the least first
     rank_by    a column of the answer
-    functions  the functions, by the names of their columns in the answer
+    functions  the functions, by the names of their columns in the answer; those for which no keyword is left, such as
+               {"top": sp.max("price")}, come before those that are keywords
 
     A partial has one row per key: the key columns, the integer state as one list of fixed size, and columns for other
     states. It depends on the rows alone, to the bit, and not on their order; this includes sums of floating-point
@@ -84,19 +85,15 @@ class Aggregate(Query):
         having: ColumnLike | None = None,
         top: int | None = None,
         rank_by: str | None = None,
-        **functions: Function,
+        functions: Mapping[str, Function] | None = None,
+        **named: Function,
     ) -> None:
+        every = _functions(functions or {}, named)
         order = None if time is None else column_name(time, "time")
         object.__setattr__(self, "by", column_names(by, "by"))
         object.__setattr__(self, "needs", column_names(required, "required"))
         object.__setattr__(self, "choice", AnswerFilter(having, top, rank_by))  # type: ignore[arg-type] # a Column becomes a text
-        if not functions:
-            raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
-        for name, function in functions.items():
-            _check_function(name, function)
-        object.__setattr__(
-            self, "functions", tuple((name, function.in_time(order)) for name, function in functions.items())
-        )
+        object.__setattr__(self, "functions", tuple((name, one.in_time(order)) for name, one in every.items()))
         self._check_names()
 
     @property
@@ -253,6 +250,21 @@ class Aggregate(Query):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
+
+
+def _functions(functions: Any, named: Mapping[str, Function]) -> dict[str, Function]:
+    """Return all functions by the names of their columns; raise ConfigError for what is not a function, or twice a name."""
+    if not isinstance(functions, Mapping) or not all(isinstance(name, str) and name for name in functions):
+        raise ConfigError(
+            f"functions= must be functions by name, such as {{'top': sp.max('price')}}, got {functions!r}"
+        )
+    if twice := functions.keys() & named.keys():
+        raise ConfigError(f"{min(twice)!r} is a name in functions= and a keyword: rename one")
+    if not (every := {**functions, **named}):
+        raise ConfigError("need at least one aggregate function, such as n=sp.count() or total=sp.sum('amount')")
+    for name, function in every.items():
+        _check_function(name, function)
+    return every
 
 
 def _check_function(name: str, function: object) -> None:

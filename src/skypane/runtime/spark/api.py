@@ -7,6 +7,7 @@ shorthands for ask() with the query of that name.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
@@ -188,7 +189,8 @@ def aggregate(
     having: ColumnLike | None = None,
     top: int | None = None,
     rank_by: str | None = None,
-    **functions: Function,
+    functions: Mapping[str, Function] | None = None,
+    **named: Function,
 ) -> DataFrame:
     """Return one row per key, with the value of each function: n=sp.count(), total=sp.sum("amount").
 
@@ -196,7 +198,8 @@ def aggregate(
     required   columns in which a null or NaN is invalid instead of skipped
     having     a condition on rows of the answer: a text, or a Spark Column; Spark evaluates what workers cannot
     top        returns only the `top` rows that meet `having` with the largest `rank_by`; see Aggregate
-    functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer
+    functions  count, sum, avg, min, max and others of this package, by the name of their column in the answer; a column
+               that has the name of an argument is written as functions={"top": sp.max("price")}
 
     Null values are skipped, as in SQL. For windows, `output` and `invalid`, which also covers a null time, see ask();
     for a streaming DataFrame see stream(rows, Aggregate(...)).
@@ -210,7 +213,9 @@ def aggregate(
     +-----+---+--------+
     """
     # Without windows the time column only orders the rows.
-    query = Aggregate(by, time=time, required=required, having=having, top=top, rank_by=rank_by, **functions)
+    query = Aggregate(
+        by, time=time, required=required, having=having, top=top, rank_by=rank_by, functions=functions, **named
+    )
     at = time if window is not None or slide is not None else None
     return ask(rows, query, time=at, window=window, slide=slide, invalid=invalid, output=output, if_exists=if_exists)
 

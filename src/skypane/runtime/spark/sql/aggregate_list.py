@@ -6,7 +6,6 @@ Each function is written as in a job file; AS names its column, which is called 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -21,11 +20,8 @@ from skypane.types import ConfigError
 _FILTER: Final = re.compile(r"^(?P<function>.*\))\s*FILTER\s*\(\s*WHERE\s+(?P<where>.*)\)$", re.IGNORECASE | re.DOTALL)
 
 
-def functions_of(text: str, taken: Collection[str] = ()) -> dict[str, Function]:
-    """Return the functions of a list by the names of their columns; raise ConfigError, naming the function.
-
-    taken   names of arguments, which no column can have here
-    """
+def functions_of(text: str) -> dict[str, Function]:
+    """Return the functions of a list by the names of their columns; raise ConfigError, naming the function."""
     functions: dict[str, Function] = {}
     for item in parts(text):
         if not item:
@@ -33,9 +29,8 @@ def functions_of(text: str, taken: Collection[str] = ()) -> dict[str, Function]:
                 f"functions: {shortened(text)!r} has a place without a function: write 'count() AS n, ...'"
             )
         name = name_in(item)
-        if name in functions or name in taken:
-            other = "an argument of the call" if name in taken else "twice the name of a column"
-            raise ConfigError(f"functions: {name!r} is {other}: rename one with AS")
+        if name in functions:
+            raise ConfigError(f"functions: {name!r} is twice the name of a column: rename one with AS")
         functions[name] = _function(unaliased(item))
     return functions
 

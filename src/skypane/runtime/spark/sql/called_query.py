@@ -33,6 +33,7 @@ _KINDS: Final[Mapping[str, tuple[type, ...]]] = {
     "Preference | str": (str,),
     "Score | ColumnLike": (str,),
     "Columns": (str, list),
+    "Mapping[str, Function] | None": (str,),
 }
 """The types of a constant, by the annotation of the parameter in the query's constructor."""
 _SAID: Final = {int: "a whole number", bool: "true or false", str: "a text", list: "an array of texts"}
@@ -61,39 +62,40 @@ def sql_name(kind: str) -> str:
 
 def parameters_of(kind: str) -> tuple[str, ...]:
     """Return the names of the arguments after the table, in order; the functions of an aggregate are the first."""
-    own = inspect.signature(QUERIES[kind]).parameters.values()
-    first = [FUNCTIONS for parameter in own if parameter.kind is parameter.VAR_KEYWORD]
-    named = [parameter.name for parameter in own if parameter.kind is not parameter.VAR_KEYWORD]
-    return tuple(dict.fromkeys((*first, *named, *_WINDOWS)))
+    own = _own(kind)
+    return tuple(dict.fromkeys((*(name for name in own if name == FUNCTIONS), *own, *_WINDOWS)))
 
 
 def needed_of(kind: str) -> tuple[str, ...]:
     """Return the names of the arguments without a default."""
-    own = inspect.signature(QUERIES[kind]).parameters.values()
     return tuple(
-        FUNCTIONS if parameter.kind is parameter.VAR_KEYWORD else parameter.name
-        for parameter in own
-        if parameter.default is parameter.empty
+        name for name, parameter in _own(kind).items() if name == FUNCTIONS or parameter.default is parameter.empty
     )
 
 
 def called_query(kind: str, given: Mapping[str, Any]) -> CalledQuery:
     """Return the query of a call, from the values of its arguments; raise ConfigError, naming the argument."""
     _check_kinds(kind, given)
-    own = inspect.signature(QUERIES[kind]).parameters
-    arguments = {name: value for name, value in given.items() if name in own and name != FUNCTIONS}
-    functions = functions_of(given[FUNCTIONS], own) if FUNCTIONS in given else {}
+    arguments = {name: value for name, value in given.items() if name in _own(kind)}
+    if FUNCTIONS in arguments:
+        arguments[FUNCTIONS] = functions_of(arguments[FUNCTIONS])
     invalid = given.get("invalid", "error")
     check_invalid(invalid)
-    query: Query = QUERIES[kind](**arguments, **functions)
+    query: Query = QUERIES[kind](**arguments)
     return CalledQuery(query, given.get("time"), _windows(kind, given), invalid, given.get("local", False))
+
+
+def _own(kind: str) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of the query's constructor, without columns of the answer that are keywords of it."""
+    own = inspect.signature(QUERIES[kind]).parameters
+    return {name: parameter for name, parameter in own.items() if parameter.kind is not parameter.VAR_KEYWORD}
 
 
 def _windows(kind: str, given: Mapping[str, Any]) -> Windows | None:
     """Return the windows of a call; None without any, where the time of an aggregate orders rows."""
     window, slide, offset = (given.get(name) for name in ("window", "slide", "offset"))
     if window is None:
-        orders = "time" in inspect.signature(QUERIES[kind]).parameters
+        orders = "time" in _own(kind)
         alone = [name for name in ("time", "slide", "offset") if name in given and not (name == "time" and orders)]
         if alone:
             raise ConfigError(f"{alone[0]} needs window, such as window => '1 hour'")
@@ -106,9 +108,8 @@ def _windows(kind: str, given: Mapping[str, Any]) -> Windows | None:
 
 
 def _check_kinds(kind: str, given: Mapping[str, Any]) -> None:
-    own = inspect.signature(QUERIES[kind]).parameters
-    kinds = {name: _KINDS.get(str(parameter.annotation)) for name, parameter in own.items() if name != FUNCTIONS}
-    kinds |= {FUNCTIONS: (str,), "time": (str,), "invalid": (str,), "local": (bool,)}
+    kinds = {name: _KINDS.get(str(parameter.annotation)) for name, parameter in _own(kind).items()}
+    kinds |= {"time": (str,), "invalid": (str,), "local": (bool,)}
     for name, value in given.items():
         allowed = kinds.get(name)
         if allowed is None or (type(value) in allowed and _holds_texts(value)):
