@@ -155,6 +155,15 @@ class DivisibleQuery(Query, Protocol):
 
 
 @runtime_checkable
+class TypedQuery(Query, Protocol):
+    """A query with conditions or scores, which workers compute as Spark does over columns of some types, and Spark over others."""
+
+    def for_types(self, schema: pa.Schema) -> Query:
+        """Return the query with a column that Spark computes for each part that rows of `schema` do not fit."""
+        ...
+
+
+@runtime_checkable
 class GrowingQuery(Query, Protocol):
     """A query that predicts the size of its partials, so that control can weigh whole panes against an exchange."""
 

@@ -18,7 +18,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 
 from skypane.naming import backticked, shortened
 from skypane.operators.aggregates.aggregate import Aggregate
-from skypane.operators.topk import TopK
+from skypane.operators.query import TypedQuery
 from skypane.plan import Plan, hidden
 from skypane.preference.column import column_name
 from skypane.preference.column_checks import field_of
@@ -66,7 +66,7 @@ class _Analysis:
         self._called = called
         self._rows = _arrow(columns)
         query = called.query
-        if isinstance(query, Aggregate | TopK):
+        if isinstance(query, TypedQuery):
             query = query.for_types(compared_alike(self._rows, columns))
         names = _names(query, columns.names)
         self._computed = {name: sql for sql, name in names.values() if name not in columns.names}
