@@ -167,9 +167,9 @@ def truth(value: object, name: str) -> bool:
     False
     """
     found = {"true": True, "false": False}.get(value.lower() if isinstance(value, str) else "", value)
-    if not isinstance(found, bool):
+    if not isinstance(found, bool | np.bool_):
         raise ConfigError(f"{name} must be true or false, got {value!r}")
-    return found
+    return bool(found)
 
 
 def _hint(value: object) -> str:

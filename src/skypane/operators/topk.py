@@ -19,7 +19,7 @@ from skypane.preference.content_order import content_keys
 from skypane.preference.dense_ranks import column_ranks, row_ranks
 from skypane.preference.groups import group_codes
 from skypane.preference.score import Score
-from skypane.types import BoolArray, ConfigError, IntArray
+from skypane.types import BoolArray, ConfigError, IntArray, truth
 
 
 @dataclass(frozen=True, init=False)
@@ -56,7 +56,7 @@ class TopK(Query):
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "score", Score.of(score))
         object.__setattr__(self, "by", column_names(by, "by"))
-        object.__setattr__(self, "largest", largest)
+        object.__setattr__(self, "largest", truth(largest, "largest"))
         if not (is_count(self.k) and self.k >= 1):
             raise ConfigError(f"need a whole k >= 1, got k={self.k!r}")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
-from skypane.types import Duration, Micros, micros
+from skypane.types import Duration, Micros, micros, truth
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Watermark(SlackPolicy[Progress]):
     def __post_init__(self) -> None:
         super().__post_init__()
         not_negative("delay", self.delay)
+        object.__setattr__(self, "behind", truth(self.behind, "behind"))
 
     def init(self) -> Progress:
         """Return the state before the first batch; its slack is the delay."""

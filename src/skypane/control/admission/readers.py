@@ -16,7 +16,7 @@ from statistics import fmean
 from skypane.control.sizing import check_sizing, workers_for
 from skypane.policy import Decision, Policy
 from skypane.snapshots import JsonState, renamed
-from skypane.types import ConfigError, Duration, micros
+from skypane.types import ConfigError, Duration, micros, truth
 
 _APART = 1.25
 """Ratio between the largest and the smallest rows per reader, below which the slope is only noise."""
@@ -101,6 +101,7 @@ class Readers(Policy[ReadersState, ReaderBatch, Backlog, int]):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, got {getattr(self, name)!r}")
         object.__setattr__(self, "latency", micros(self.latency, "latency"))
+        object.__setattr__(self, "dry_run", truth(self.dry_run, "dry_run"))
         check_sizing(self.headroom, self.latency)
 
     def init(self) -> ReadersState:

@@ -21,7 +21,7 @@ from skypane.control.elasticity.situation import ScalingPolicy, Situation
 from skypane.control.elasticity.threshold import ThresholdPolicy
 from skypane.control.parallelism import Workers
 from skypane.policy import Decision
-from skypane.types import Cadence, ConfigError, Duration
+from skypane.types import Cadence, ConfigError, Duration, truth
 
 Executors = Literal["follow"]
 """The ways in which executors may depend on elastic=."""
@@ -51,6 +51,7 @@ class Elasticity(ScalingLimits, ScalingPolicy):
     def __post_init__(self) -> None:
         if self.executors not in (None, *get_args(Executors)):
             raise ConfigError(f'executors must be "follow" or None, got {self.executors!r}')
+        object.__setattr__(self, "dry_run", truth(self.dry_run, "dry_run"))
         self.scaling(Workers(1, 1))  # raises ConfigError on invalid values
 
     def __str__(self) -> str:

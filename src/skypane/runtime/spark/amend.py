@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from skypane.operators.amendments import MAX_BYTES, AmendRule
 from skypane.runtime.spark.sinks.sink_arguments import Output
-from skypane.types import ConfigError, Duration, Length, micros
+from skypane.types import ConfigError, Duration, Length, micros, truth
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class Amend:
         if isinstance(self.then, Amend):
             raise ConfigError("Amend(then) must be a sink, got another Amend")
         object.__setattr__(self, "within", within)
+        object.__setattr__(self, "changes", truth(self.changes, "Amend(changes)"))
 
     @property
     def rule(self) -> AmendRule:
