@@ -43,6 +43,7 @@ class InputMetrics:
     expected  rate by its meta-data within the lead time, if that is higher than the forecast; None: its meta-data state none
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     lost      the rows that it lost last before they were read, in words; None: none since the query was started
+    unended   length of a last line that has no line end yet, in the units of the offset; it waits for the line end
     """
 
     input: str
@@ -55,6 +56,7 @@ class InputMetrics:
     waiting: float | None = None
     expected: float | None = None
     lost: str | None = None
+    unended: int = 0
 
     def snapshot(self) -> list[Any]:
         """Return the values without their names, for each line of Spark's offset log."""

@@ -93,6 +93,17 @@ def test_a_last_line_without_an_end_does_not_wait_to_be_read(tmp_path: Path, row
     (seen,) = planner.seen(0.0)
     assert seen.state == ("behind" if rows == 3 else "read")
     assert (seen.lag > 0) is (rows == 3)
+    assert seen.unended == (0 if rows == 3 else len(tail))
+
+
+def test_a_drain_names_the_last_lines_without_an_end(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    rows, tail = inputs(spark, tmp_path), '{"ts": "1970-01-01 00:03:00", "price": 1'
+    with (tmp_path / "b.json").open("a") as file:
+        file.write(tail)
+    drained(job_of(rows, tmp_path))
+    assert f"is in no answer: {tmp_path}/b.json ({len(tail)} bytes); end it" in caplog.text
 
 
 def reported(description: str, newest: Any, end: Any) -> str:

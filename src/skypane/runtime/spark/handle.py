@@ -26,10 +26,10 @@ from skypane.runtime.spark.batch_listeners import BatchListeners, Listener
 from skypane.runtime.spark.decision_lines import explained
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.input_status import InputStatus
-from skypane.runtime.spark.known_backlog import known_backlog
+from skypane.runtime.spark.known_backlog import known_backlog, unended_lines
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.query_control import BatchControl, EngineControl
-from skypane.types import CheckpointError, ConfigError, SkypaneError
+from skypane.types import CheckpointError, ConfigError, SkypaneError, truth
 
 log = logging.getLogger(__name__)
 
@@ -220,10 +220,13 @@ class StreamHandle:
         """
         if self._lifecycle.mine:
             raise SkypaneError("drain() waits for the running batch: call it outside on_batch and sinks")
+        ahead = truth(now, "now")
         self._await_last_batch()
         with spark_there(self._spark):
-            if not now:
+            if not ahead:
                 self._check_complete()
+            if lines := unended_lines(self.query):
+                log.warning("the last line has no line end, and is in no answer: %s; end it with a line end", lines)
             metrics = self._engine.drain(self._spark)
             self._lifecycle.settle()  # the listeners get this batch, too
         return metrics

@@ -18,12 +18,24 @@ from skypane.wording import counted
 
 _UNITS = {"row": "rows", "tables": "tables"}
 """The units of offsets that are one number."""
+_NAMED = 5
 
 
 def known_backlog(query: StreamingQuery) -> str:
     """Return in words the backlog that was left when the last batch of a query was planned; "" if none is known."""
     progress = query.lastProgress
     return "" if progress is None else " and ".join(filter(None, map(_of_source, progress["sources"])))
+
+
+def unended_lines(query: StreamingQuery) -> str:
+    """Return in words the last lines of inputs that have no line end, so that no batch has them; "" if there are none."""
+    progress = query.lastProgress
+    sources = () if progress is None else progress["sources"]
+    reports = (from_json(value_of(source.get("latestOffset"))) for source in sources)
+    named = [
+        f"{one.input} ({one.unended:,} bytes)" for report in reports if report for one in report.inputs if one.unended
+    ]
+    return ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
 
 
 def value_of(offset: Any) -> Any:

@@ -178,10 +178,11 @@ class Planner:
             if one.last > (place := after.at.get(name, one.first)):
                 self._per_row(one.input, place)
         found = {name: _whole(one, after.at.get(name, one.first)) for name, one in self.found.items()}
+        unended = {name: self.found[name].last - one.last for name, one in found.items()}
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
         waiting = {} if self.times is None else self.times.seconds_left()
         rows = self.watch.table(found, self.per_row, before.at, after.at, readers, waiting)
-        return [replace(row, lost=self.lost.get(row.input)) for row in rows]
+        return [replace(row, lost=self.lost.get(row.input), unended=unended.get(row.input, 0)) for row in rows]
 
     def _latest(self, start: Offsets, rows: int | None) -> Offsets:
         listing = self.listing()
