@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 from skypane.jobs.sample_lines import SampleLines, csv_lines, json_lines
 from skypane.naming import backticked, shortened
+from skypane.runtime.local_times import FINE
 from skypane.runtime.spark.spark_schema import spark_schema
 from skypane.types import ConfigError
 from skypane.wording import counted
@@ -27,8 +28,6 @@ _UNITS: Final = ((1e9, "timestamp_seconds"), (1e12, "timestamp_millis"), (1e15, 
 
 _TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})?)?)?", re.ASCII)
 """A time as Spark's readers take it without an option."""
-
-_FINE: Final = re.compile(r"(\.\d{6})\d+")
 
 _INSTANT: Final = pa.timestamp("us", "UTC")
 
@@ -194,7 +193,7 @@ def _time(text: str | None) -> datetime | None:
     if text is None or not _TIME.fullmatch(text):
         return None
     try:
-        time = datetime.fromisoformat(text[:10] + _FINE.sub(r"\1", text[10:]))
+        time = datetime.fromisoformat(text[:10] + re.sub(FINE, r"\1", text[10:]))
     except ValueError:
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)

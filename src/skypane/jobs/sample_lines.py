@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from skypane.naming import shortened
+from skypane.runtime.receiving.response_text import MARKS
 from skypane.types import ConfigError
 from skypane.wording import counted
 
@@ -28,10 +29,6 @@ _WHOLE_FILE: Final = 64 << 20
 
 _SEPARATORS: Final = (",", ";", "\t", "|")
 """Characters between the columns of CSV, the usual ones first."""
-
-_MARKS: Final = {
-    codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16",
-}  # fmt: skip
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _CODE: Final = re.compile(r"\d+[eE]\d+", re.ASCII)
@@ -178,7 +175,9 @@ def _text(path: Path) -> bytes:
     """Return the lines that begin in the first _READ bytes; raise ConfigError if they are not in UTF-8."""
     with path.open("rb") as file:
         text = file.read(_READ) + file.readline()
-    coding = next((name for mark, name in _MARKS.items() if text.startswith(mark)), "UTF-16" if b"\0" in text else None)
+    coding = next(
+        (name.upper() for mark, name in MARKS.items() if text.startswith(mark)), "UTF-16" if b"\0" in text else None
+    )
     if coding is None:
         try:
             text.decode()

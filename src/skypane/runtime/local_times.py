@@ -21,7 +21,8 @@ _LATE: Final = datetime(2037, 1, 1)  # noqa: DTZ001 - of each zone
 _ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 """A time of day that ends with a zone; a date alone ends as an offset does."""
 _OFFSET = re.compile(r"^(GMT|UTC|UT)(?=[+-]\d\d:\d\d$)")
-_FINE = r"(\.\d{6})\d+"
+FINE: Final = r"(\.\d{6})\d+"
+"""Digits of a second beyond microseconds."""
 
 
 _ALSO_UTC: Final = frozenset(
@@ -53,7 +54,7 @@ def times_of(texts: pa.ChunkedArray, kind: pa.TimestampType, zone: str) -> pa.Ch
     """Return texts in ISO 8601 as times of a type in microseconds; raise pa.ArrowInvalid for another text."""
     with suppress(pa.ArrowInvalid):
         return texts.cast(kind)  # the usual case
-    cut = pc.replace_substring_regex(texts, _FINE, r"\1")
+    cut = pc.replace_substring_regex(texts, FINE, r"\1")
     if kind.tz is None:
         return cut.cast(kind)
     zoned = pc.match_substring_regex(cut, _ZONE)

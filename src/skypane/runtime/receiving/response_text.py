@@ -11,7 +11,7 @@ from typing import Final
 GZIP: Final = b"\x1f\x8b"
 """How gzip begins, and no text does: also a file that a server hands out as it is."""
 
-_MARKS: Final = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
+MARKS: Final = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
                  codecs.BOM_UTF16_BE: "utf-16"}  # fmt: skip
 """Byte order marks of other encodings than UTF-8; of two that begin alike the longer one is first."""
 
@@ -41,7 +41,7 @@ def text_of(body: bytes, coding: str | None, content_type: str | None, largest: 
     about = Message()
     about["Content-Type"] = content_type or ""
     charset = about.get_content_charset() or next(
-        (name for mark, name in _MARKS.items() if body.startswith(mark)), "utf-8"
+        (name for mark, name in MARKS.items() if body.startswith(mark)), "utf-8"
     )
     try:
         if codecs.lookup(charset).name == "utf-8":
