@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from measure.tables import markdown_table, replace_between
 from skypane.runtime.line_rows import parse
 from skypane.runtime.row_parser import Malformed, RowFormat, check_columns
+from skypane.runtime.spark.sinks.directory import Directory
 from skypane.runtime.spark.sinks.text_format import write_csv, write_json
 from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange
@@ -115,12 +116,10 @@ def _written_csv(kind: Kind, value: Any) -> list[Any]:
     return _written("csv", kind, value, write_csv)
 
 
-def _written(form: str, kind: Kind, value: Any, write: Callable[[pa.Table, Any], None]) -> list[Any]:
-    stream = io.BytesIO()
-    try:
-        write(pa.table({"v": pa.array([value], kind.type), "n": pa.nulls(1, pa.int32())}), stream)
-    except pa.ArrowException as error:
-        return [error]
+def _written(form: Literal["json", "csv"], kind: Kind, value: Any, write: Callable[[pa.Table, Any], None]) -> list[Any]:
+    rows, stream = pa.table({"v": pa.array([value], kind.type), "n": pa.nulls(1, pa.int32())}), io.BytesIO()
+    Directory("answers", form).check(rows.schema)
+    write(rows, stream)
     text = stream.getvalue()
     return _rows(form, kind, text.partition(b"\n")[2] if form == "csv" else text)
 
@@ -146,8 +145,6 @@ def outcome(kind: Kind, value: Any, way: Callable[[Kind, Any], list[Any]]) -> st
         return "refused"
     if len(found) == 1 and _same(found[0], value):
         return "exact"
-    if any(isinstance(one, pa.ArrowException) for one in found):
-        return "refused"
     return "malformed" if any(isinstance(one, Malformed) for one in found) else f"read as {found}"
 
 

@@ -327,7 +327,14 @@ def test_an_unknown_format_is_refused():
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.int64()), pa.binary()]
+    "kind",
+    [
+        pa.list_(pa.int64()),
+        pa.struct([("a", pa.int64())]),
+        pa.map_(pa.string(), pa.int64()),
+        pa.binary(),
+        pa.large_binary(),
+    ],
 )
 def test_csv_refuses_what_it_cannot_hold(kind: pa.DataType):
     schema = SCHEMA.append(pa.field("more", kind))

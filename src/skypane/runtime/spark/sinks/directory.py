@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import count, takewhile
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 Format: TypeAlias = Literal["parquet", "csv", "json"]
 _FIELDS = {ANSWERS: "output", REJECTED: "late"}
+_NOT_IN_CSV: Final = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Directory(Sink):
     def check(self, schema: pa.Schema) -> None:
         self.place()
         for field in schema:
-            if self.format == "csv" and (pa.types.is_nested(field.type) or pa.types.is_binary(field.type)):
+            if self.format == "csv" and any(holds(field.type) for holds in _NOT_IN_CSV):
                 raise ConfigError(
                     f"column {field.name!r} is of type {field.type}, which csv cannot hold; "
                     f"drop it, make it a string, or write parquet or json"
