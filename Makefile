@@ -152,9 +152,10 @@ core: $(INSTALLED)
 MINUTES := 60
 SEED := 0
 fuzz: $(INSTALLED)
-	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 50)) --seed $(SEED) $(ARGS)
+	@$(BIN)/python -m tests.differential --seconds $$(($(MINUTES) * 47)) --seed $(SEED) $(ARGS)
 	@$(BIN)/python -m tests.differential.spark.expressions --seconds $$(($(MINUTES) * 7)) --seed $(SEED)
 	@$(BIN)/python -m tests.differential.spark.values --seconds $$(($(MINUTES) * 3)) --seed $(SEED)
+	@$(BIN)/python -m tests.differential.spark.extremes --seconds $$(($(MINUTES) * 3)) --seed $(SEED)
 
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.differential.mutants $(ARGS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.differential.draw.cases import KINDS
-from tests.differential.spark import expressions, values
+from tests.differential.spark import expressions, extremes, values
 from tests.differential.spark.checking import failure
 from tests.differential.spark.runs import WHERE, runs
 from tests.differential.spark.streams import found
@@ -30,6 +30,11 @@ def test_workers_make_of_random_expressions_what_spark_makes_of_them(seed: int, 
 
 def test_inputs_read_drawn_values_as_spark_does(spark: SparkSession):
     assert values.tried(spark.newSession(), 1, 30)[0] == []
+
+
+@pytest.mark.parametrize("kind", ["bigint", "decimal(38,18)", "string"])
+def test_values_at_the_ends_of_a_type_are_compared_exactly_on_every_way(kind: str, spark: SparkSession):
+    assert extremes.tried(spark, [*extremes.TYPES].index(kind))[0] == []
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _is_meant(mutant: Mutant, only: list[str] | None) -> bool:
-    return only is None or mutant.id in only or mutant.layer in only
+    return only is None or not {mutant.id, mutant.layer, *mutant.kinds}.isdisjoint(only)
 
 
 def _summary(fates: list[Fate]) -> str:
@@ -49,7 +49,9 @@ def _summary(fates: list[Fate]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.differential.mutants", description=__doc__)
-    parser.add_argument("--only", action="append", metavar="ID", help="a mutant, or a layer: kernels, operators, ...")
+    parser.add_argument(
+        "--only", action="append", metavar="ID", help="a mutant, a layer (kernels, operators, ...) or a kind of cases"
+    )
     parser.add_argument("--seconds-each", type=float, default=30.0, help="of random cases, for each mutant and kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="mutants tried at once")

@@ -21,8 +21,9 @@ from tests.differential.mutants.mutant import Mutant
 
 SPARK: Final = "tests.differential.spark"
 CORE: Final = "tests.differential.mutants.first"
-ALONE: Final = {"points": "tests.differential.points", "policies": "tests.differential.policies"}
-"""What is tried without rows and queries, by kind."""
+ALONE: Final = {"points": "tests.differential.points", "policies": "tests.differential.policies",
+                **{kind: f"{SPARK}.{kind}" for kind in ("expressions", "values", "extremes")}}  # fmt: skip
+"""What has cases of its own, by kind."""
 GRACE: Final = 120.0
 """Seconds beyond its own until a run is ended: for what it compiles first, and to make a failing case small."""
 
@@ -71,7 +72,7 @@ class Harness:
             for seed in range(self._seed, self._seed + _TRIES * _APART, _APART):
                 begin = ("--seed", f"{seed}")
                 self._failure(
-                    self._base, (*run, *begin, "--cases", "4" if SPARK in run else "40")
+                    self._base, (*run, *begin, "--cases", "4" if run[0].startswith(SPARK) else "40")
                 )  # compiles what they use
                 if (by := self._failure(self._base, (*run, *begin, "--seconds", f"{self._seconds:g}"))) is None:
                     self._passed[run] = (*begin, "--cases", f"{self._count}")
@@ -94,7 +95,7 @@ class Harness:
     def _failure(self, sources: Path, run: tuple[str, ...]) -> str | None:
         """Return what has failed; RuntimeError if the run itself cannot be had."""
         limit = self._seconds + GRACE
-        code, output = (_started if SPARK in run else _forked)(run, sources, self._folder, limit)
+        code, output = (_started if run[0].startswith(SPARK) else _forked)(run, sources, self._folder, limit)
         if code is None:
             return f"the time limit of {limit:.0f} s"
         if code == 0:

@@ -6,9 +6,7 @@ one step beside them. What is not evaluated by workers is Spark's anyway, and is
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Iterator
 from decimal import Context, Decimal
 from typing import Any, Final, TypeAlias
@@ -16,10 +14,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from tests.differential.spark.session import started
+from tests.differential.spark.seeds import run
 
 from skypane.operators.aggregates.condition import Condition
 from skypane.preference.dense_ranks import column_ranks, row_ranks
+from skypane.preference.expression import Expression
 from skypane.preference.score import Score
 from skypane.preference.written import Written
 from skypane.runtime.spark.ignored_collations import compared_alike
@@ -111,6 +110,8 @@ class Draw:
             return self._name(name) if chance < 0.2 or depth == 0 else self._number(name)
         if chance < 0.4:
             return f"{self._of(('-', 'abs', 'sqrt'))}({self._arithmetic(depth + 1)})"
+        if chance < 0.5:
+            return f"{self._of(('min', 'max'))}({self._arithmetic(depth + 1)}, {self._arithmetic(depth + 1)})"
         return f"({self._arithmetic(depth + 1)} {self._of(_OPERATIONS)} {self._arithmetic(depth + 1)})"
 
     def _comparison(self) -> str:
@@ -187,13 +188,20 @@ def differing_scores(frame: DataFrame, rows: pa.Table, texts: list[str]) -> Iter
     """Yield the scores by which workers order rows otherwise than by Spark's values."""
     schema = compared_alike(arrow_schema(frame), frame.schema)
     kept = [text for text in texts if _is_ranked(text, schema)]
-    wanted = frame.selectExpr(*(f"{text} AS s{at}" for at, text in enumerate(kept))).toArrow()
+    wanted = frame.selectExpr(*(f"{_sql(text)} AS s{at}" for at, text in enumerate(kept))).toArrow()
     for at, text in enumerate(kept):
         score = Score.of(text)
         known = np.flatnonzero(np.all([rows[name].is_valid().to_numpy() for name in score.columns], axis=0))
         here, there = rows.take(known), wanted.column(at).take(known)
+        if pa.types.is_floating(there.type):
+            there = there.fill_null(_NAN)  # a row that lacks a part of min() has no score, as one whose score is NaN
         if (row_ranks([score.keys(here, largest=False)]) != row_ranks([column_ranks(there)])).any():
             yield f"score {text}"
+
+
+def _sql(score: str) -> str:
+    """Return a score in SQL, which has other names for min() and max()."""
+    return Expression(score).sql() if "(" in score else score
 
 
 def _by_workers(text: str, schema: pa.Schema) -> bool:
@@ -212,7 +220,7 @@ def _is_ranked(text: str, schema: pa.Schema) -> bool:
     return not isinstance(score.text, Written) and score.for_types(schema) is score
 
 
-def tried(spark: SparkSession, seed: int, count: int) -> tuple[list[str], int]:
+def tried(spark: SparkSession, seed: int, count: int = EACH) -> tuple[list[str], int]:
     """Draw so many conditions, and a fifth as many scores; return those that differ, and how many workers evaluate."""
     rng = np.random.default_rng([seed, 1])
     rows, draw = table(seed), Draw(rng)
@@ -228,23 +236,8 @@ def tried(spark: SparkSession, seed: int, count: int) -> tuple[list[str], int]:
 
 
 def main() -> int:
-    """Try expressions for so many seconds; say how many there were, or which differ."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential.spark.expressions", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=0, help="the first; one more for each table")
-    arguments = parser.parse_args()
-    spark, began, seed, by_workers, drawn = started(), time.monotonic(), arguments.seed, 0, 0
-    while time.monotonic() - began < arguments.seconds:
-        found, more = tried(spark, seed, EACH)
-        if found:
-            print(f"seed {seed}: {len(found)} differ, such as", *found[:5], sep="\n", flush=True)
-            return 1
-        seed, by_workers, drawn = seed + 1, by_workers + more, drawn + EACH + EACH // 5
-    seconds = time.monotonic() - began
-    print(
-        f"{drawn} conditions and scores, {by_workers} of them by workers, agree in {seconds:.0f} s: seeds {arguments.seed} to {seed - 1}"
-    )
-    return 0
+    """Run what the arguments say; return the exit code."""
+    return run("expressions", tried)
 
 
 if __name__ == "__main__":
