@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def run(arguments: Namespace) -> int:
     spark = session(arguments.master, "skypane calibrate")
     machine = machine_of(spark)
     before, costs = machine_costs.read(machine), calibrate(spark, rounds=arguments.rounds)
-    print("\n".join(lines(before, costs)))
+    say("\n".join(lines(before, costs)))
     if not arguments.dry_run:
-        print(f"stored in {machine_costs.write(machine, costs)}")
+        say(f"stored in {machine_costs.write(machine, costs)}")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _SubParsersAction
 from typing import Final
 
+from skypane.cli.output import say
 from skypane.wording import count, counted
 
 _MIB: Final = 1 << 20
@@ -30,9 +31,7 @@ def run(arguments: Namespace) -> int:
         DocumentStore.at(where, name) for name, where in (("FOLDER", arguments.folder), ("COPY", arguments.copy))
     )
     done = compact(source, copy, arguments.mib * _MIB)
-    print(
-        f"{counted(done.files, 'files')} with {counted(done.rows, 'rows')} became {count(done.copied)} in {copy.root}"
-    )
+    say(f"{counted(done.files, 'files')} with {counted(done.rows, 'rows')} became {count(done.copied)} in {copy.root}")
     return 0
 
 

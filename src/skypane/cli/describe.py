@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _trace(files: list[Path]) -> IntArray:
 
 def _print_rejected(reasons: dict[str, int]) -> None:
     for reason, lines in reasons.items():
-        print(f"{lines} line{'s' if lines > 1 else ''} skipped: {reason}")
+        say(f"{lines} line{'s' if lines > 1 else ''} skipped: {reason}")
 
 
 def _print(statistics: Iterable[Statistic]) -> None:

@@ -9,6 +9,8 @@ from functools import partial
 
 from skypane.cli import machine_checks
 from skypane.cli.machine_checks import Finding
+from skypane.cli.output import say
+from skypane.naming import printable
 
 Check = Callable[[], Finding | Iterable[Finding]]
 
@@ -44,10 +46,10 @@ def run(arguments: Namespace) -> int:
     failed = 0
     master = None if arguments.no_spark else arguments.master
     for finding in findings(_checks(arguments.checkpoint, master, arguments.timeout)):
-        print(paint(finding), flush=True)
+        print(paint(finding), flush=True)  # noqa: T201 - colours are escapes
         failed += not finding.ok
     if failed:
-        print(f"failed checks: {failed}")
+        say(f"failed checks: {failed}")
     return int(failed > 0)
 
 
@@ -82,7 +84,7 @@ def _checks(checkpoint: str | None, master: str | None, timeout: float) -> Itera
 
 def _plain(finding: Finding) -> str:
     line = f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}"
-    return line if finding.ok else f"{line}\n      -> {finding.mend}"
+    return printable(line if finding.ok else f"{line}\n      -> {finding.mend}")
 
 
 def _coloured(finding: Finding) -> str:

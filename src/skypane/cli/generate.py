@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.types import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def run(arguments: Namespace) -> int:
     from skypane.workloads import ARRIVALS, SCENES  # noqa: PLC0415
 
     if arguments.workload is None:
-        print("\n".join([*ARRIVALS, *SCENES]))
+        say("\n".join([*ARRIVALS, *SCENES]))
         return 0
     if arguments.workload not in {*ARRIVALS, *SCENES}:
         from skypane.workloads import workload  # noqa: PLC0415
@@ -129,4 +130,4 @@ def _write(made: Stream, out: Path) -> None:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(out.name, total=made.rows)
         row_count = write(made, out, lambda done: bar.update(task, completed=done))
-    print(f"{count(row_count)} rows, columns {', '.join(made.schema.names)}, in order of arrival, written to {out}")
+    say(f"{count(row_count)} rows, columns {', '.join(made.schema.names)}, in order of arrival, written to {out}")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skypane.naming import instead
+from skypane.cli.output import say
+from skypane.naming import instead, printable
 from skypane.types import ConfigError, micros
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def run(arguments: Namespace) -> int:
     except OSError as error:
         raise ConfigError(f"cannot write {out}: {error.strerror or error}") from error
     for remark in () if sample is None else sample.remarks:
-        print(f"note: {remark}")
+        say(f"note: {remark}")
     command = f"skypane run {shlex.quote(str(out))}"
-    print(f"wrote {out}; check it with: {command} --dry-run")
-    print(f"then answer the windows of the files that are there: {command} --drain")
+    say(f"wrote {out}; check it with: {command} --dry-run")
+    say(f"then answer the windows of the files that are there: {command} --drain")
     return 0
 
 
@@ -143,13 +144,15 @@ def _asked(option: str, question: str, given: str | None, default: str | None, c
         return answer
     while True:
         try:
-            answer = input(f"{question}{'' if default is None else f' [{default}]'}: ").strip() or default or ""
+            answer = (
+                input(printable(f"{question}{'' if default is None else f' [{default}]'}: ")).strip() or default or ""
+            )
         except EOFError:
             raise ConfigError("the questions were not answered; nothing was written") from None
         try:
             check(answer)
         except ConfigError as error:
-            print(error)
+            say(error)
         else:
             return answer
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.cli.run import allow
 from skypane.types import ConfigError
 from skypane.wording import UNKNOWN, count
@@ -42,7 +43,7 @@ def run(arguments: Namespace) -> int:
     if console.is_terminal:
         console.print(table)
     else:
-        print("\n".join("\t".join(row) for row in (COLUMNS, *map(cells, rows))))
+        say("\n".join("\t".join(row) for row in (COLUMNS, *map(cells, rows))))
     return 0
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 from packaging.requirements import Requirement
 
+from skypane.cli.output import say
 from skypane.control.costs import DEFAULT_COSTS
 from skypane.locations import Location
 from skypane.runtime import machine_costs
@@ -203,7 +204,7 @@ def kernels() -> Finding:
     from skypane.kernels import warm  # noqa: PLC0415
 
     with interrupted_afterwards():
-        warm(lambda line: print(line, file=sys.stderr))
+        warm(lambda line: say(line, file=sys.stderr))
     command = [sys.executable, "-c", _COUNT_COMPILED]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     again = int(done.stdout)

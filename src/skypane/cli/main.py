@@ -30,6 +30,7 @@ from skypane.cli import (
     warm,
     yardstick,
 )
+from skypane.cli.output import say
 from skypane.plugins import COMMAND_GROUP, plugins
 from skypane.types import ConfigError, SkypaneError
 
@@ -118,13 +119,13 @@ def _main(argv: Sequence[str] | None) -> int:
         code: int = arguments.run(arguments)
     except SkypaneError as error:
         # SkypaneError has a message for the user. Any other exception is a bug and keeps its traceback.
-        print(f"skypane: {error}", file=sys.stderr)
+        say(f"skypane: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
         package = _OF_CLI.get((error.name or "").partition(".")[0])
         if package is None:
             raise
-        print(
+        say(
             f"skypane: this command needs {package}, which is not installed: pip install 'skypane[cli]'",
             file=sys.stderr,
         )

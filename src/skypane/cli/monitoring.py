@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from pathlib import Path
 
+from skypane.cli.output import say
+
 
 def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     """Add the command's parser and return it."""
@@ -21,5 +23,5 @@ def run(arguments: Namespace) -> int:
     from skypane.prometheus.shipped_files import write  # noqa: PLC0415
 
     for path in write(arguments.folder):
-        print(path)
+        say(path)
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.cli.run import allow, connect, job_of
 from skypane.naming import instead
 from skypane.operators.entry.raw_text import KEPT
@@ -55,7 +56,7 @@ def run(arguments: Namespace) -> int:
     if not isinstance(ready, sp.Job):
         raise ConfigError("readmit is only for streaming jobs; a batch job rejects no rows")
     parse = partial(building.reparsed, job) if arguments.reparse else None
-    print(ready.readmit(arguments.reason, _repair(arguments.set, parse) if arguments.set or parse else None))
+    say(ready.readmit(arguments.reason, _repair(arguments.set, parse) if arguments.set or parse else None))
     return 0
 
 

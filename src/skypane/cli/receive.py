@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
     receiving = Receiver(_with_options(given, arguments))
     console = CommandConsole()
     for name, value in settings(receiving.receipts):
-        console.print(f"{name:<12}{value}", soft_wrap=True, markup=False)
+        console.print(f"{name:<12}{value}", soft_wrap=True)
     if arguments.dry_run:
         console.print("the list of inputs is valid; nothing was received")
         return 0

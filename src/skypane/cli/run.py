@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from skypane.cli import log_format
+from skypane.cli.output import say
 from skypane.types import ConfigError, SkypaneError
 
 if TYPE_CHECKING:
@@ -120,17 +121,17 @@ def run(arguments: Namespace) -> int:
     from skypane.jobs import examples  # noqa: PLC0415
 
     if arguments.examples:
-        print("\n".join(examples.names()))
+        say("\n".join(examples.names()))
         return 0
     if arguments.schema:
         from skypane.jobs.schema import job_schema  # noqa: PLC0415
 
-        print(json.dumps(job_schema(), indent=2))
+        say(json.dumps(job_schema(), indent=2))
         return 0
     if arguments.job is None:
         raise ConfigError("JOB is missing; give a job file or the name of an example (--examples lists them)")
     if arguments.show:
-        print(examples.text(arguments.job), end="")
+        say(examples.text(arguments.job), end="")
         return 0
     log_format.begin(arguments.log)
     console = CommandConsole()
@@ -167,7 +168,7 @@ def _watches(arguments: Namespace, console: CommandConsole, until_end: ExitStack
         from skypane.prometheus.endpoint import MetricsServer  # noqa: PLC0415
 
         server = until_end.enter_context(MetricsServer(arguments.metrics))
-        console.print(f"metrics   {server.url}", soft_wrap=True, markup=False)
+        console.print(f"metrics   {server.url}", soft_wrap=True)
         yield server.watch
     if arguments.opentelemetry:
         from skypane.opentelemetry.registered_metrics import register_metrics  # noqa: PLC0415
@@ -198,7 +199,7 @@ def _run(
         settings = description.settings(job)
         width = max(12, *(len(name) + 2 for name, _ in settings))
         for name, value in settings:
-            console.print(f"{name:<{width}}{value}", soft_wrap=True, markup=False)
+            console.print(f"{name:<{width}}{value}", soft_wrap=True)
         if isinstance(ready, building.BatchJob) or _show_changes(ready, _begin(arguments), console):
             console.print("the job is valid; nothing was read or written")
             return 0
@@ -218,7 +219,7 @@ def _show_changes(ready: sp.Job, begin: Literal["at_offsets"] | None, console: C
     """Print how the job differs from the query of its checkpoint; return False if it could not continue from it."""
     change = ready.changes(begin)
     for effect, difference in change.lines:
-        console.print(f"{effect:<12}{difference}", soft_wrap=True, markup=False)
+        console.print(f"{effect:<12}{difference}", soft_wrap=True)
     if change.refused:
         console.print("the job cannot continue from its checkpoint: restore the query, or use another checkpoint")
     return not change.refused

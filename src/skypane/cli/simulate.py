@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skypane.cli.output import say
 from skypane.cli.worker_trials import WorkerTrial, draw
 from skypane.types import ConfigError
 
@@ -84,17 +85,17 @@ def run(arguments: Namespace) -> int:
     parameters = pairs(arguments.parameters)
     stream = _stream(arguments, parameters, windows)
     cost = _cost(arguments, parameters)
-    print(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
-    print(_COLUMNS)
+    say(f"{len(stream.arrival):,} tuples in {stream.arrival[-1]:.0f} s, {stream.panes} panes, {arguments.splitting}")
+    say(_COLUMNS)
     tried: list[WorkerTrial] = []
     for workers in range(first, last + 1):
         tried.append(_simulated(arguments, stream, windows, cost, workers))
-        print(_line(tried[-1]))
+        say(_line(tried[-1]))
     enough = next((one.workers for one in tried if one.rho < 1), None)
-    print(f"{enough} pane-level workers are enough" if enough else f"{last} pane-level workers are not enough")
+    say(f"{enough} pane-level workers are enough" if enough else f"{last} pane-level workers are not enough")
     if arguments.plot is not None:
         draw(tried, enough, arguments.plot)
-        print(f"plot written to {arguments.plot}")
+        say(f"plot written to {arguments.plot}")
     return 0 if enough else 1
 
 

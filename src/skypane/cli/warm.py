@@ -8,6 +8,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from time import perf_counter
 
+from skypane.cli.output import say
 from skypane.runtime.interrupts import interrupted_afterwards
 
 
@@ -33,7 +34,7 @@ def run(arguments: Namespace) -> int:
         compiled = warm(print)
     kept = bytecode.keep(bytecode.lacking())
     seconds = perf_counter() - started
-    print(f"compiled {len(compiled)} kernels and {kept} modules in {seconds:.1f} s; the others were cached")
+    say(f"compiled {len(compiled)} kernels and {kept} modules in {seconds:.1f} s; the others were cached")
     return 0 if not arguments.java or _stored_classes() else 1
 
 
@@ -44,7 +45,7 @@ def _stored_classes() -> bool:
 
     java = ensure_java()
     stored = class_archive.make(java)
-    print(
+    say(
         f"Spark's classes are stored in {class_archive.place(java)}"
         if stored
         else f"{java} cannot store Spark's classes"

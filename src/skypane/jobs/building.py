@@ -27,6 +27,7 @@ from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.having_by_spark import by_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
 from skypane.runtime.spark.machine.session_kind import over_connect
+from skypane.runtime.spark.sinks.console import show
 from skypane.runtime.spark.sources.corrupt_records import corrupt_records
 from skypane.runtime.spark.sources.source_names import load
 from skypane.runtime.spark.spark_schema import arrow_schema
@@ -63,7 +64,7 @@ class BatchJob:
             return
         try:
             if output.path is None:
-                self.answers.show(output.rows, truncate=False)
+                show(self.answers, output.rows)
             else:
                 _by_spark(self.answers, output, output.path)
         except (PySparkException, Py4JJavaError) as error:

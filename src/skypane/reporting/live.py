@@ -21,6 +21,7 @@ from rich.text import Text
 
 from skypane.kernels.warming import compilations
 from skypane.metrics import BatchMetrics
+from skypane.naming import printable
 from skypane.reporting.query_view import CAUSE, QueryView, facts, line
 from skypane.wording import clock, percent
 
@@ -51,7 +52,7 @@ def panel(
     grid.add_column(style="dim", justify="right")
     grid.add_column()
     for name, text in facts(view, now):
-        grid.add_row(name, Text(text, style=_alarm(name, view)))
+        grid.add_row(plain(name), plain(text, _alarm(name, view)))
     if compiled and view.latest is None:
         grid.add_row("kernels", f"{compiled} compiled, once per installation")
     body: list[RenderableType] = [grid]
@@ -63,7 +64,9 @@ def panel(
         body = [bar, Text(), *body]
     if view.front is not None and view.front.num_rows:
         body += [Text(), front_table(view.front, columns)]
-    return Panel(Group(*body), title=view.title, subtitle=f"{clock(elapsed)} elapsed, {interrupt}", title_align="left")
+    return Panel(
+        Group(*body), title=plain(view.title), subtitle=f"{clock(elapsed)} elapsed, {interrupt}", title_align="left"
+    )
 
 
 def _alarm(name: str, view: QueryView) -> str:
@@ -79,16 +82,21 @@ def front_table(front: pa.Table, columns: Sequence[str] | None = None) -> Render
     names = [name for name in columns or front.column_names if name in front.column_names and name not in hidden]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in names:
-        table.add_column(name, no_wrap=True)
+        table.add_column(plain(name), no_wrap=True)
     for row in front.slice(0, FRONT_ROWS).to_pylist():
         table.add_row(*(_cell(row[name]) for name in names))
     return Group(Text(f"{title}: {front.num_rows} rows"), table)
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> Text:
     if isinstance(value, float):
-        return f"{value:g}"
-    return f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value)
+        return plain(f"{value:g}")
+    return plain(f"{value:%Y-%m-%d %H:%M}" if hasattr(value, "strftime") else str(value))
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return a text of others for a terminal: without markup, and with control characters as escapes."""
+    return Text(printable(text), style)
 
 
 #: returns the latest answer; called only when it is shown
@@ -183,7 +191,7 @@ def display(view: QueryView, console: Console, columns: Sequence[str] | None = N
     if console.is_terminal:
         return TerminalDisplay(view, console, columns, interrupt)
     # Not by rich, which ends the process if nobody reads the lines: the query has to be stopped first.
-    return PlainDisplay(view, lambda text: print(text, file=console.file, flush=True))
+    return PlainDisplay(view, lambda text: print(printable(text), file=console.file, flush=True))
 
 
 @contextmanager
@@ -192,7 +200,7 @@ def starting(console: Console) -> Iterator[Callable[[str], None]]:
 
     It shows nothing unless `console` is a terminal.
     """
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as steps:
         task = steps.add_task("", total=None)
         yield lambda text: steps.reset(task, description=text)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from skypane.reporting.live import plain
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.merge_commit import MERGED
 from skypane.runtime.receiving.receiver import Receiver
@@ -102,11 +103,11 @@ class ReceiverView:
             self._before[one.name] = one.lines
         if self._live is None and now - self._since - self._printed >= LINE_EVERY:
             self._printed = now - self._since
-            self._console.print(self.line(), soft_wrap=True, markup=False)
+            self._console.print(self.line(), soft_wrap=True)
 
     def ended(self) -> None:
         """Print the last line, after everything has been written."""
-        self._console.print(f"stopped; {self.line()}", soft_wrap=True, markup=False)
+        self._console.print(f"stopped; {self.line()}", soft_wrap=True)
 
     def _merge(self) -> list[str]:
         """Return the status of the merge, in words."""
@@ -134,9 +135,9 @@ class ReceiverView:
         """Return the table for a terminal."""
         table = Table(*COLUMNS, box=None, header_style="dim", padding=(0, 2, 0, 0))
         for row in rows(self._receiving.seen, self._rates):
-            table.add_row(*row)
+            table.add_row(*map(plain, row))
         if words := self._merge():
-            table.caption, table.caption_justify = "; ".join(words), "left"
+            table.caption, table.caption_justify = plain("; ".join(words)), "left"
         return table
 
     def __enter__(self) -> Self:

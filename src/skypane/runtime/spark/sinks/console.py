@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from skypane.naming import printable
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.sink import Sink
 from skypane.wording import counted
@@ -24,5 +27,15 @@ class Console(Sink):
 
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         if answers.row_count:
-            print(f"batch {batch_id}: {counted(len(answers.windows), 'windows')}, {counted(answers.row_count, 'rows')}")  # noqa: T201 - this sink prints
-            answers.dataframe(spark).show(self.rows, truncate=False)
+            what = (
+                f"batch {batch_id}: {counted(len(answers.windows), 'windows')}, {counted(answers.row_count, 'rows')}\n"
+            )
+            show(answers.dataframe(spark), self.rows, what)
+
+
+def show(frame: DataFrame, rows: int, what: str = "") -> None:
+    """Print the first rows of a DataFrame as Spark does, with control characters as escapes, after a text."""
+    shown = StringIO()
+    with redirect_stdout(shown):
+        frame.show(rows, truncate=False)
+    print(f"{what}{printable(shown.getvalue())}", end="")  # noqa: T201 - it is for the console
