@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 import struct
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -293,6 +295,97 @@ def test_a_schema_by_which_a_short_message_declares_any_number_of_values_is_malf
     found, wrong = read("avro", COLUMNS, server.url, [message])
     assert (found, list(wrong)) == ([], [0])
     assert "an array whose items take no bytes" in wrong[0]
+
+
+def _doubled(times: int, inner: object) -> object:
+    """Return a record that has two records, which have two each, and so on."""
+    for at in range(times):
+        again = inner["name"] if isinstance(inner, dict) else inner
+        inner = {
+            "type": "record",
+            "name": f"R{at}",
+            "fields": [{"name": "a", "type": inner}, {"name": "b", "type": again}],
+        }
+    return inner
+
+
+@pytest.mark.parametrize(
+    "inner", ["null", {"type": "fixed", "name": "F", "size": 0}, {"type": "record", "name": "E", "fields": []}]
+)
+@pytest.mark.parametrize("within", [lambda kind: kind, lambda kind: {"type": "array", "items": kind}])
+def test_a_schema_with_more_values_than_bytes_is_malformed(server, inner: object, within: Any):
+    give(server, record([("price", "double"), ("more", within(_doubled(40, inner)))]))
+    found, wrong = read("avro", COLUMNS, server.url, [struct.pack(">bId", 0, 1, 1.0)])
+    assert (found, list(wrong)) == ([], [0])
+    assert re.search(
+        "values in one that take no bytes, and at most 32 are read|an array whose items take no bytes", wrong[0]
+    )
+
+
+def test_a_schema_with_many_fields_that_may_be_null_is_read(server):
+    fields = [("price", "double"), *((f"f{at}", ["null", "string"]) for at in range(1_000)), ("nothing", "null")]
+    messages = avro(server.url, record(fields), {"price": 1.5} | {f"f{at}": None for at in range(1_000)})
+    assert [row["price"] for row in read("avro", COLUMNS, server.url, messages)[0]] == [1.5]
+
+
+def _sum(form: object, precision: int, scale: int, unscaled: bytes) -> tuple[str, bytes]:
+    kind = form if isinstance(form, dict) else {"type": form}
+    schema = record([("sum", kind | {"logicalType": "decimal", "precision": precision, "scale": scale})])
+    return schema, unscaled if isinstance(form, dict) else _varint(len(unscaled)) + unscaled
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "value"),
+    [
+        (b"", "0.00"), (b"\0", "0.00"), (b"\x7d", "1.25"), (b"\x83", "-1.25"), (b"\0" * 1_000 + b"\x7d", "1.25"), (b"\xff" * 1_000 + b"\x83", "-1.25"),
+        (b"\xff" * 9, "-0.01"), ((10**38 - 1).to_bytes(16, "big"), "9" * 36 + ".99"), ((1 - 10**38).to_bytes(16, "big", signed=True), "-" + "9" * 36 + ".99"),
+        ((10**38).to_bytes(16, "big"), None), ((-(10**38)).to_bytes(16, "big", signed=True), None), (b"\x7f" * (1 << 20), None), (b"\x80" * 33, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_decimal_is_exact_or_malformed_whatever_its_length(server, unscaled: bytes, value: str | None, fixed: bool):
+    form = {"type": "fixed", "name": "F", "size": max(len(unscaled), 16)} if fixed else "bytes"
+    sign = b"\xff" if unscaled[:1] >= b"\x80" else b"\0"
+    schema, content = _sum(form, 38, 2, unscaled.rjust(16, sign) if fixed else unscaled)
+    give(server, schema)
+    found, wrong = read(
+        "avro", pa.schema([("sum", pa.decimal128(38, 2))]), server.url, [struct.pack(">bI", 0, 1) + content]
+    )
+    if value is None:
+        assert "has more than 38 digits" in wrong[0]
+    else:
+        assert (found, wrong) == ([{"sum": Decimal(value)}], {})
+
+
+def test_times_in_nanoseconds_are_cut_to_microseconds(server):
+    nanos = {"type": "long", "logicalType": "timestamp-nanos"}
+    for schema in (record([("at", nanos)]), record([("at", nanos), ("inner", ["null", "Offer"])])):
+        give(server, schema)
+    at = 1_767_225_600_123_456_789
+    coded = struct.pack(">bI", 0, 1) + _varint(at), struct.pack(">bI", 0, 2) + _varint(at) + b"\0"
+    found, wrong = read("avro", pa.schema([("at", T)]), server.url, [*coded])
+    assert (found, wrong) == ([{"at": datetime(2026, 1, 1, 0, 0, 0, 123_456, tzinfo=UTC)}] * 2, {})
+
+
+def _varint(number: int) -> bytes:
+    number, coded = number << 1, b""
+    while number >= 0x80:
+        coded, number = coded + bytes([number & 0x7F | 0x80]), number >> 7
+    return coded + bytes([number])
+
+
+def test_a_schema_that_the_registry_does_not_have_is_requested_again_after_a_while(server, monkeypatch):
+    unknown = b"\x00\x00\x00\x00\x01x"
+    for _ in range(3):
+        assert "has no schema 1" in read("avro", COLUMNS, server.url, [unknown])[1][0]
+    assert server.requests == ["GET /schemas/ids/1"]
+    give(server, record([("price", "double")]))
+    now = time.monotonic()
+    monkeypatch.setattr("skypane.runtime.spark.sources.many.schema_registry.time.monotonic", lambda: now + 60)
+    assert (
+        read("avro", COLUMNS, server.url, [struct.pack(">bId", 0, 1, 1.5)[:5] + struct.pack("<d", 1.5)])[0][0]["price"]
+        == 1.5
+    )
 
 
 def test_schemas_that_cannot_be_read_are_malformed_with_the_reason(server):

@@ -6,8 +6,12 @@ its items take no bytes (nulls, records without fields).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+MOST_FREE: Final = 32
+"""Values that take no bytes, at most, that come with one value: otherwise a message of a mebibyte has billions."""
 
 
 def contains_itself(schema: Any, named: Mapping[str, Any]) -> bool:
@@ -15,9 +19,51 @@ def contains_itself(schema: Any, named: Mapping[str, Any]) -> bool:
     return _recurs(schema, named, frozenset(), set())
 
 
-def has_free_items(schema: Any, named: Mapping[str, Any]) -> bool:
-    """Return whether a parsed schema has an array whose items take no bytes; `named` has the types by name."""
-    return any(_is_free(one["items"], named, frozenset()) for one in _arrays(schema, named, set()))
+def free_values(schema: Any, named: Mapping[str, Any]) -> float:
+    """Return how many values that take no bytes may come with one value of a parsed schema, or with an item within it.
+
+    It is infinite if the items of an array take no bytes themselves.
+    """
+    most, known = 0.0, dict[str, _Bytes]()
+
+    def found(part: Any) -> _Bytes:
+        nonlocal most
+        part = _defined(part, named)
+        if (name := _name(part)) in known:
+            return known[name]
+        if name is not None:
+            known[name] = _Bytes(takes=False, free=0)  # a value within itself
+        one = _of_parts(part, [found(inner) for inner in _parts(part)])
+        most = max(most, one.free)
+        if name is not None:
+            known[name] = one
+        return one
+
+    found(schema)
+    return most
+
+
+class _Bytes(NamedTuple):
+    """Whether a value takes a byte, and how many values that take none come with it."""
+
+    takes: bool
+    free: float
+
+
+def _of_parts(schema: Any, parts: list[_Bytes]) -> _Bytes:
+    """Return the bytes of a value; `parts` are those of the schemas within it."""
+    free = [part.free for part in parts]
+    if isinstance(schema, list):
+        return _Bytes(takes=True, free=max(0, *free, 1) - 1)  # a union begins with a byte
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if kind in {"record", "error"}:
+        return _Bytes(any(part.takes for part in parts), sum(free) or int(not parts))
+    if kind == "array":
+        return _Bytes(takes=True, free=0 if parts[0].takes else math.inf)
+    if parts and kind != "map":
+        return parts[0]
+    nothing = kind == "null" or (kind == "fixed" and not schema["size"])
+    return _Bytes(not nothing, int(nothing))
 
 
 def _recurs(schema: Any, named: Mapping[str, Any], around: frozenset[str], done: set[str]) -> bool:
@@ -31,33 +77,6 @@ def _recurs(schema: Any, named: Mapping[str, Any], around: frozenset[str], done:
         done.add(name)
         around |= {name}
     return any(_recurs(part, named, around, done) for part in _parts(schema))
-
-
-def _arrays(schema: Any, named: Mapping[str, Any], done: set[str]) -> list[Any]:
-    schema = _defined(schema, named)
-    if (name := _name(schema)) is not None:
-        if name in done:
-            return []
-        done.add(name)
-    own = [schema] if isinstance(schema, dict) and schema["type"] == "array" else []
-    return own + [one for part in _parts(schema) for one in _arrays(part, named, done)]
-
-
-def _is_free(schema: Any, named: Mapping[str, Any], around: frozenset[str]) -> bool:
-    """Return whether values of a schema take no bytes: those of unions, arrays and maps have one at least."""
-    schema = _defined(schema, named)
-    if not isinstance(schema, dict):
-        return bool(schema == "null")
-    match schema["type"]:
-        case "record" | "error":
-            inner = around | {schema["name"]}
-            return schema["name"] in around or all(_is_free(part, named, inner) for part in _parts(schema))
-        case "fixed":
-            return bool(schema["size"] == 0)
-        case "array" | "map" | "enum":
-            return False
-        case other:
-            return _is_free(other, named, around)
 
 
 def _parts(schema: Any) -> list[Any]:

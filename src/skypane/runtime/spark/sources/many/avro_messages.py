@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal
 from functools import cache, partial
 from typing import Any, Final
 
 from skypane.naming import shortened
-from skypane.runtime.spark.sources.many.avro_bounds import contains_itself, has_free_items
+from skypane.runtime.spark.sources.many.avro_bounds import MOST_FREE, contains_itself, free_values
 from skypane.runtime.spark.sources.many.schema_registry import (
     Framed,
     Registry,
@@ -20,6 +22,11 @@ from skypane.runtime.spark.sources.many.schema_registry import (
     cached_client,
 )
 
+_DIGITS: Final = 76
+"""Digits of a decimal, at most: Arrow has none with more."""
+_BYTES: Final = 32
+"""Bytes of a number of so many digits."""
+_EXACT: Final = Context(prec=_DIGITS)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -59,14 +66,20 @@ def _reader(schema: Any, named: Mapping[str, Any]) -> Callable[..., Any]:
 
     for name, epoch in (("long-timestamp-nanos", _EPOCH), ("long-local-timestamp-nanos", _EPOCH.replace(tzinfo=None))):
         LOGICAL_READERS.setdefault(name, partial(_moment, epoch))
+    # fastavro's own takes time proportional to the square of a value's length, and rounds one that has too many digits.
+    LOGICAL_READERS |= dict.fromkeys(("bytes-decimal", "fixed-decimal"), _decimal)
     try:
         deep = contains_itself(schema, named)
-        endless = has_free_items(schema, named)
+        free = free_values(schema, named)
     except RecursionError:
         raise UnreadableSchemaError("its schema has too many types within types") from None
-    if endless:
+    if math.isinf(free):
         raise UnreadableSchemaError(
             "its schema has an array whose items take no bytes: a message could declare any number"
+        )
+    if free > MOST_FREE:
+        raise UnreadableSchemaError(
+            f"its schema has {free:.3g} values in one that take no bytes, and at most {MOST_FREE} are read"
         )
     # The reader in C does not check the depth of its stack: a short message would end the process, at each attempt again.
     return fastavro._read_py.schemaless_reader if deep else fastavro.schemaless_reader  # noqa: SLF001
@@ -75,6 +88,16 @@ def _reader(schema: Any, named: Mapping[str, Any]) -> Callable[..., Any]:
 def _moment(epoch: datetime, nanos: int, *_schemas: Any) -> datetime:
     """Return the time `nanos` after an epoch, of which microseconds are kept."""
     return epoch + timedelta(microseconds=nanos // 1_000)
+
+
+def _decimal(data: bytes, schema: Any, *_schemas: Any) -> Decimal:
+    """Return a decimal, whose bytes may begin with any number of copies of its sign; raise ValueError for too many digits."""
+    sign = b"\xff" if data[:1] >= b"\x80" else b"\0"
+    significant, digits = data.lstrip(sign), min(schema["precision"], _DIGITS)
+    number = int.from_bytes(sign + significant, "big", signed=True) if len(significant) <= _BYTES else None
+    if number is None or abs(number) >= 10**digits:
+        raise ValueError(f"a decimal of {len(significant):,} bytes has more than {digits} digits")
+    return Decimal(number).scaleb(-schema.get("scale", 0), _EXACT)
 
 
 def _parsed(client: RegistryClient, schema: Any, named: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -34,6 +35,8 @@ _LARGEST: Final = (1 << 31) - 1
 """The largest identifier that registries give."""
 _UNKNOWN: Final = frozenset({40401, 40402, 40403})
 """The registry's own codes for a subject, a version and a schema that it does not have; a wrong URL has none."""
+_REMEMBERED: Final = 30.0
+"""Seconds for which a schema that the registry does not have is not requested again."""
 _REFUSED: Final = frozenset({401, 403, 404})
 _REMEDY: Final = "set it before the Spark session is started"
 
@@ -135,6 +138,8 @@ class RegistryClient:
         from confluent_kafka.schema_registry import SchemaRegistryClient  # noqa: PLC0415 - an extra
 
         self.registry = registry
+        #: what the registry does not have, and until when it is not requested again
+        self._unknown: dict[str, float] = {}
         try:
             self.client = SchemaRegistryClient({**dict(registry.options), "timeout": registry.timeout})
         except (OSError, ValueError, TypeError) as error:  # a file of a certificate, an option, its value
@@ -161,11 +166,16 @@ class RegistryClient:
     def _asked(self, ask: Any, what: str) -> Any:
         from confluent_kafka.schema_registry.error import SchemaRegistryError  # noqa: PLC0415
 
+        now, unknown = time.monotonic(), UnreadableSchemaError(f"the registry {self.registry.url} has no {what}")
+        self._unknown = {one: until for one, until in self._unknown.items() if until > now}
+        if what in self._unknown:
+            raise unknown
         try:
             return ask()
         except SchemaRegistryError as error:
             if error.error_code in _UNKNOWN:
-                raise UnreadableSchemaError(f"the registry {self.registry.url} has no {what}") from None
+                self._unknown[what] = now + _REMEMBERED
+                raise unknown from None
             if error.http_status_code in _REFUSED:
                 wrong = "url" if error.http_status_code == HTTPStatus.NOT_FOUND else "login"
                 raise ConfigError(
