@@ -6,15 +6,19 @@ import inspect
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from urllib.error import URLError
+from urllib.parse import urlsplit
 
 import pytest
 from tests.prometheus.scraped import families, text_at
+from tests.runtime.receiving.logs import until
 from tests.servers.ports import free_ports
 
 import skypane as sp
 from skypane.cli.main import main
 from skypane.monitoring.measures import OF_STREAMS
+from skypane.prometheus import bounded_server
 from skypane.prometheus.endpoint import DEFAULT, _host_and_port
 
 
@@ -25,6 +29,21 @@ def test_all_measures_are_served_until_it_is_closed(address: str):
         assert {measure.name.removesuffix("_total") for measure in OF_STREAMS} <= names
     with pytest.raises(URLError):
         text_at(server.url)
+
+
+def test_connections_that_ask_nothing_are_few_and_end(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bounded_server, "LONGEST", 0.5)
+    with sp.MetricsServer("127.0.0.1:0") as server, ExitStack() as until_end:
+        address = "127.0.0.1", urlsplit(server.url).port
+        idle = [until_end.enter_context(socket.create_connection(address, 30)) for _ in range(bounded_server.MOST)]
+        for one in idle:
+            one.sendall(b"GET /met")
+        with socket.create_connection(address, 30) as more:
+            assert more.recv(1) == b""
+        assert {one.recv(1) for one in idle} == {b""}
+        until(lambda: server._http._free.acquire(blocking=False), "no connection has ended")
+        server._http._free.release()
+        assert text_at(server.url)
 
 
 def test_a_port_that_is_taken_is_reported_and_one_that_is_free_again_is_used():

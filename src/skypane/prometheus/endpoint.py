@@ -30,10 +30,10 @@ class MetricsServer:
         """Listen at `address`, as serve_metrics()."""
         host, port = _host_and_port(address)
         self._exporter = _exporter()
-        from prometheus_client import start_http_server  # noqa: PLC0415 - an extra, which _exporter() has imported
+        from skypane.prometheus.bounded_server import BoundedServer  # noqa: PLC0415 - of an extra, which _exporter() has imported
 
         try:
-            self._http, self._thread = start_http_server(port, host.strip("[]") or ANYWHERE, self._exporter.registry)
+            self._http = BoundedServer(host.strip("[]") or ANYWHERE, port, self._exporter.registry)
         except (OSError, UnicodeError) as error:  # UnicodeError: the host cannot be a name
             reason = getattr(error, "strerror", None) or error
             raise ConfigError(f"metrics cannot be served at {address}: {reason}; {_remedy(error)}") from error
@@ -50,9 +50,7 @@ class MetricsServer:
 
     def close(self) -> None:
         """Free the port; batches that are committed later are not counted any more."""
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._http.close()
         self._exporter.streams.close()
 
     def __repr__(self) -> str:

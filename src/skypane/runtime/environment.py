@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from skypane.types import ConfigError
 
+_NOT_IN_A_LINE = re.compile("[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 _NAMED = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
@@ -28,6 +29,21 @@ def held(text: str, what: str, environment: Mapping[str, str], remedy: str = "se
     if name not in environment:
         raise ConfigError(f"{what} is in the environment variable {name}, which is not set; {remedy}")
     return environment[name]
+
+
+def held_line(text: str, what: str, environment: Mapping[str, str]) -> str:
+    """Return what held() returns, for a place that takes one line: a header, a login.
+
+    Raises ConfigError, naming the variable and not its value, for a line end, a control character, or one beyond Latin-1.
+    """
+    value = held(text, what, environment)
+    if (found := _NOT_IN_A_LINE.search(value)) is not None:
+        sign = "a line end" if found[0] in "\r\n" else f"the character U+{ord(found[0]):04X}"
+        raise ConfigError(
+            f"{what} is in the environment variable {text.strip('${}')}, whose value of {len(value)} characters has {sign} at "
+            f"character {found.start() + 1}, which cannot be sent: set it without"
+        )
+    return value
 
 
 def check_named(text: object, what: str) -> None:

@@ -21,11 +21,13 @@ import pytest
 from tests.runtime.receiving.logs import lines, shown_in, until
 from tests.runtime.receiving.test_tcp import dialled
 
+from skypane.addresses import HIDDEN
 from skypane.runtime.receiving import http, line_splitting, message_lines
 from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.message_lines import values_of
 from skypane.runtime.receiving.receiver import Receiver
 from skypane.runtime.receiving.receiver_status import ReceivedInput
+from skypane.types import ConfigError
 
 
 class Server(ThreadingHTTPServer):
@@ -344,6 +346,32 @@ def test_a_secret_goes_to_the_server_and_nowhere_else(tmp_path, server, caplog):
     shown = shown_in(tmp_path, caplog)
     assert "12345" not in shown
     assert "swordfish" not in shown
+
+
+@pytest.mark.parametrize(("value", "sign"), [
+    ("Bearer 12345\n", "a line end at character 13"), ("Bearer 12345\r\nX-Evil: 1", "a line end at character 13"),
+    ("Bearer 12345\x1b[2J", "U+001B at character 13"), ("\U0001f60012345", "U+1F600 at character 1"),
+])  # fmt: skip
+def test_a_secret_that_cannot_be_sent_is_refused_by_the_name_of_its_variable(tmp_path, server, value: str, sign: str):
+    mqtt = {"name": "broker", "mqtt": "mqtt://localhost", "topic": "t", "password": "${TOKEN}"}
+    http_ = polling(tmp_path, server, headers={"Authorization": "$TOKEN"})["inputs"][0]
+    for one in (mqtt, http_):
+        with pytest.raises(ConfigError) as refused:
+            Receiver({"folder": str(tmp_path), "inputs": [one]}, {"TOKEN": value})
+        assert f"is in the environment variable TOKEN, whose value of {len(value)} characters has" in str(refused.value)
+        assert sign in str(refused.value)
+        assert "12345" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["Bearer s3cret'\"--", "Bearer s3cret\u00e9", "Bearer\ts3cret", "s3cret"])
+def test_a_server_that_repeats_a_secret_does_not_bring_it_into_the_log(tmp_path, server, caplog, value: str):
+    server.respond_with(b"", 503)
+    given = polling(tmp_path, server, headers={"Authorization": "$TOKEN"})
+    server.phrase = f"who is {value}"
+    with Receiver(given, {"TOKEN": value}) as receiving:
+        until(lambda: receiving.seen[0].failures > 0, "it is not reported")
+        assert receiving.seen[0].reason == f"it answers 503 who is {HIDDEN}"
+    assert "s3cret" not in shown_in(tmp_path, caplog)
 
 
 @pytest.mark.parametrize(("body", "expected"), [

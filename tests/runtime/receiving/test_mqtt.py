@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -18,6 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from tests.runtime.receiving.broker import mosquitto
 from tests.runtime.receiving.logs import lines, receiver, shown_in, until
 
+from skypane.runtime.receiving.mqtt import IN_FLIGHT
 from skypane.runtime.receiving.receiver import Receiver, _named
 from skypane.runtime.receiving.write_budget import WriteBudget
 from skypane.types import ConfigError
@@ -179,23 +181,25 @@ def test_a_topic_whose_folder_cannot_be_made_is_reported_and_its_messages_wait(t
     assert lines(folder) == ["1"]
 
 
-@pytest.mark.usefixtures("impatient")
-def test_one_topic_too_many_is_reported_and_its_messages_wait(tmp_path, port):
+@pytest.mark.parametrize("others", [1, IN_FLIGHT + 100])
+def test_topics_beyond_the_most_are_rejected_into_one_log_and_hold_up_no_other(tmp_path, port, caplog, others: int):
     folder = tmp_path / "received" / "meters"
-    settings = given(tmp_path, port, by_topic=True, most_topics=2)
     with mosquitto(tmp_path / "broker", port), publisher(port) as client:
-        with Receiver(settings) as receiving:
-            until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
-            for topic in ("a", "b", "a"):
-                publish(client, f"meters/{topic}", [topic])
-            until(lambda: sum(one.lines for one in receiving.seen) == 3, "messages are missing")
-            publish(client, "meters/c", ["c"])
-            reason = "topic 'meters/c' exceeds most_topics: there are 2 topics"
-            until(lambda: reason in receiving.seen[0].reason, "not reported")
-            assert not (folder / "meters%2Fc").exists()
-        with Receiver(given(tmp_path, port, by_topic=True, most_topics=3)) as receiving:
-            until(lambda: sum(one.lines for one in receiving.seen) == 1, "what waited is missing")
-    assert lines(folder / "meters%2Fc") == ["c"]
+        for _ in range(2):
+            with Receiver(given(tmp_path, port, by_topic=True, most_topics=2)) as receiving:
+                until(lambda: receiving.seen[0].state == "receiving", "it is not connected")
+                for topic in ("a", "b"):
+                    publish(client, f"meters/{topic}", ["1"])
+                for number in range(others):
+                    client.publish(f"meters/{number}", b"\xff" if number else b'"x"', qos=1)
+                publish(client, "meters/a", ["2"])
+                until(partial(_has, receiving, others + 3), "messages are missing")
+    assert (lines(folder / "meters%2Fa"), lines(folder / "meters%2Fb")) == (["1", "2"] * 2, ["1", "1"])
+    rejected = [json.loads(line) for line in lines(folder / ".rejected")]
+    assert [one["line"] for one in rejected] == ['"x"', *["\\xff"] * (others - 1)] * 2
+    assert [one["topic"] for one in rejected] == [f"meters/{number}" for number in range(others)] * 2
+    assert sorted(one.name for one in folder.iterdir() if one.is_dir()) == [".rejected", "meters%2Fa", "meters%2Fb"]
+    assert caplog.text.count("topic 'meters/0' exceeds most_topics") == 2
 
 
 def _has(receiving: Receiver, fresh: int) -> bool:

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -110,6 +110,20 @@ def test_connections_without_lines_are_closed_and_others_are_not(tmp_path, port,
         good.sendall(b"line\n")
         until(lambda: receiving.seen[0].lines == 1, "lines are missing")
     assert lines(tmp_path / "received" / "in") == ["line"]
+
+
+def test_one_client_more_takes_the_place_of_one_that_is_silent(tmp_path, port, caplog):
+    given = listening(tmp_path, port, acknowledge=True)
+    given["inputs"][0]["most_clients"] = 3  # type: ignore[index]
+    with Receiver(given), ExitStack() as until_end, dialled(port) as good:
+        idle = []
+        for at in range(1, 20):
+            idle.append(until_end.enter_context(dialled(port)))
+            good.sendall(b"line\n")
+            assert good.recv(9) == b"%d\n" % at
+        assert {one.recv(1) for one in idle[:-3]} == {b""}
+    assert caplog.text.count("there are more than 3 clients") == 1
+    assert lines(tmp_path / "received" / "in") == ["line"] * 19
 
 
 def test_what_was_acknowledged_is_there_after_a_kill_while_it_writes(tmp_path, port):

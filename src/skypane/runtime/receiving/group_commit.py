@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from asyncio import Future, Task
 
@@ -10,6 +11,20 @@ from skypane.runtime.receiving.log import SegmentLog
 from skypane.runtime.receiving.receiver_status import ReceivedInput
 
 log = logging.getLogger(__name__)
+
+
+class NamedTopic:
+    """The intake of one of many topics in one log: a line is an object with the topic and the line."""
+
+    def __init__(self, topic: str, intake: GroupCommit) -> None:
+        self._topic = topic
+        self._intake = intake
+        self.seen = intake.seen
+
+    def put(self, line: bytes) -> Future[None]:
+        """Hand in a line, as GroupCommit.put()."""
+        text = line.decode(errors="backslashreplace").rstrip("\n")
+        return self._intake.put(json.dumps({"topic": self._topic, "line": text}).encode() + b"\n")
 
 
 class GroupCommit:

@@ -24,7 +24,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 from skypane.locations import whole
 from skypane.runtime.background import in_background
-from skypane.runtime.environment import held
+from skypane.runtime.environment import held_line
 from skypane.runtime.receiving.deadlines import Deadline
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Http
@@ -121,7 +121,7 @@ def _request(given: Http, note: ResponseRecord, environment: Mapping[str, str]) 
     request = Request(given.http, headers={"Accept-Encoding": "identity", "User-Agent": "skypane"})  # noqa: S310 - checked
     for name, value in given.headers.items():
         # A redirect to another host does not receive these headers.
-        request.add_unredirected_header(name, held(value, f"header {name}", environment))
+        request.add_unredirected_header(name, held_line(value, f"header {name}", environment))
     if note.etag is not None:
         request.add_header("If-None-Match", note.etag)
     if note.modified is not None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from skypane.locations import Location
-from skypane.naming import instead
+from skypane.naming import instead, shortened
 from skypane.runtime.environment import check_named
 from skypane.runtime.receiving.certificates import Certificates
 from skypane.runtime.receiving.log import SEGMENT_BYTES
@@ -31,7 +31,13 @@ from skypane.runtime.receiving.time_order import BY_TIME, TimeOrder
 from skypane.types import ConfigError, Duration, micros, truth
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OF_CLIENTS = frozenset({"connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"})
+"""Headers that say how a request is sent."""
+_IN_URL = re.compile("[!-~]+")
 _SMALLEST = 1 << 10
+MOST_CLIENTS = 1_000
+"""Clients of a port, unless it says otherwise: each may have a mebibyte of an unfinished line in memory."""
 MOST_TOPICS = 10_000
 """The largest number of topics of one input: each has a folder, and publishers choose the topics."""
 
@@ -46,6 +52,7 @@ class Listen(Certificates):
 
     listen       "address:port"; 0.0.0.0 means all addresses of this machine
     acknowledge  send a client, after each block, the number of its connection's lines that are on disk, as a line
+    most_clients  the largest number of clients at once; one more takes the place of the one that has been silent for longest
 
     With a certificate the connection uses TLS; with ca as well, only clients with a certificate of that authority are
     admitted. A client that resumes after its last acknowledged line loses nothing if the receiver dies; lines that were
@@ -56,10 +63,12 @@ class Listen(Certificates):
     name: str
     listen: str
     acknowledge: bool = False
+    most_clients: int = MOST_CLIENTS
 
     def __post_init__(self) -> None:
         _check_name(self.name)
         address(self.listen, "listen")
+        _check_number("most_clients", self.most_clients, 1)
         if self.ca is not None and self.certificate is None:
             raise ConfigError("listen with ca needs certificate: a server that checks clients must present its own")
         self.settle()
@@ -102,7 +111,7 @@ class Mqtt(Certificates):
     by_topic      whether each topic is a separate input, in a subfolder of the input's folder
     client        the client identifier under which the broker keeps the session; it must be unique at the broker
     user, password   the login; the password must be "$NAME", an environment variable, and the user may be
-    most_topics   by_topic: the largest number of topics; one more is an error, and its messages stay at the broker
+    most_topics   by_topic: the largest number of topics; messages of others go to one log, .rejected
     held_for      how long the broker keeps messages while no receiver runs
     """
 
@@ -312,12 +321,14 @@ def _check_name(name: object) -> None:
 def _check_url(name: str, url: object, schemes: tuple[str, ...], remedy: str) -> None:
     """Raise ConfigError for an invalid URL, or one with a password, without repeating it."""
     try:
-        parts = urlsplit(url if isinstance(url, str) else "")
+        parts = urlsplit(url if isinstance(url, str) and _IN_URL.fullmatch(url) else "")
         known = parts.scheme in schemes and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         known = False
     if not known:
-        raise ConfigError(f"{name} must be a URL such as {schemes[0]}://host, one of {', '.join(schemes)}")
+        raise ConfigError(
+            f"{name} must be a URL such as {schemes[0]}://host, one of {', '.join(schemes)}; %20 stands for a blank in it"
+        )
     if parts.username is not None or parts.password is not None:
         raise ConfigError(f"{name} has a user or a password in its URL, which would be logged; use {remedy}")
 
@@ -337,6 +348,10 @@ def _check_headers(given: Any) -> None:
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise ConfigError('headers must be a mapping, {Authorization: "$NAME"}')  # not repeated: it may hold a secret
     for name, value in given.items():
+        if not _HEADER.fullmatch(name) or name.lower() in _OF_CLIENTS:
+            raise ConfigError(
+                f"headers: {shortened(repr(name))} cannot be set: write a name such as Authorization or X-Api-Key"
+            )
         check_named(value, f"header {name}")
 
 

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skypane.runtime.background import in_background
-from skypane.runtime.environment import held
-from skypane.runtime.receiving.group_commit import GroupCommit
+from skypane.runtime.environment import held_line
+from skypane.runtime.receiving.group_commit import GroupCommit, NamedTopic
 from skypane.runtime.receiving.input_list import Mqtt
 from skypane.runtime.receiving.message_lines import line_of
 from skypane.runtime.receiving.receiver_status import ReceivedInput
@@ -53,12 +53,15 @@ def check(given: Mqtt, environment: Mapping[str, str]) -> None:
 
 def _login(given: Mqtt, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Return user and password; raise ConfigError for an environment variable that is not set."""
-    user = None if given.user is None else held(given.user, "user", environment)
-    return user, None if given.password is None else held(given.password, "password", environment)
+    user = None if given.user is None else held_line(given.user, "user", environment)
+    return user, None if given.password is None else held_line(given.password, "password", environment)
 
 
 async def subscribe(
-    given: Mqtt, seen: ReceivedInput, intake_of: Callable[[str], GroupCommit | None], environment: Mapping[str, str]
+    given: Mqtt,
+    seen: ReceivedInput,
+    intake_of: Callable[[str], GroupCommit | NamedTopic | None],
+    environment: Mapping[str, str],
 ) -> None:
     """Receive until cancelled; raise OSError if the broker refuses or disconnects, or a message cannot be written.
 
@@ -80,7 +83,7 @@ class _Session:
         self,
         given: Mqtt,
         seen: ReceivedInput,
-        intake_of: Callable[[str], GroupCommit | None],
+        intake_of: Callable[[str], GroupCommit | NamedTopic | None],
         environment: Mapping[str, str],
     ) -> None:
         self.given = given

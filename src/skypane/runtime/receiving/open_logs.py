@@ -25,6 +25,12 @@ def most_open() -> int:
     return min(max((files - _OTHERS) // (2 * _FILES), _FEWEST), _MOST)
 
 
+def most_clients(ports: int) -> int:
+    """Return how many clients each of so many ports may have at once; three quarters of the files are left for other uses."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _ENOUGH if files == resource.RLIM_INFINITY else max(files // (4 * ports), 1)
+
+
 def more_files() -> None:
     """Raise this process's limit of open files to the permitted maximum, at most _ENOUGH."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -10,24 +10,24 @@ import threading
 from asyncio import Task
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from skypane.addresses import HIDDEN
 from skypane.naming import shortened
-from skypane.runtime.environment import held
+from skypane.runtime.environment import held, held_line
 from skypane.runtime.receiving import http, mqtt, tcp
-from skypane.runtime.receiving.group_commit import GroupCommit
+from skypane.runtime.receiving.group_commit import GroupCommit, NamedTopic
 from skypane.runtime.receiving.input_list import Connect, Http, Listen, Mqtt, Received, ReceivedInputs
 from skypane.runtime.receiving.log import FolderLock, SegmentLog
 from skypane.runtime.receiving.merge_commit import MERGED, REJECTED
 from skypane.runtime.receiving.merge_task import MergeTask
-from skypane.runtime.receiving.open_logs import OpenLogs, most_open
+from skypane.runtime.receiving.open_logs import OpenLogs, most_clients, most_open
 from skypane.runtime.receiving.receiver_status import RECEIVING, MergeStatus, ReceivedInput
 from skypane.runtime.receiving.retention import remove_merged, remove_passed
 from skypane.types import ConfigError, SkypaneError
-from skypane.wording import count
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,9 @@ _OPEN = (
     "set certificate and ca to admit only clients with a certificate of that authority"
 )
 _LONGEST_NAME = 200
+REJECTED_TOPICS = ".rejected"
+"""The log of messages of topics beyond most_topics, in the folder of an input: no log of a topic begins with a dot."""
+_SHORTEST_SECRET = 4
 
 
 class Receiver:
@@ -62,6 +65,7 @@ class Receiver:
         for one in self.receipts.inputs:
             _check(one, environment)
         self._intakes: dict[str, GroupCommit] = {}
+        self._most_clients = most_clients(max(1, sum(isinstance(one, Listen) for one in self.receipts.inputs)))
         by_topic = [one.name for one in self.receipts.inputs if isinstance(one, Mqtt) and one.by_topic]
         self._topics = {name: OpenLogs(self._opened, max(most_open() // len(by_topic), 1)) for name in by_topic}
         #: names of the logs of topics, by input
@@ -141,7 +145,8 @@ class Receiver:
         if isinstance(one, Mqtt) and one.by_topic:
             folder = Path(self.receipts.folder, one.name)
             self._holds.append(FolderLock(folder))
-            self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir() if there.is_dir()}
+            self._known[one.name] = {f"{one.name}/{there.name}" for there in folder.iterdir()
+                                     if there.is_dir() and there.name != REJECTED_TOPICS}  # fmt: skip
             self._seen[one.name] = ReceivedInput(one.name)
         else:
             self._intake(one.name)
@@ -164,33 +169,36 @@ class Receiver:
         segments = SegmentLog(Path(self.receipts.folder, name), self.receipts.segment_bytes)
         return GroupCommit(segments, self._seen.setdefault(name, ReceivedInput(name)))
 
-    def _intake_of(self, one: Mqtt, topic: str) -> GroupCommit | None:
+    def _intake_of(self, one: Mqtt, topic: str) -> GroupCommit | NamedTopic | None:
         if not one.by_topic:
             return self._intake(one.name)
-        name = _named(one.name, topic)
-        self._check_topic(one, topic, name)
+        name, known = _named(one.name, topic), self._known[one.name]
+        if name not in known and len(known) >= one.most_topics:
+            return self._rejected_topic(one, topic)
+        known.add(name)
         return self._topics[one.name].of(name)
 
-    def _check_topic(self, one: Mqtt, topic: str, name: str) -> None:
-        """Raise ConfigError if a new topic would exceed most_topics of its input."""
-        known = self._known[one.name]
-        if name not in known and len(known) >= one.most_topics:
-            raise ConfigError(
-                f"topic {shortened(repr(topic))} exceeds most_topics: there are {count(len(known))} topics; narrow the "
-                f"filter {one.topic!r}, or raise most_topics"
-            )
-        known.add(name)
+    def _rejected_topic(self, one: Mqtt, topic: str) -> NamedTopic:
+        """Return the intake of a topic beyond most_topics, whose messages hold up no other topic."""
+        name = f"{one.name}/{REJECTED_TOPICS}"
+        if name not in self._intakes:
+            log.warning(
+                "input %s: topic %s exceeds most_topics, as there are %d topics: its messages, and those of other new topics, are in "
+                "the log %s; narrow the filter %r, or raise most_topics",
+                one.name, shortened(repr(topic)), one.most_topics, Path(self.receipts.folder, name), one.topic,
+            )  # fmt: skip
+        return NamedTopic(topic, self._intake(name))
 
     async def _kept_up(self, one: Received, seen: ReceivedInput) -> None:
         """Receive one input, and restart it when it ends or fails; waits double until the input receives again."""
-        wait = FIRST_WAIT
+        wait, secrets = FIRST_WAIT, _secrets(one, self._environment)
         while True:
             try:
                 await self._received(one)
             except Exception as error:  # noqa: BLE001 - reported in the status; the other inputs continue
                 if seen.state == RECEIVING:
                     wait = FIRST_WAIT
-                seen.failed(_reason(error))
+                seen.failed(reduce(lambda text, secret: text.replace(secret, HIDDEN), secrets, _reason(error)))
                 log.warning("input %s: %s", one.name, seen.reason)
                 await asyncio.sleep(max(wait, getattr(error, "wait", None) or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT)
@@ -198,7 +206,7 @@ class Receiver:
     async def _received(self, one: Received) -> None:
         match one:
             case Listen():
-                await tcp.listen(one, self._intake(one.name))
+                await tcp.listen(one, self._intake(one.name), min(one.most_clients, self._most_clients))
             case Connect():
                 await tcp.connect(one, self._intake(one.name))
             case Mqtt():
@@ -239,9 +247,16 @@ def _check(one: Received, environment: Mapping[str, str]) -> None:
             mqtt.check(one, environment)
         elif isinstance(one, Http):
             for name, value in one.headers.items():
-                held(value, f"header {name}", environment)
+                held_line(value, f"header {name}", environment)
     except ConfigError as error:
         raise ConfigError(f"input {one.name}: {error}") from None
+
+
+def _secrets(one: Received, environment: Mapping[str, str]) -> list[str]:
+    """Return what no reason shows: the values that are sent to a server, which may repeat them, and their last words."""
+    named = [*one.headers.values()] if isinstance(one, Http) else [one.password] if isinstance(one, Mqtt) else []
+    values = [held(name, "secret", environment) for name in named if name is not None]
+    return [part for value in values for part in (value, value.rpartition(" ")[2]) if len(part) >= _SHORTEST_SECRET]
 
 
 def _named(name: str, topic: str) -> str:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from asyncio import StreamReader, StreamWriter, Task
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from skypane.runtime.receiving.group_commit import GroupCommit
 from skypane.runtime.receiving.input_list import Connect, Listen, address
+
+log = logging.getLogger(__name__)
 
 LONGEST = 1 << 20
 """The longest line in bytes; a connection that sends a longer one is closed."""
@@ -18,18 +24,52 @@ _PATIENCE = 10.0
 """Seconds in which a connection must be established."""
 
 
-async def listen(given: Listen, intake: GroupCommit) -> None:
-    """Receive from every client that connects, until cancelled."""
-    clients: set[Task[None]] = set()
+class _Clients:
+    """The clients of a port, at most so many: one more takes the place of the one that has been silent for longest."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name = name
+        self._most = most
+        self._known: OrderedDict[Task[None], None] = OrderedDict()
+        self._reported = False
+
+    def add(self, client: Task[None]) -> None:
+        if len(self._known) >= self._most:
+            self._known.popitem(last=False)[0].cancel()
+            if not self._reported:
+                self._reported = True
+                log.warning("input %s: there are more than %d clients, and those that have been silent for longest are closed; "
+                            "raise most_clients, or the limit of open files", self._name, self._most)  # fmt: skip
+        self._known[client] = None
+
+    def heard(self, client: Task[None]) -> None:
+        """Record that a client has sent something."""
+        if client in self._known:
+            self._known.move_to_end(client)
+
+    def discard(self, client: Task[None]) -> None:
+        self._known.pop(client, None)
+
+    async def ended(self) -> None:
+        """Close all."""
+        if clients := [*self._known]:
+            for client in clients:
+                client.cancel()
+            await asyncio.wait(clients)
+
+
+async def listen(given: Listen, intake: GroupCommit, most: int) -> None:
+    """Receive from the clients that connect, at most so many at once, until cancelled."""
+    clients = _Clients(given.name, most)
 
     async def serve(reader: StreamReader, writer: StreamWriter) -> None:
         own = asyncio.current_task()
         assert own is not None  # noqa: S101 - a coroutine runs in a task
         clients.add(own)
         try:
-            # Only listen() cancels clients, when it ends; Python 3.11 prints a traceback for tasks cancelled like this.
+            # Python 3.11 prints a traceback for tasks that are cancelled without this.
             with suppress(asyncio.CancelledError):
-                await _received(reader, writer, intake, acknowledge=given.acknowledge)
+                await _received(reader, writer, intake, partial(clients.heard, own), acknowledge=given.acknowledge)
         except OSError as error:
             intake.seen.failed(f"a client's connection failed: {error}")
         finally:
@@ -42,10 +82,7 @@ async def listen(given: Listen, intake: GroupCommit) -> None:
         await server.serve_forever()
     finally:
         server.close()
-        for client in clients:
-            client.cancel()
-        if clients:
-            await asyncio.wait(clients)
+        await clients.ended()
 
 
 async def connect(given: Connect, intake: GroupCommit) -> None:
@@ -54,25 +91,34 @@ async def connect(given: Connect, intake: GroupCommit) -> None:
         reader, writer = await asyncio.open_connection(*address(given.connect, "connect"), ssl=given.context())
     try:
         intake.seen.answers()
-        await _received(reader, writer, intake, acknowledge=False)
+        await _received(reader, writer, intake, lambda: None, acknowledge=False)
     finally:
         await _close(writer)
     raise ConnectionResetError(f"{given.connect} has closed the connection")
 
 
-async def _received(reader: StreamReader, writer: StreamWriter, intake: GroupCommit, *, acknowledge: bool) -> None:
-    """Hand in whole lines until the other side closes; an unfinished last line is dropped and counted."""
+async def _received(
+    reader: StreamReader, writer: StreamWriter, intake: GroupCommit, heard: Callable[[], None], *, acknowledge: bool
+) -> None:
+    """Hand in whole lines until the other side closes; an unfinished last line is dropped and counted.
+
+    heard   is called when something has come
+    """
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    rest, lines = b"", 0
+    rest, lines = bytearray(), 0
     try:
         while chunk := await reader.read(_BLOCK):
-            block, end, rest = (rest + chunk).rpartition(b"\n")
+            heard()
+            end = chunk.rfind(b"\n") + 1
             if end:
-                await intake.put(block + end)
-                lines += block.count(b"\n") + 1
+                block, rest = bytes(rest) + chunk[:end], bytearray(chunk[end:])
+                await intake.put(block)
+                lines += block.count(b"\n")
                 if acknowledge:
                     writer.write(b"%d\n" % lines)
                     await writer.drain()
+            else:
+                rest += chunk  # not copied for each piece of a long line
             if len(rest) > LONGEST:
                 raise ConnectionAbortedError(f"{len(rest):,} bytes without a line end exceed the limit of {LONGEST:,}")
     finally:
