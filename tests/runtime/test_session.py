@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -59,3 +61,28 @@ def test_the_defaults_arrive_in_spark(spark: SparkSession):
     for name, value in defaults("local[2]").items():
         if name != "spark.driver.memory":
             assert fresh.conf.get(name) == value, name
+
+
+_SCRIPT = """
+from contextlib import suppress
+from pathlib import Path
+import skypane as sp
+secret = "HUNTER" + "TWO"
+names = ["spark.hadoop.fs.s3a.access.key", "spark.my.password", "spark.my.apiToken"]
+spark = sp.session("local[1]", conf={**dict.fromkeys(names, secret), "spark.driver.memory": "512m"})
+seen = []
+for path in Path("/proc").glob("[0-9]*/cmdline"):
+    with suppress(OSError):
+        seen.append(path.read_bytes())
+assert not any(secret.encode() in one for one in seen)
+assert any(b"spark.driver.memory=512m" in one or b"-Xmx512m" in one for one in seen)
+assert {spark.conf.get(name) for name in names} == {secret}
+assert spark.sparkContext._jsc.hadoopConfiguration().get("fs.s3a.access.key") == secret
+"""
+
+
+def test_a_secret_is_in_the_arguments_of_no_process(tmp_path: Path):
+    script = tmp_path / "secret.py"
+    script.write_text(_SCRIPT)
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-2_000:]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,9 @@ from skypane.types import ConfigError
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
+_MAY_BE_SECRET: Final = re.compile(
+    r"^spark\.hadoop\.|secret|password|token|credential|access\.?key|signature", re.IGNORECASE
+)
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
@@ -67,7 +71,14 @@ def session(
     builder = SparkSession.builder.master(master).appName(app)
     for name, value in settings.items():
         builder = builder.config(name, value)
+    _start_java({"spark.master": master, "spark.app.name": app, **settings})
     return builder.getOrCreate()
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start Java with the settings that its arguments may show to all users of the machine; it gets the others later."""
+    shown = [(name, value) for name, value in settings.items() if not _MAY_BE_SECRET.search(name)]
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(shown))  # noqa: SLF001 - the start of PySpark's own
 
 
 def _connected(remote: str, conf: Mapping[str, str]) -> SparkSession:
