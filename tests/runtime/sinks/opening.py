@@ -13,8 +13,10 @@ from skypane.runtime.spark.sinks.sink import Sink
 AnySink = TypeVar("AnySink", bound=Sink)
 
 
-def opened(sink: AnySink, driver: str = "driver-1", next_batch: int = 0, schema: pa.Schema = SCHEMA) -> AnySink:
+def opened(
+    sink: AnySink, driver: str = "driver-1", next_batch: int = 0, schema: pa.Schema = SCHEMA, role: str = "output"
+) -> AnySink:
     """Return a sink as a driver of the query q that starts opens it."""
     sink.check(schema)
-    sink.open(QueryStart("q", driver, next_batch))
+    sink.open(QueryStart("q", driver, next_batch, role=role))
     return sink

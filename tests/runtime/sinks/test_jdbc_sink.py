@@ -143,6 +143,25 @@ def test_a_table_from_which_a_query_removes_rows_belongs_to_it(place: DatabasePl
     assert place.rows() == [2]
 
 
+@pytest.mark.parametrize("first", ["output", "front"])
+def test_a_table_is_one_under_all_its_names(place: DatabasePlace, first: str):
+    names = place.table, f"public.{place.table}" if place.is_server else place.table.upper()
+    opened(place.sink(table=names[first == "front"]), role=first).write(NO_SPARK, numbers(1), 0)
+    for name in names:
+        with pytest.raises(CheckpointError, match=f"table {name} has the {first} of query q, and a front"):
+            opened(place.sink(table=name), role="front" if first == "output" else "output")
+    assert place.rows() == [1]
+
+
+def test_a_table_of_the_same_name_in_another_schema_is_another(postgresql: Any):
+    place, schema = on_server(postgresql), f"s_{uuid4().hex[:8]}"
+    postgresql.ask(f"CREATE SCHEMA {schema}")
+    place.started().write(NO_SPARK, numbers(1), 0)
+    for name in (f"{schema}.{place.table}", place.table.upper()):
+        opened(place.sink(table=name), role="front").write(NO_SPARK, numbers(2), 0)
+    assert place.rows() == [1]
+
+
 def test_a_table_that_holds_a_front_takes_nothing_else(place: DatabasePlace):
     place.started(role="front").write(NO_SPARK, numbers(1), 0)
     with pytest.raises(CheckpointError, match="has the front of query q"):

@@ -62,6 +62,14 @@ class Database(Protocol):
         """Return the names of a table's columns; none if there is no such table."""
         ...
 
+    def namesakes(self, cursor: Any, name: str) -> list[str]:
+        """Return the tables of a name that can be read, whatever schema they are in."""
+        ...
+
+    def is_same(self, cursor: Any, one: str, other: str) -> bool:
+        """Return whether two names are of one table that is there."""
+        ...
+
     def quoted(self, name: str) -> str:
         """Return a name as statements have it."""
         ...

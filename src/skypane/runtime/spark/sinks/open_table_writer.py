@@ -20,6 +20,7 @@ import pyarrow as pa
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.runtime.spark.sinks.open_table import PREFIX, BatchNote, OpenTable, OvertakenError, State
+from skypane.runtime.spark.sinks.repeated_batch import of_other_rows
 from skypane.runtime.spark.sinks.row_changes import is_versioned
 from skypane.types import CheckpointError
 
@@ -68,11 +69,7 @@ class OpenTableWriter(Generic[State]):
                 then = replace(note, next_batch=batch_id + 1, digest=digest)
                 self.table.commit(state, then, batch, whole=self.claim.role == "front")
             elif digest != note.digest:
-                raise CheckpointError(
-                    f"batch {batch_id} comes again with other rows than table {self.table.name} has ({digest}, and "
-                    f"{note.digest} there): Spark has lost its record of the batch. Start with a new checkpoint and a "
-                    f"new table"
-                )
+                raise of_other_rows(batch_id, f"table {self.table.name}", digest, note.digest)
 
         self._until_committed(f"batch {batch_id}", put)
         self.next_batch = max(self.next_batch, batch_id + 1)

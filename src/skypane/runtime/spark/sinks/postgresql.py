@@ -134,8 +134,19 @@ class PostgreSql:
 
     def columns(self, cursor: Any, table: str) -> list[str]:
         listed = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped"
-        quoted = ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))
-        return [name for (name,) in cursor.execute(listed, (quoted,))]
+        return [name for (name,) in cursor.execute(listed, (_exact(table),))]
+
+    def namesakes(self, cursor: Any, name: str) -> list[str]:
+        found = (
+            "SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relname = %s "
+            "AND relkind IN ('r', 'p') AND has_schema_privilege(nspname, 'USAGE') AND has_table_privilege(pg_class.oid, 'SELECT')"
+        )
+        return [f"{schema}.{name}" for (schema,) in cursor.execute(found, (name,)).fetchall()]
+
+    def is_same(self, cursor: Any, one: str, other: str) -> bool:
+        return bool(
+            cursor.execute("SELECT to_regclass(%s) = to_regclass(%s)", (_exact(one), _exact(other))).fetchone()[0]
+        )
 
     def quoted(self, name: str) -> str:
         return '"{}"'.format(name.replace('"', '""').replace("%", "%%"))
@@ -149,3 +160,8 @@ class PostgreSql:
         if pa.types.is_decimal(kind):
             return f"numeric({kind.precision}, {kind.scale})"
         return _NAMES.get(kind) or next((name for test, name in _TESTS if test(kind)), None)
+
+
+def _exact(table: str) -> str:
+    """Return a name, or schema.table, as the server reads it without folding its letters."""
+    return ".".join('"{}"'.format(part.replace('"', '""')) for part in table.split("."))

@@ -17,6 +17,21 @@ import pyarrow as pa
 from skypane.operators.stay_columns import one_by_one
 from skypane.runtime.spark.sinks import text_format
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
+from skypane.types import CheckpointError
+
+
+def of_other_rows(batch_id: int, place: str, found: str, there: str) -> CheckpointError:
+    """Return the error for a batch of other rows than a place has, which cannot be changed, with their digests.
+
+    place   "table best", "topic best"
+    """
+    kind = place.partition(" ")[0]
+    return CheckpointError(
+        f"batch {batch_id} comes again with other rows than {place} has ({found}, and {there} there): an earlier start has "
+        f"delivered it, and ended before its commit. If the job was changed since, start it once as it was: it commits the "
+        f"batch, and the change can follow. If it was not, Spark has lost its record of the batch: start with a new "
+        f"checkpoint and a new {kind}"
+    )
 
 
 def missing_rows(answers: BatchRows, published: pa.Table) -> pa.Table | None:

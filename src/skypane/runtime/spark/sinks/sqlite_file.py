@@ -66,6 +66,12 @@ class SqliteFile:
     def columns(self, cursor: Any, table: str) -> list[str]:
         return [name for (name,) in cursor.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 
+    def namesakes(self, cursor: Any, name: str) -> list[str]:
+        return [name] if self.columns(cursor, name) else []
+
+    def is_same(self, cursor: Any, one: str, other: str) -> bool:
+        return bool(self.columns(cursor, one)) and one.lower() == other.lower()
+
     def quoted(self, name: str) -> str:
         return '"{}"'.format(name.replace('"', '""'))
 

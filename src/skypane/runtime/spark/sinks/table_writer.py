@@ -19,6 +19,7 @@ from skypane.runtime.spark.sinks.batch_digest import BatchDigest
 from skypane.runtime.spark.sinks.batch_rows import BatchRows
 from skypane.runtime.spark.sinks.database import Database
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
+from skypane.runtime.spark.sinks.repeated_batch import of_other_rows
 from skypane.runtime.spark.sinks.row_changes import are_changes, in_order, is_versioned
 from skypane.runtime.spark.sinks.table_rows import Row, Statements, quoted_table, stored_rows
 from skypane.types import CheckpointError, ConfigError
@@ -187,11 +188,9 @@ class TableWriter:
     def _check_alone(self, cursor: Any, schemas: Collection[pa.Schema]) -> None:
         """Raise CheckpointError if this query or another one that has the table would remove rows of the other."""
         mark = self.database.mark
-        found = cursor.execute(
-            f"SELECT query, role FROM {self.notes} WHERE target = {mark} AND NOT (query = {mark} AND role = {mark})",
-            (self.table, self.claim.query, self.claim.role),
-        )
-        others = [Writer(*row) for row in found.fetchall()]
+        cursor.execute(f"SELECT query, role FROM {self.notes} WHERE target = {mark}", (self.table,))
+        writers = dict.fromkeys(Writer(*row) for row in [*cursor.fetchall(), *self._under_other_names(cursor)])
+        others = [one for one in writers if one != (self.claim.query, self.claim.role)]
         alone = self.claim.role == "front" or any(
             is_versioned(schema) or (self.key and are_changes(schema)) for schema in schemas
         )
@@ -202,6 +201,17 @@ class TableWriter:
                 f"changes remove rows that are there: name another table, or, if that query will not start again, "
                 f"empty this one and delete its row of {self.notes}"
             )
+
+    def _under_other_names(self, cursor: Any) -> Iterator[tuple[str, str]]:
+        """Yield query and role of the notes of this table under any of its names, in whatever schema they are."""
+        for notes in self.database.namesakes(cursor, NOTES):
+            schema = notes.rpartition(".")[0]
+            cursor.execute(f"SELECT query, role, target FROM {quoted_table(self.database, notes)}", ())
+            for query, role, target in cursor.fetchall():
+                within = target if "." in target or not schema else f"{schema}.{target}"
+                name = within if self.database.columns(cursor, within) else target
+                if self.database.is_same(cursor, name, self.table):
+                    yield query, role
 
     @property
     def _place(self) -> tuple[str, str, str]:
@@ -237,10 +247,7 @@ class TableWriter:
         for line in lines:
             digest.add(line)
         if str(digest) != there:
-            raise CheckpointError(
-                f"batch {batch_id} comes again with other rows than table {self.table} has ({digest}, and {there} "
-                f"there): Spark has lost its record of the batch. Start with a new checkpoint and a new table"
-            )
+            raise of_other_rows(batch_id, f"table {self.table}", str(digest), there)
 
     @contextmanager
     def _transaction(self, what: str = "") -> Iterator[Any]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, Self
 
 from skypane.runtime.spark.sinks.batch_digest import BatchDigest
+from skypane.runtime.spark.sinks.repeated_batch import of_other_rows
 from skypane.runtime.spark.sources.many.kafka_client import ClientErrors, Cluster
 from skypane.types import CheckpointError, ConfigError
 
@@ -191,11 +192,7 @@ class TopicWriter:
 
     def _check_repeated(self, batch_id: int, digest: str) -> None:
         if digest != self.last:
-            raise CheckpointError(
-                f"batch {batch_id} comes again with other rows than topic {self.topic} has ({digest}, and {self.last} "
-                f"there): Spark has lost its record of the batch, and a topic cannot be changed. Start with a new "
-                f"checkpoint and a new topic"
-            )
+            raise of_other_rows(batch_id, f"topic {self.topic}", digest, self.last)
 
     @contextmanager
     def _answering(self, what: str = "") -> Iterator[None]:
