@@ -144,6 +144,31 @@ def test_a_kill_between_the_start_and_the_first_commit_of_a_changed_query_loses_
     go_on(session, before(old), old, new, place, monkeypatch)
 
 
+def amending(session: Session, folder: Path, late: sp.Amend | None) -> sp.Job:
+    rows = read_batches(session, folder / "in", SCHEMA)
+    given: dict[str, Any] = {"time": "ts", "window": WINDOWS, "progress": sp.Watermark("5 seconds"), "late": late}
+    return sp.stream(rows, aggregate(), checkpoint=folder / "checkpoint", output=folder / "out", **given)
+
+
+@pytest.mark.parametrize("other", [None, sp.Amend("10 seconds"), sp.Amend("10 minutes", max_bytes=1)])
+def test_a_start_with_another_rule_for_late_rows_that_commits_nothing_leaves_the_job_as_it_was(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: sp.Amend | None
+):
+    found = []
+    for name in ("alone", "another"):
+        folder = tmp_path / name
+        write_batches(folder / "in", BATCHES[:HALF])
+        ended(amending(session, folder, sp.Amend("10 minutes")))
+        write_batches(folder / "in", BATCHES[HALF:], first=HALF)
+        if name == "another":
+            killed("before the sink", amending(session, folder, other), monkeypatch)
+        finish(amending(session, folder, sp.Amend("10 minutes")))
+        tables = map(pq.read_table, sorted((folder / "out").glob("*.parquet")))
+        found.append(Counter(repr(row) for table in tables for row in table.to_pylist()))
+    assert found[0] == found[1]
+    assert any("'version': 1" in row for row in found[0])
+
+
 def test_an_added_function_is_null_where_earlier_rows_are_and_exact_from_the_stated_window_on(
     before: Callable[..., Task], session: Session
 ):

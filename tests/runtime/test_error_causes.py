@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql import SparkSession
+from tests.nature.disk import Disk
 from tests.runtime.streams import CountBySensor, late_rows, stream_job, write_batches
 
 import skypane as sp
@@ -93,3 +94,27 @@ def test_a_failure_in_a_worker_is_reported_in_one_line(
     (whole,) = (record for record in ours if record.levelno == logging.DEBUG and record.exc_info)
     assert whole.exc_info is not None
     assert whole.exc_info[1] is error.value.__cause__
+
+
+def test_a_start_on_a_full_disk_names_the_file_and_the_remedy(spark: SparkSession, tmp_path: Path):
+    disk = Disk(tmp_path / "disk")
+    try:
+        if not disk.can_be_full:
+            pytest.skip("nothing may be mounted here")
+        batches = late_rows(4, batches=1)
+        write_batches(tmp_path / "in", batches)
+        state = disk.root / "state"
+        job = stream_job(
+            spark, tmp_path, CountBySensor(), batches[0].schema, window="1 day", output=sp.Memory(), checkpoint=state
+        )
+        disk.fill(0)
+        with pytest.raises(
+            sp.SkypaneError, match=f"{state}.*No space left on device; free space there, and start again"
+        ):
+            job.start(trigger="available now")
+        disk.empty()
+        handle = job.start(trigger="available now")
+        assert handle.await_termination(120)
+        handle.drain()
+    finally:
+        disk.close()

@@ -10,10 +10,8 @@ from pyspark.sql import DataFrame
 
 from skypane.control.elasticity.options import Elasticity
 from skypane.control.worker_options import WorkerOptions
-from skypane.operators.aggregates.aggregate import Aggregate
-from skypane.operators.query import Query, check_implements
+from skypane.operators.query import Query, TypedQuery, check_implements
 from skypane.operators.skyline import Skyline
-from skypane.operators.topk import TopK
 from skypane.plugins import Registered
 from skypane.preference import Preference
 from skypane.progress import ProgressPolicy
@@ -49,10 +47,10 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
     for name, times in Counter(rows.columns).items():
         if times > 1:
             raise ConfigError(f"there are {times} columns {name!r}: rename or drop all but one")
-        if "." in name or "`" in name:
-            # PySpark looks columns up by name, and reads a dot as access to a field.
+        if "." in name or "`" in name or name == "*":
+            # PySpark looks columns up by name, and reads a dot as access to a field, and a star as all columns.
             raise ConfigError(
-                f"column {name!r} has a dot or a backtick in its name, which PySpark cannot map: rename it"
+                f"column {name!r}: a name with a dot or a backtick, or '*', is read otherwise by PySpark: rename it"
             )
     schema = arrow_schema(rows)
     warn_of_ignored_collations(rows)
@@ -66,7 +64,7 @@ def query_of(query: Query | Preference | str, rows: DataFrame, schema: pa.Schema
     """
     asked = Skyline(query) if isinstance(query, Preference | str) else query
     check_implements(asked)
-    return asked.for_types(compared_alike(schema, rows.schema)) if isinstance(asked, Aggregate | TopK) else asked
+    return asked.for_types(compared_alike(schema, rows.schema)) if isinstance(asked, TypedQuery) else asked
 
 
 def check_needed(needed: Mapping[str, object]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
@@ -32,8 +35,27 @@ _SENTENCES = {
 _MAX_LENGTH = 2_000
 
 
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FULL = "No space left on device"
 _ROOM = "free space there, and start again: no row is lost, and the batch is repeated"
+
+
+def has_no_room(error: OSError) -> bool:
+    """Return whether an error says that a disk, or the part of it that a user may have, is full."""
+    return error.errno in _NO_ROOM or _FULL in str(error)
+
+
+@contextmanager
+def room_in_words(place: str) -> Iterator[None]:
+    """Raise SkypaneError, which names the file, or the place, and the remedy, if a disk has no room."""
+    try:
+        yield
+    except OSError as error:
+        if not has_no_room(error):
+            raise
+        raise SkypaneError(
+            f"{without_secrets(str(error.filename or place))}: {error.strerror or _FULL}; {_ROOM}"
+        ) from error
 
 
 def cause(error: BaseException) -> str:

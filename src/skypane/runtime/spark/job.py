@@ -29,6 +29,7 @@ from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.query_changes import Begin, check_begin
 from skypane.runtime.spark.engine.shared_program import rejected_schema
 from skypane.runtime.spark.engine_host import EngineHost, JobStart
+from skypane.runtime.spark.error_causes import room_in_words
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.machine.session import parallelism
@@ -166,11 +167,12 @@ class Job:
                         that begin before it. None: such a query is refused
 
         Raises CheckpointError if the checkpoint belongs to another query, ConfigError if the trigger cannot be read or
-        is given twice, and SkypaneError if Spark cannot write to the checkpoint.
+        is given twice, and SkypaneError if Spark cannot write to the checkpoint, or a disk is full.
         """
         check_begin(begin)
         when = trigger_of(trigger, processingTime, availableNow)
-        with spark_there(self.rows.sparkSession):  # Java may end during the first batch, before this returns
+        # Java may end during the first batch, before this returns.
+        with spark_there(self.rows.sparkSession), room_in_words(self.settings.checkpoint):
             description = EngineDescription(self.settings, self.workers, pace_of(when), begin, paced(when))
             listeners = BatchListeners() if on_batch is None else BatchListeners(on_batch)
             return self._host.start(JobStart(self.rows, self.whole, description, listeners, when, name))

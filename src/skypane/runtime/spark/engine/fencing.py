@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of
 from skypane.runtime.spark.engine.query_definition import SEVERAL_MAY_CHANGE, QueryDefinition
 from skypane.runtime.spark.engine.without_late_sink import missed
+from skypane.runtime.spark.error_causes import has_no_room
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
 from skypane.shared_plan import SharedPlan
 from skypane.types import CheckpointError
@@ -123,14 +124,19 @@ def _claim_locations(
 
 
 def tidy(
-    ownership: Owner, partials: DocumentStore, needed: frozenset[str], transient: tuple[DocumentStore, ...]
-) -> None:
-    """Remove the files of attempts that were never committed; raise CheckpointError if a needed file is missing.
+    ownership: Owner,
+    partials: DocumentStore,
+    needed: frozenset[str],
+    operator: object,
+    transient: tuple[DocumentStore, ...],
+) -> frozenset[str]:
+    """Remove the files of attempts that were never committed, and return those of partials that the newest manifest names.
 
+    operator    the state in that manifest; its files stay, as the next start may be of the query that needs them
     transient   folders that are empty between two batches
 
     Another driver may fence this one at any moment, and its files cannot be distinguished from leftovers. Files are therefore
-    removed through the driver's own folder, which a fenced driver has lost.
+    removed through the driver's own folder, which a fenced driver has lost. Raises CheckpointError if a needed file is missing.
     """
     for store in (partials, *transient):
         store.make()
@@ -141,9 +147,20 @@ def tidy(
             f"{partials.path(missing[0])} is gone, and {len(missing) - 1} more files of open panes: restore the "
             f"whole checkpoint from a copy, or start with a new one"
         )
-    ownership.remove(partials, sorted(found - needed))
+    named = frozenset(_texts(operator)) & found
+    ownership.remove(partials, sorted(found - needed - named))
     for store in transient:
         ownership.remove(store, store.names())
+    return named
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | Sequence):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(inner)
 
 
 @contextmanager
@@ -152,6 +169,8 @@ def _usable(role: str, location: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if has_no_room(error):
+            raise  # as everywhere else
         raise CheckpointError(
             f"{role} {location} cannot be used ({error}): it must be a folder in which this user can read, write and "
             f"create files"

@@ -128,11 +128,13 @@ class Engine:
             last = {} if since is None else since.metrics
             self._latency = AnswerLatency(settings.checkpoint, settings.elastic, last)
             begun = self.ledger.readmission_begun
-            #: the files of the earlier query, from which this one continues; unneeded after the first commit
-            self._earlier = files_in(latest.operator) if change and latest is not None else frozenset[str]()
-            needed = self._committed.files | self._earlier
+            needed = self._committed.files | (
+                files_in(latest.operator) if change and latest is not None else frozenset()
+            )
             needed |= frozenset() if begun is None else {begun.ref.file}
-            tidy(ownership, self._partials, needed, (self._rejected, self._answers))
+            operator = None if latest is None else latest.operator
+            #: the files that the newest manifest names: until the first commit, a start of the earlier query needs them
+            self._earlier = tidy(ownership, self._partials, needed, operator, (self._rejected, self._answers))
             #: the files that the change writes, which the first commit synchronises
             self._converted: frozenset[str] = frozenset()
             self._change_query(change)
