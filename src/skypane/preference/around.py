@@ -37,7 +37,8 @@ def float_distances(values: NDArray[Any], criterion: Around) -> FloatArray:
     """Return the distance of each float to the interval [lo, hi], shape (n,)."""
     x = values.astype(np.float64)
     lo, hi = (float(target) for target in (criterion.lo, criterion.hi))  # type: ignore[arg-type] # check_target()
-    return np.maximum(np.maximum(lo - x, x - hi), 0.0)
+    with np.errstate(over="ignore"):  # beyond the largest number, a distance is infinite
+        return np.maximum(np.maximum(lo - x, x - hi), 0.0)
 
 
 def whole_distances(values: NDArray[Any], criterion: Around, kind: pa.DataType) -> NDArray[np.uint64] | None:
