@@ -239,7 +239,9 @@ def differing(spark: SparkSession, seed: int, kind: str, folder: Path) -> Iterat
         cases.setdefault(row["case"], []).append(row)
     wanted = {name: {case: one.meaning(mine) for case, mine in cases.items()} for name, one in queries.items()}
     for way, name, answers in _ways(spark, queries, frame, rows, folder):
-        found = dict.fromkeys(range(CASES), []) | by_case(answers, name)  # no row of a case may be an answer
+        found: ByCase = {case: [] for case in range(CASES)} | by_case(
+            answers, name
+        )  # perhaps no row of a case is an answer
         right = wanted[name] if way != "alone" else {case: wanted[name][case] for case in range(_ALONE)}
         yield len(right)
         for case in [case for case in right if repr(found[case]) != repr(right[case])][:2]:
