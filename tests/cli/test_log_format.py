@@ -47,3 +47,10 @@ def test_a_record_is_one_line_of_json():
 def test_as_text_it_has_time_level_and_logger():
     first, *_ = written("text", "done")
     assert first.endswith("INFO skypane.runtime.x: batch 3: done")
+
+
+def test_text_has_controls_as_escapes():
+    log = "\n".join(written("text", *TEXTS))
+    assert "batch 3: \\x1b[31mred" in log
+    assert "\x1b" not in log
+    assert "batch 3: Zürich" in log

@@ -8,9 +8,18 @@ from argparse import ArgumentParser
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
 
+from skypane.naming import printable
+
 LogFormat: TypeAlias = Literal["text", "json"]
 
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class TextLines(logging.Formatter):
+    """Writes a record as text, with control characters as escapes: messages have names and reasons of others."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -43,6 +52,6 @@ def begin(chosen: LogFormat | None) -> None:
     if chosen is None:
         return
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if chosen == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if chosen == "json" else TextLines(_TEXT))
     logging.basicConfig(handlers=[handler])
     logging.getLogger("skypane").setLevel(logging.INFO)
