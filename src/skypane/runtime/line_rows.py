@@ -38,11 +38,17 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def header(line: bytes) -> tuple[str, ...]:
-    """Return the columns that a csv file's first line names; a line that does not parse counts as one column's name."""
+    """Return the columns that a csv file's first line names, without the blanks around them, as Spark does; none of no line.
+
+    A line that does not parse counts as one column's name.
+    """
+    if not line:
+        return ()
     try:
-        return tuple(pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names)
+        named = pc.read_csv(io.BytesIO(line + b"\n" if not line.endswith(b"\n") else line)).column_names
     except MISTAKES:
-        return (line.decode(errors="replace"),)
+        named = [line.decode(errors="replace")]
+    return tuple(name.strip() for name in named)
 
 
 def parse_all(layout: RowFormat, blocks: Iterable[LineBlock], offset: int = 0) -> Iterator[pa.Table | Malformed]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import traceback
@@ -31,6 +32,7 @@ from skypane.runtime.spark.sources.many import folder_catalog, object_batches, o
 from skypane.runtime.spark.sources.many.discovery import KINDS, listed, to_text
 from skypane.runtime.spark.sources.many.event_times import EventTimes
 from skypane.runtime.spark.sources.many.input_lag import lag_of_inputs
+from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
 from skypane.runtime.spark.sources.many.offsets import Offsets
 from skypane.runtime.spark.sources.many.planning import Planner
 from skypane.runtime.stores.object_client import client_of, in_words
@@ -105,6 +107,19 @@ def read_all(plan: Planner, start: Offsets = NOTHING, most: int | None = None) -
         found += rows(plan, begin, end)
         start = end
     return found, start
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_the_log_names_a_column_that_no_object_has(store: Client, ending: str, caplog: pytest.LogCaptureFixture):
+    plan = planner({"objects": FOLDER, "format": "csv", "header": True})
+    plan.lacking = LackingColumns(pa.schema([("ts", pa.int64()), ("price", pa.int64())]))
+    plan.latest(NOTHING, None)
+    assert not caplog.messages  # no object is there yet
+    text = b"ts, prise\n1,2\n"
+    put(store, f"a.{ending}", gzip.compress(text) if ending.endswith("gz") else text)
+    plan.latest(NOTHING, None)
+    (named,) = caplog.messages
+    assert named.endswith("null in every row: 'price': did you mean 'prise'?")
 
 
 NAMES = st.text("ab/é =+", min_size=1, max_size=5).map(lambda name: "/".join(filter(None, name.split("/"))) or "x")

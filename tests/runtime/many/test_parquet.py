@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.runtime.many.read_batches import NOTHING, batches, parts_of
 
 from skypane.runtime.columns_to_read import set_as_spark
 from skypane.runtime.row_parser import Malformed
-from skypane.runtime.spark.sources.many import parquet
+from skypane.runtime.spark.sources.many import growing_inputs, parquet
 from skypane.runtime.spark.sources.many.growing_inputs import FileInput
 from skypane.runtime.spark.sources.many.input_kind import InputExtent, OffsetRange
 from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
@@ -113,6 +114,16 @@ def test_the_log_names_columns_that_no_file_has_once(tmp_path: Path, caplog: pyt
         {"a": InputExtent(FileInput(path=str(path.with_suffix(".csv")), header=True), 0, 1, "")}
     )
     assert len(caplog.messages) == 1
+
+
+def test_the_log_names_a_column_that_no_compressed_file_has(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    lacking = LackingColumns(pa.schema([("ts", pa.int64()), ("price", pa.int64())]))
+    path = tmp_path / "a.csv.gz"
+    for text in (b"", b"ts, prise\n1,2\n"):
+        path.write_bytes(gzip.compress(text))
+        lacking.look({one.input.name: one for one in growing_inputs.look([FileInput(path=str(path), header=True)], {})})
+    (named,) = caplog.messages
+    assert named.endswith("null in every row: 'price': did you mean 'prise'?")
 
 
 def test_a_file_that_was_replaced_or_has_gone_is_an_error(tmp_path):

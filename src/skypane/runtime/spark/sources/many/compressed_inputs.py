@@ -13,6 +13,7 @@ from skypane.runtime.compressed.formats import Compression
 from skypane.runtime.compressed.unpacking import START, Mark
 from skypane.runtime.growing_files import LOOK
 from skypane.runtime.spark.sources.many.input_kind import InputExtent
+from skypane.runtime.spark.sources.many.lacking_columns import NamingInput
 from skypane.runtime.spark.sources.many.path_patterns import PathSpec, loss_of
 
 
@@ -58,6 +59,9 @@ class CompressedInput:
     @property
     def unit(self) -> str:
         return "byte"
+
+    def names(self) -> tuple[str, ...] | None:
+        return self.entry.names() if isinstance(self.entry, NamingInput) else None
 
     # As with plain files, a file may be removed at any moment: from then on no more rows of it are complete.
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skypane.control.admission import MetaData
 from skypane.locations import Location
+from skypane.runtime.compressed.compressed_file import CompressedFile
 from skypane.runtime.compressed.formats import Compression, check_compression, compression_of, without_ending
 from skypane.runtime.growing_files import LOOK, GrowingFile
 from skypane.runtime.line_rows import header
@@ -79,12 +80,13 @@ class FileInput(PathSpec):
         return values
 
     def names(self) -> tuple[str, ...] | None:
-        """Return the columns that the first line names; None if it names none."""
-        if not self.header or self.packed is not None:
+        """Return the columns that the first line names, none before it is there; None if it names none."""
+        if not self.header:
             return None
+        file = GrowingFile(self.path) if self.packed is None else CompressedFile(self.path, self.packed)
         with suppress(OSError):
-            return tuple(name.strip() for name in header(GrowingFile(self.path).first_line().text)) or None
-        return None
+            return header(file.first_line().text)
+        return ()
 
     # A file may be removed at any moment: from then on no more rows of it are complete.
 

@@ -20,7 +20,7 @@ class NamingInput(Protocol):
     """An input that names its columns before its rows (optional)."""
 
     def names(self) -> tuple[str, ...] | None:
-        """Return the names of its columns; None if it has no such names, so that each row may have any."""
+        """Return the names of its columns, none if they are not there yet; None if each row may have any."""
 
 
 class LackingColumns:
@@ -41,6 +41,8 @@ class LackingColumns:
                 if names is None:  # its rows may have them
                     self._left.clear()
                     return
+                if not names:
+                    continue
                 self._seen[name] = names
                 try:
                     self._left -= {*names_of(self._columns, names)}

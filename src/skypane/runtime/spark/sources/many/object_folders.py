@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from skypane.runtime.growing_files import LOOK
+from skypane.runtime.line_rows import header
 from skypane.runtime.objects.object_bytes import GLANCE, ObjectLostError
 from skypane.runtime.objects.object_text import ObjectText
 from skypane.runtime.row_parser import Malformed
@@ -88,6 +89,15 @@ class FolderInput:
             for one in self._queue
             if one.object is None or one.slice.why or (newest and (one.object.modified, one.object.name) <= newest)
         )
+
+    def names(self) -> tuple[str, ...] | None:
+        """Return the columns that the first line of the first object that waits names; None if it names none."""
+        if not self.entry.header:
+            return None
+        for one in self._queue[:1]:
+            with suppress(ObjectLostError, OSError):
+                return () if one.slice.why else header(text_of(self.entry, one.slice, GLANCE).first_line().text)
+        return ()
 
     def per_row(self, start: int) -> float:
         for begin, one in zip(self._starts, self._queue, strict=False):

@@ -46,7 +46,7 @@ def rows_of_text(
     if names_columns and (first := text.first_line()).end:
         wrong, begin = "", start
         try:
-            written = names_of(columns, [name.strip() for name in header(first.text)])
+            written = names_of(columns, header(first.text))
             if first.start and columns.names and not set(written) & set(columns.names):
                 wrong = "the line that names the columns is damaged, and the next one names none of them"
         except ValueError as error:
