@@ -50,7 +50,7 @@ def write(ending: str, rows: pa.Table = ROWS) -> Path:
 
 
 def written(*arguments: str) -> JobFile:
-    assert main(["init", *arguments]) == 0
+    assert main(["init", *arguments, "--no-check"]) == 0
     return read(Path("offers.yaml"))
 
 
@@ -123,7 +123,7 @@ def test_a_preference_may_have_expressions():
 @pytest.mark.parametrize("option", ["--dry-run", "--drain"])
 def test_the_commands_that_are_shown_can_be_typed(option: str, capsys: pytest.CaptureFixture[str]):
     path = write("csv").rename("my offers.csv")
-    assert main(["init", str(path)]) == 0
+    assert main(["init", str(path), "--no-check"]) == 0
     command = f"skypane run 'my offers.yaml' {option}"
     assert command in capsys.readouterr().out
     assert command in Path("my offers.yaml").read_text()
@@ -166,7 +166,7 @@ def test_of_a_folder_the_first_file_is_the_sample(folder: Path, monkeypatch: pyt
     for ignored in ("0.txt", "_0.csv", ".0.csv"):
         Path(ignored).write_text("no sample")
     monkeypatch.chdir(folder)
-    assert main(["init", "offers", "--prefer", "price MIN"]) == 0
+    assert main(["init", "offers", "--prefer", "price MIN", "--no-check"]) == 0
     job = read(Path("offers-job.yaml"))
     assert (job.name, job.source.path) == ("offers-job", "offers/*.csv")
     assert job.source.schema_ == "at timestamp, city string, price bigint"
@@ -244,7 +244,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
     Path("other.json").write_text("at,n\n2025-01-01,1\n")
     with Path(os.devnull).open() as nothing:
         monkeypatch.setattr(sys, "stdin", nothing)
-        assert main(["init", *shlex.split(arguments)]) == 1
+        assert main(["init", *shlex.split(arguments), "--no-check"]) == 1
     assert problem in capsys.readouterr().err
     assert sorted(path.name for path in Path().glob("*.yaml")) == ["there.yaml"]
     assert Path("there.yaml").read_text() == "mine"
@@ -255,7 +255,7 @@ def test_a_question_comes_again_until_its_answer_is_right(folder: Path):
     write("csv")
     ours, theirs = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "skypane", "init", "offers.csv", "--window", "5 minutes"],
+        [sys.executable, "-m", "skypane", "init", "offers.csv", "--window", "5 minutes", "--no-check"],
         stdin=theirs, stdout=subprocess.PIPE, text=True, cwd=folder,
     ) as running:  # fmt: skip
         os.write(ours, b"att\nat\nprice MAX\ncity\n")
@@ -276,7 +276,7 @@ def test_a_sample_without_a_time_ends_the_questions(
     ours, theirs = os.openpty()
     with os.fdopen(theirs) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        assert main(["init", "timeless.csv"]) == 1
+        assert main(["init", "timeless.csv", "--no-check"]) == 1
     os.close(ours)
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -307,3 +307,18 @@ def test_what_was_written_runs(ending: str, rows: pa.Table, capsys: pytest.Captu
     answers = pq.read_table("offers/answers").to_pylist()
     best = {(row["window_start"].minute + 60 * row["window_start"].hour, row["city"], row["price"]) for row in answers}
     assert best == {(n, "AB"[n % 2], n * 37 % 100 + 0.5) for n in range(100)}
+
+
+CHECKS = {
+    "the job reads 3 rows, and all come in": "at,city,price\n2025-01-01 00:00:00,A,1\n2025-01-01 00:01:00,B,2\n2025-01-01 00:02:00,,3\n",
+    "the job reads 11 rows, and 9 come in; the others: 1 null at, 2 null price": "at,city,price\n" + "2025-01-01 00:00:00,A,1\n" * 9
+    + "2025-01-01 0x:00:00,A,\n2025-01-01 00:00:00,A,\n",
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("spark", "folder")
+@pytest.mark.parametrize("line", CHECKS)
+def test_the_rows_are_read_by_what_was_written(line: str, capsys: pytest.CaptureFixture[str]):
+    Path("offers.csv").write_text(CHECKS[line])
+    assert main(["init", "offers.csv", "--prefer", "price MIN", "--by", "city"]) == 0
+    assert line in capsys.readouterr().out.splitlines()

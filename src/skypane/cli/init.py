@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skypane.cli.output import say
 from skypane.naming import instead, printable
-from skypane.types import ConfigError, micros
+from skypane.types import ConfigError, SkypaneError, micros
 
 if TYPE_CHECKING:
     from skypane.jobs.first_job import FirstJob
@@ -43,6 +43,7 @@ def add_parser(commands: _SubParsersAction[ArgumentParser]) -> ArgumentParser:
     )
     parser.add_argument("--by", metavar="COLUMNS", help='one answer for each value of these columns, "city, shop"')
     parser.add_argument("--window", metavar="LENGTH", help='length of a window, "1 hour"')
+    parser.add_argument("--no-check", action="store_true", help="do not start Spark to read the rows by the job file")
     return parser
 
 
@@ -65,8 +66,25 @@ def run(arguments: Namespace) -> int:
         say(f"note: {remark}")
     command = f"skypane run {shlex.quote(str(out))}"
     say(f"wrote {out}; check it with: {command} --dry-run")
+    if not arguments.no_check:
+        say(_checked(out))
     say(f"then answer the windows of the files that are there: {command} --drain")
     return 0
+
+
+def _checked(out: Path) -> str:
+    """Return how the job of a file reads the rows that are there, in a sentence."""
+    from skypane.cli.command_console import CommandConsole  # noqa: PLC0415 - as below
+    from skypane.jobs.first_rows import first_rows  # noqa: PLC0415
+    from skypane.jobs.reading import read  # noqa: PLC0415
+    from skypane.reporting import live  # noqa: PLC0415
+
+    try:
+        with live.starting(CommandConsole()) as step:
+            step("reading the rows with Spark")
+            return str(first_rows(read(out)))
+    except SkypaneError as error:
+        return f"note: the rows were not read by it: {error}"
 
 
 def _job(arguments: Namespace, sample: SampleFile | None) -> FirstJob:
