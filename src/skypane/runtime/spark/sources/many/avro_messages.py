@@ -95,7 +95,7 @@ def _decimal(data: bytes, schema: Any, *_schemas: Any) -> Decimal:
     sign = b"\xff" if data[:1] >= b"\x80" else b"\0"
     significant, digits = data.lstrip(sign), min(schema["precision"], _DIGITS)
     number = int.from_bytes(sign + significant, "big", signed=True) if len(significant) <= _BYTES else None
-    if number is None or abs(number) >= 10**digits:
+    if number is None or len(str(abs(number))) > digits:
         raise ValueError(f"a decimal of {len(significant):,} bytes has more than {digits} digits")
     return Decimal(number).scaleb(-schema.get("scale", 0), _EXACT)
 
