@@ -32,7 +32,7 @@ from skypane.types import ConfigError, Duration, micros, truth
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_OF_CLIENTS = frozenset({"connection", "content-length", "te", "trailer", "transfer-encoding", "upgrade"})
+_OF_CLIENTS = frozenset({"connection", "content-length", "trailer", "transfer-encoding", "upgrade"})
 """Headers that say how a request is sent."""
 _IN_URL = re.compile("[!-~]+")
 _SMALLEST = 1 << 10
