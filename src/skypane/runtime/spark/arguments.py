@@ -50,7 +50,7 @@ def rows_schema(rows: object, *, streaming: bool, other: str) -> pa.Schema:
         if "." in name or "`" in name or name == "*":
             # PySpark looks columns up by name, and reads a dot as access to a field, and a star as all columns.
             raise ConfigError(
-                f"column {name!r}: a name with a dot or a backtick, or '*', is read otherwise by PySpark: rename it"
+                f"column {name!r} has a dot or a backtick in its name, or is a star, which PySpark cannot map: rename it"
             )
     schema = arrow_schema(rows)
     warn_of_ignored_collations(rows)
