@@ -349,7 +349,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost_when_there_is_room(
         return handle
 
     full.write_bytes(bytes(200 * 1024))
-    with pytest.raises(sp.SkypaneError, match=r"checkpoint .* cannot be used .*No space left"):
+    with pytest.raises(sp.SkypaneError, match=r"checkpoint: .*No space left.*; free space there, and start again"):
         started()
     full.write_bytes(bytes(100 * 1024))
     with pytest.raises(sp.SkypaneError, match="No space left") as later:
