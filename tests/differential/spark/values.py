@@ -44,8 +44,10 @@ TYPES: Final = (
 )  # fmt: skip
 NESTED: Final = (
     "array<double>",
+    "array<binary>",
     "array<date>",
     "array<timestamp>",
+    "array<timestamp_ntz>",
     "struct<a: binary, b: timestamp_ntz>",
     "array<decimal(10,2)>",
 )
