@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from measure.record_values import registry
 from measure.tables import markdown_table, replace_between
 from skypane.runtime.line_rows import parse
 from skypane.runtime.row_parser import Malformed, RowFormat, check_columns
@@ -61,8 +62,8 @@ KINDS: Final = (
     Kind("date", pa.date32(), {"the first of year 1": _FIRST, "the last of year 9999": _LAST}),
     Kind("timestamp", pa.timestamp("us", "UTC"), {name: one.replace(tzinfo=UTC) for name, one in _TIMES.items()}),
     Kind("timestamp_ntz", pa.timestamp("us"), _TIMES),
-    Kind("array<double>", pa.list_(pa.float64()), {"NaN": [math.nan, None], "others": [1.1], "an empty one": []}),
-    Kind("array<date>", pa.list_(pa.date32()), {"any": [date(2026, 1, 1), None]}),
+    Kind("array<double>", pa.list_(pa.float64()), {"NaN": [math.nan], "a null within": [None, 1.1], "others": [1.1], "an empty one": []}),
+    Kind("array<date>", pa.list_(pa.date32()), {"any": [date(2026, 1, 1)]}),
     Kind("struct<a: binary, b: timestamp>", pa.struct([("a", pa.binary()), ("b", pa.timestamp("us", "UTC"))]),
          {"any": {"a": b"\xff", "b": datetime(2026, 1, 1, tzinfo=UTC)}}),
     Kind("map<string, int>", pa.map_(pa.string(), pa.int32()), {"any": [("a", 1)]}),
@@ -165,8 +166,14 @@ def cell(kind: Kind, way: Callable[[Kind, Any], list[Any]]) -> str:
 
 def table() -> str:
     """Return the table."""
-    rows = [(f"`{kind.name}`", *(cell(kind, way) for way in DIRECTIONS.values())) for kind in KINDS]
-    return markdown_table(("type", *DIRECTIONS), rows)
+    with registry() as messages:
+        of_messages: dict[str, Callable[[Kind, Any], list[Any]]] = {
+            f"{form}, read": lambda kind, value, read=read: read(kind.type, value)  # type: ignore[misc]
+            for form, read in messages.items()
+        }
+        ways = dict(sorted((DIRECTIONS | of_messages).items(), key=lambda way: way[0].endswith("written")))
+        rows = [(f"`{kind.name}`", *(cell(kind, way) for way in ways.values())) for kind in KINDS]
+    return markdown_table(("type", *ways), rows)
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ T = pa.timestamp("us", "UTC")
 COLUMNS = pa.schema([("at", T), ("price", pa.float64()), ("pieces", pa.int64()), ("town", pa.string())])
 AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
 MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-micros"}
 FILE = text_format.Parse(
     """
     name: "offers.proto" package: "shop" syntax: "proto3" dependency: "google/protobuf/timestamp.proto"
@@ -430,6 +431,13 @@ def test_schemas_that_refer_to_the_same_one_are_read(server):
         ("string", "abc", pa.map_(pa.string(), pa.string()), "'abc' is neither a record nor a map"),
         ("string", "abc", pa.struct([("a", pa.string())]), "'abc' is neither a record nor a map"),
         ("bytes", b"\xff", pa.string(), "utf8"),
+        (MILLIS, AT, pa.timestamp("us"), "is an instant; a column of it is a timestamp"),
+        (LOCAL, AT.replace(tzinfo=None), T, "is a time without a zone"),
+        ({"type": "array", "items": LOCAL}, [AT.replace(tzinfo=None)], pa.list_(T), "is a time without a zone"),
+        ("double", 1.1, pa.float32(), "1.1 is not a number of 32 bits"),
+        ("double", 1e300, pa.float32(), "1e+300 is not a number of 32 bits"),
+        ("long", 2**53 + 1, pa.float64(), "outside of the range exactly representable"),
+        ("long", 3, pa.duration("us"), "3 is not an interval"),
     ],
 )
 def test_a_value_that_a_column_would_change_is_malformed(
@@ -446,6 +454,12 @@ def test_a_value_that_a_column_would_change_is_malformed(
 def test_whole_numbers_fit_a_column_of_whole_numbers_whatever_their_type_is(server):
     values = avro(server.url, record([("x", "double")]), {"x": 2.0})
     assert read("avro", pa.schema([("x", pa.int64())]), server.url, values) == ([{"x": 2}], {})
+
+
+@pytest.mark.parametrize("number", [-0.0, 1.5, math.inf, 2.0**-149])
+def test_a_double_that_32_bits_hold_fits_a_float(server, number: float):
+    values = avro(server.url, record([("x", "double")]), {"x": number})
+    assert read("avro", pa.schema([("x", pa.float32())]), server.url, values) == ([{"x": number}], {})
 
 
 def test_an_identifier_that_no_registry_gives_is_malformed_without_a_request(server):

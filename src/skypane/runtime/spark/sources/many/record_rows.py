@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -25,6 +27,8 @@ from skypane.runtime.spark.sources.many.schema_registry import (
 FORMATS = ("avro", "protobuf")
 
 Converter: TypeAlias = Callable[[Any], Any]
+
+_SINGLE: Final = Struct("f")
 
 
 class _Record(NamedTuple):
@@ -113,9 +117,29 @@ def _converter(kind: pa.DataType) -> Converter | None:
     return None
 
 
-def _time(value: Any) -> Any:
+def _instant(value: Any) -> Any:
+    if _time(value).tzinfo is None:
+        raise ValueError(f"{value} is a time without a zone; its field needs a logical type that states an instant")
+    return value
+
+
+def _local_time(value: Any) -> Any:
+    if _time(value).tzinfo is not None:
+        raise ValueError(f"{value} is an instant; a column of it is a timestamp")
+    return value
+
+
+def _time(value: Any) -> datetime:
     if isinstance(value, int | float | Decimal):
         raise ValueError(f"{value} is a number; its field needs a logical type that states the unit")  # noqa: TRY004
+    if not isinstance(value, datetime):
+        raise TypeError(f"{_shown(value)} is not a time")
+    return value
+
+
+def _duration(value: Any) -> Any:
+    if not isinstance(value, timedelta):
+        raise TypeError(f"{_shown(value)} is not an interval")
     return value
 
 
@@ -142,9 +166,17 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
+def _single(value: Any) -> Any:
+    """Return a number of 32 bits; Arrow would round one of 64, or make it infinite."""
+    if isinstance(value, float) and not math.isnan(value) and _SINGLE.unpack(_SINGLE.pack(value))[0] != value:
+        raise ValueError(f"{value} is not a number of 32 bits")
+    return _number(value)
+
+
 _SIMPLE: Final[tuple[tuple[Callable[[pa.DataType], bool], Converter], ...]] = (
-    (pa.types.is_timestamp, _time), (pa.types.is_date, _date), (pa.types.is_string, _text),
-    (pa.types.is_integer, _whole), (pa.types.is_floating, _number),
+    (lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None, _instant), (pa.types.is_timestamp, _local_time),
+    (pa.types.is_duration, _duration), (pa.types.is_date, _date), (pa.types.is_string, _text), (pa.types.is_integer, _whole),
+    (pa.types.is_float32, _single), (pa.types.is_floating, _number),
 )  # fmt: skip
 
 
