@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from tests.differential.definition.aggregate import chosen, collected, different, mode, taken
 from tests.differential.definition.values import dense, key, lines, order
-from tests.differential.spark import files
+from tests.differential.spark import extreme_fronts, files
 from tests.differential.spark.seeds import run
 from tests.oracles import k_dominant_indices, skyline_indices, top_delta_indices
 
@@ -230,8 +230,7 @@ def differing(spark: SparkSession, seed: int, kind: str, folder: Path) -> Iterat
     """Yield the cases of a type that are answered wrongly, and how many each way has answered."""
     rng, of = np.random.default_rng([seed, 3]), TYPES[kind]
     rows = table(rng, of)
-    finite = [one for one in of.values if not isinstance(one, float) or (np.isfinite(one) and one)]
-    queries = asked(of, finite[int(rng.integers(len(finite)))])
+    queries = asked(of, _finite(of, rng))
     frame = spark.createDataFrame(rows, spark_schema(rows.schema))
     frame.createOrReplaceTempView("rows")
     cases: dict[int, Rows] = {}
@@ -247,6 +246,23 @@ def differing(spark: SparkSession, seed: int, kind: str, folder: Path) -> Iterat
         for case in [case for case in right if repr(found[case]) != repr(right[case])][:2]:
             values = [[row[of] for of in ("v", "w", "u")] for row in cases[case]]
             yield f"{kind}, {name} {way}: {found[case]} for {right[case]}, of {values}"
+    for target in () if of.is_text else (None, _finite(of, rng)) if of.is_number else (None,):
+        yield from _differing_fronts(spark, frame, rows, target, folder / f"front of {target}")
+
+
+def _finite(of: Ordered, rng: np.random.Generator) -> Any:
+    finite = [one for one in of.values if not isinstance(one, float) or (np.isfinite(one) and one)]
+    return finite[int(rng.integers(len(finite)))]
+
+
+def _differing_fronts(
+    spark: SparkSession, frame: DataFrame, rows: pa.Table, target: Any, folder: Path
+) -> Iterator[str | int]:
+    for way, changed, right in extreme_fronts.changes(spark, frame, rows, target, folder):
+        yield CASES
+        for case in sorted({case for case, *_ in changed ^ right})[:2]:
+            mine = [sorted(one for one in some if one[0] == case) for some in (changed, right)]
+            yield f"{rows['v'].type}, continuous skyline {way}, target {target}: {mine[0]} for {mine[1]}"
 
 
 def _ways(
