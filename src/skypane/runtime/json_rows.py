@@ -53,7 +53,11 @@ def decimals(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 def has_decimals(columns: pa.Schema) -> bool:
     """Return whether a column has decimals, or values with decimals in them."""
-    return any("decimal" in str(one.type) for one in columns)
+    return any(_holds(one.type, pa.types.is_decimal) for one in columns)
+
+
+def _holds(kind: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    return is_kind(kind) or any(_holds(kind.field(at).type, is_kind) for at in range(kind.num_fields))
 
 
 def needs_care(columns: pa.Schema, text: bytes) -> bool:
@@ -65,16 +69,12 @@ def needs_care(columns: pa.Schema, text: bytes) -> bool:
 
 def is_nested_text(kind: pa.DataType, zone: str) -> bool:
     """Return whether the parser would take texts within values of a type for what they are not."""
-    if not pa.types.is_nested(kind):
-        return False
-    inner = [kind.field(at).type for at in range(kind.num_fields)]
-    return any(
-        pa.types.is_binary(one)
-        or pa.types.is_date(one)
-        or (pa.types.is_timestamp(one) and (zone != UTC or one.tz is None))
-        or is_nested_text(one, zone)
-        for one in inner
-    )
+
+    def is_misread(one: pa.DataType) -> bool:
+        local = pa.types.is_timestamp(one) and (zone != UTC or one.tz is None)
+        return bool(local or pa.types.is_binary(one) or pa.types.is_date(one))
+
+    return pa.types.is_nested(kind) and _holds(kind, is_misread)
 
 
 def values_of(columns: pa.Schema, texts: Sequence[bytes]) -> list[Row | None]:

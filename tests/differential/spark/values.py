@@ -35,8 +35,8 @@ from skypane.runtime.spark.sources.many import parquet
 from skypane.runtime.spark.sources.many.input_kind import OffsetRange
 from skypane.runtime.spark.spark_schema import struct_of
 
-EACH: Final = 200
-"""Texts of each type and form."""
+EACH: Final = (200, 200, 511, 513, 1_100)
+"""Texts of each type and form: fewer and more than the lines of JSON that are read one by one."""
 ZONES: Final = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 TYPES: Final = (
     "boolean", "tinyint", "int", "bigint", "float", "double", "decimal(10,2)", "decimal(38,18)", "string", "binary", "date", "timestamp",
@@ -241,9 +241,9 @@ def _equal(one: Any, other: Any) -> bool:
     return _same(one, other)
 
 
-def tried(spark: SparkSession, seed: int, count: int = EACH) -> tuple[list[str], int]:
-    """Draw so many cells of each type and form; return those that differ, and how many there were."""
-    rng = np.random.default_rng([seed, 2])
+def tried(spark: SparkSession, seed: int, count: int | None = None) -> tuple[list[str], int]:
+    """Draw so many cells of each type and form, None: of EACH; return those that differ, and how many there were."""
+    rng, count = np.random.default_rng([seed, 2]), count or EACH[seed % len(EACH)]
     spark.sparkContext.setLogLevel("OFF")  # what Spark refuses is logged with its stack
     spark.conf.set("spark.sql.session.timeZone", ZONES[seed % len(ZONES)])
     found, cells = list[str](), 0
