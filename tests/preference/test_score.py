@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.preference import Score
+from skypane.preference.written import Written
 from skypane.types import BadInputError, ConfigError
 
 TABLE = pa.table(
@@ -111,3 +112,11 @@ def test_null_is_refused_by_column():
 
 def test_no_rows():
     assert Score("a + 1").values(TABLE.slice(0, 0)).tolist() == []
+
+
+@pytest.mark.parametrize("text", ["x + -(-2147483648)", "- -2147483648 * x", "x - +(-(-9223372036854775807))"])
+def test_workers_leave_literals_with_two_signs_to_spark(text: str):
+    """SQL reads -2147483648 as a number of 32 bits, whose negative overflows."""
+    schema = pa.schema([("x", pa.float64())])
+    assert (one := Score.of("x - -2147483648")).for_types(schema) is one
+    assert isinstance(Score.of(text).for_types(schema).text, Written)

@@ -152,7 +152,8 @@ class Expression:
                 return _DOUBLE if pa.types.is_float64(kind) else _WHOLE if pa.types.is_signed_integer(kind) else ""
             case ast.UnaryOp(_, operand):
                 inner = self._type(operand, kinds, functions)
-                return "" if inner == _WHOLE else inner
+                twice = inner == _NUMBER and not isinstance(operand, ast.Constant)  # -(-2147483648) overflows in SQL
+                return "" if inner == _WHOLE or twice else inner
             case ast.BinOp(left, op, right):
                 types = [self._type(side, kinds, functions) for side in (left, right)]
                 return _operated(op, types, right, functions)

@@ -28,7 +28,11 @@ def run(kind: str, tried: Callable[[SparkSession, int], tuple[list[str], int]]) 
     for seed in islice(count(arguments.seed), arguments.cases):
         if time.monotonic() - began > arguments.seconds:
             break
-        found, more = tried(spark, seed)
+        try:
+            found, more = tried(spark, seed)
+        except Exception as error:
+            error.add_note(f"seed {seed}")
+            raise
         if found:
             print(f"seed {seed}, {kind}: {len(found)} differ, such as", *found[:_SHOWN], sep="\n", flush=True)
             return 1
