@@ -207,9 +207,12 @@ class StreamQuery:
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
         """Wait for the end, at most `timeout` seconds; raise StreamingQueryException if a batch has failed."""
         ended = self._ended.wait(timeout)
-        if self._error is not None:
-            raise StreamingQueryException(f"[STREAM_FAILED] {self._error}") from self._error
+        if (failure := self.exception()) is not None:
+            raise failure from self._error
         return None if timeout is None else ended
+
+    def exception(self) -> StreamingQueryException | None:
+        return None if self._error is None else StreamingQueryException(f"[STREAM_FAILED] {self._error}")
 
     def processAllAvailable(self) -> None:
         """Wait until the tables that are there now are done."""

@@ -28,11 +28,11 @@ from skypane.runtime.spark.connect.batch_requests import BatchRequests, PendingR
 from skypane.runtime.spark.connect.committed_reader import CommittedReader, change_in_words
 from skypane.runtime.spark.connect.connect_host import ConnectHost, check_sendable
 from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
-from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_checks import check_sinks, complaint_of
 from skypane.runtime.spark.connect.server_errors import cause_in, failed
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
+from skypane.runtime.spark.patient_start import patiently_started
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.windows import Windows
 

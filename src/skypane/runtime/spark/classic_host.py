@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,12 +23,14 @@ from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger
 from skypane.runtime.spark.engine.query_changes import changes_of
 from skypane.runtime.spark.engine_host import JobStart
+from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
+from skypane.runtime.spark.patient_start import patiently_started, with_sources
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.types import SkypaneError
 
@@ -84,13 +87,22 @@ def _started(start: JobStart, rows: DataFrame, lifecycle: BatchLifecycle, inputs
     """Start the query, and make it known to its batches and its inputs."""
     checkpoint = Location.of(start.description.checkpoint)
     writer = start.writer(rows, lifecycle, checkpoint)
+
+    def start_query() -> StreamingQuery:
+        lifecycle.query = inputs.query = query = writer.start()
+        return with_sources(query)
+
     try:
         # Ctrl-C in the middle of Spark's start would leave a query that runs, and no handle that stops it.
         with local_files(rows.sparkSession, checkpoint), interrupted_afterwards():
-            lifecycle.query = inputs.query = writer.start()
+            return patiently_started(start_query)
     except Py4JJavaError as error:
         raise SkypaneError(
             f"Spark cannot start the query in {start.description.checkpoint}: {error.java_exception}; no rows of the "
             f"stream are lost: free disk space or grant write access there, and start again"
         ) from error
-    return lifecycle.query
+    except StreamingQueryException as error:
+        raise SkypaneError(
+            f"Spark cannot start the query in {start.description.checkpoint}: {cause(error)}; no rows of the stream are "
+            f"lost: start again when the machine is less busy"
+        ) from error

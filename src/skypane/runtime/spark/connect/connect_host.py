@@ -17,7 +17,6 @@ from skypane.metrics import BatchMetrics
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.connect.metrics_polling import MetricsPolling
-from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.remote_batches import RemoteBatches
 from skypane.runtime.spark.connect.remote_engine import RemoteEngine
 from skypane.runtime.spark.connect.server_batches import ServerBatches
@@ -29,6 +28,7 @@ from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.input_status import InputStatus
 from skypane.runtime.spark.machine.checkpoint_files import local_files
+from skypane.runtime.spark.patient_start import patiently_started
 from skypane.types import ConfigError, SkypaneError
 
 log = logging.getLogger(__name__)

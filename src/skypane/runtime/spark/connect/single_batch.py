@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.runtime.background import awaited, in_background
 from skypane.runtime.spark.batch_lifecycle import failure
-from skypane.runtime.spark.connect.patient_start import patiently_started
 from skypane.runtime.spark.connect.server_errors import failed
 from skypane.runtime.spark.connect.server_watch import end_with_server
 from skypane.runtime.spark.engine.engine_description import EngineDescription
+from skypane.runtime.spark.patient_start import patiently_started
 
 
 @dataclass(frozen=True)
