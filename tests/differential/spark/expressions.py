@@ -49,6 +49,10 @@ _VALUES: Final[dict[str, tuple[pa.DataType, list[Any]]]] = {
     "raw": (pa.binary(), [b"", b"a"]),
     "_column_0": (pa.int32(), [9, 3, 1]),
     "a b": (pa.int32(), [1, 3, 9]),
+    "fi": (pa.int32(), [2, 3, 10]),
+    "\ufb01": (pa.float64(), [1.0, 3.0, 9.0]),
+    "it's": (pa.float64(), [0.5, 3.0]),
+    'b`"c': (pa.string(), ["a", "b", "3"]),
 }  # fmt: skip
 ROWS: Final = 64
 _EXACT: Final = Context(prec=60)
@@ -106,7 +110,7 @@ class Draw:
     def _arithmetic(self, depth: int) -> str:
         chance = self._rng.random()
         if depth > 2 or chance < 0.3:
-            name = self._of(("x", "y", "x", "y", "n", "id", "cost"))
+            name = self._of(("x", "y", "x", "y", "n", "id", "cost", "\ufb01", "it's"))
             return self._name(name) if chance < 0.2 or depth == 0 else self._number(name)
         if chance < 0.4:
             return f"{self._of(('-', 'abs', 'sqrt'))}({self._arithmetic(depth + 1)})"
@@ -165,8 +169,8 @@ class Draw:
 
     def _name(self, name: str) -> str:
         chance = self._rng.random()
-        if " " in name or chance < 0.1:
-            return f"`{name}`"
+        if not name.isidentifier() or chance < 0.1:
+            return f"`{name.replace('`', '``')}`"
         return name.upper() if chance < 0.13 else name
 
     def _of(self, values: Any) -> Any:
@@ -188,7 +192,7 @@ def differing_scores(frame: DataFrame, rows: pa.Table, texts: list[str]) -> Iter
     """Yield the scores by which workers order rows otherwise than by Spark's values."""
     schema = compared_alike(arrow_schema(frame), frame.schema)
     kept = [text for text in texts if _is_ranked(text, schema)]
-    wanted = frame.selectExpr(*(f"{_sql(text)} AS s{at}" for at, text in enumerate(kept))).toArrow()
+    wanted = frame.selectExpr(*(f"{Expression(text).sql()} AS s{at}" for at, text in enumerate(kept))).toArrow()
     for at, text in enumerate(kept):
         score = Score.of(text)
         known = np.flatnonzero(np.all([rows[name].is_valid().to_numpy() for name in score.columns], axis=0))
@@ -197,11 +201,6 @@ def differing_scores(frame: DataFrame, rows: pa.Table, texts: list[str]) -> Iter
             there = there.fill_null(_NAN)  # a row that lacks a part of min() has no score, as one whose score is NaN
         if (row_ranks([score.keys(here, largest=False)]) != row_ranks([column_ranks(there)])).any():
             yield f"score {text}"
-
-
-def _sql(score: str) -> str:
-    """Return a score in SQL, which has other names for min() and max()."""
-    return Expression(score).sql() if "(" in score else score
 
 
 def _by_workers(text: str, schema: pa.Schema) -> bool:
