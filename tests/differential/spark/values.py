@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -213,15 +214,15 @@ def differing_parquet(
     path = folder / "cells.parquet"
     pq.write_table(pa.table({name: rows}), path, use_deprecated_int96_timestamps=bool(rng.random() < 0.2))
     schema = struct_of(f"v {kind}")
-    try:
-        theirs = [row["v"] for row in _rows(spark.read.schema(schema).parquet(str(path)).toArrow())]
-    except (PySparkException, Py4JJavaError, UnicodeDecodeError):
-        theirs = None
     given = parquet.of({"parquet": str(path)}, "input")
     columns = set_as_spark(versions.arrow_columns(schema), "UTC", case_sensitive=False)
     ours = [one for _, one in parquet.read([OffsetRange(given, 0, len(rows))], columns)]
     if any(isinstance(one, Malformed) for one in ours):
         return None
+    try:
+        theirs = [row["v"] for row in _rows(spark.read.schema(schema).parquet(str(path)).toArrow())]
+    except (PySparkException, Py4JJavaError, UnicodeDecodeError):
+        theirs = None
     values = [row["v"] for one in ours if isinstance(one, pa.Table) for row in _rows(one)]
     exact = [row["v"] for row in _rows(pa.table({"v": rows.cast(pa.timestamp("us")) if stored == "millis" else rows}))]
     alike = pa.types.is_temporal(rows.type) == pa.types.is_temporal(
@@ -252,8 +253,7 @@ def tried(spark: SparkSession, seed: int, count: int | None = None) -> tuple[lis
             for kind in kinds:
                 found += differing_texts(spark, rng, form, kind, count, Path(folder))
                 cells += count
-        for kind in TYPES:
-            stored = str(rng.choice([*STORED]))
+        for kind, stored in product(TYPES, STORED):
             if (one := differing_parquet(spark, rng, kind, stored, Path(folder))) is not None:
                 found.append(one)
             cells += 3
