@@ -139,7 +139,6 @@ _VALUES: Final = (
     _read("exponents-of-csv", _ROWS, "if has_decimals(columns) and EXPONENT.search(text):", "if False:", "a decimal of CSV with an exponent is read by the parser"),
     _read("times-of-numbers", _TYPES, "Rule(pa.types.is_integer, pa.types.is_integer),", "Rule(pa.types.is_integer, lambda kind: pa.types.is_integer(kind) or pa.types.is_timestamp(kind)),", "whole numbers are times"),
     _read("truth-of-numbers", _TYPES, "Rule(pa.types.is_integer, pa.types.is_integer),", "Rule(pa.types.is_integer, lambda kind: pa.types.is_integer(kind) or pa.types.is_boolean(kind)),", "2 is true"),
-    _read("numbers-of-times", _TYPES, "Rule(pa.types.is_date, pa.types.is_date),", "Rule(pa.types.is_date, pa.types.is_date),\n    Rule(pa.types.is_timestamp, pa.types.is_integer),", "times are numbers of some unit"),
     _read("narrower-floats", _TYPES, "stored.bit_width < wanted.bit_width", "True", "doubles are rounded to floats"),
     _read("decimals-divided", _TYPES, "Rule(pa.types.is_decimal, pa.types.is_floating, _by_digits)", "Rule(pa.types.is_decimal, pa.types.is_floating)", "decimals are a unit off as doubles"),
     _read("unchecked-cast", _TYPES, "    return column.cast(wanted)\n\n\ndef _by_widest", "    return column.cast(wanted, safe=False)\n\n\ndef _by_widest", "numbers are cut to a narrower type"),
