@@ -78,7 +78,7 @@ _SCORES: Final = (
     _sql("lacks-one", _EXPRESSION, 'lacks = " OR ".join(', 'lacks = " AND ".join(', "a row that lacks one part has a score"),
     _sql("reversed-sides", _EXPRESSION, "(self._value(left, columns), self._value(right, columns))", "(self._value(right, columns), self._value(left, columns))", "x - y is y - x"),
     _sql("unknown-types", _EXPRESSION, 'return _DOUBLE if _DOUBLE in types and "" not in types else ""', 'return _DOUBLE if _DOUBLE in types else ""', "decimals beside a double are computed"),
-    _sql("whole-negated", _EXPRESSION, 'return "" if inner == _WHOLE else inner', "return inner", "-n of whole numbers is computed"),
+    _sql("whole-negated", _EXPRESSION, 'return "" if inner == _WHOLE or twice else inner', 'return "" if twice else inner', "-n of whole numbers is computed"),
     _sql("by-nothing", _EXPRESSION, "(isinstance(right, ast.Constant) and right.value)", "isinstance(right, ast.Constant)", "x / 0 is computed"),
     _sql("by-columns", _EXPRESSION, "if not (functions or (isinstance(right, ast.Constant) and right.value)):", "if False:", "x / y is computed, where y is 0"),
     _sql("all-arithmetic", _SCORE, "if len(kinds) == len(columns) and expression.is_of_doubles(kinds):", "if len(kinds) == len(columns):", "arithmetic of any types is computed"),
