@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import os
 import subprocess
 import sys
 import tomllib
@@ -52,6 +53,14 @@ def test_a_process_that_reads_a_source_loads_neither_the_names_of_the_package_no
     program = f"import sys, skypane.runtime.spark.sources.{module}; print(*sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"numba", "skypane.public", "skypane.kernels.public"} & set(answer.stdout.split())
+
+
+def test_the_public_names_load_where_pyspark_has_no_java():
+    """As with pyspark-client alone, which PySpark takes itself for by this variable of its own tests."""
+    program = "import skypane as sp; [getattr(sp, name) for name in dir(sp)]; import pyspark; print(hasattr(pyspark, 'SparkContext'))"
+    environment = os.environ | {"SPARK_SKIP_CONNECT_COMPAT_TESTS": "1"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (run.stdout, run.stderr) == ("False\n", "")
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -77,6 +76,8 @@ def session(
 
 def _start_java(settings: Mapping[str, str]) -> None:
     """Start Java with the settings that its arguments may show to all users of the machine; it gets the others later."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - pyspark-client has neither
+
     shown = [(name, value) for name, value in settings.items() if not _MAY_BE_SECRET.search(name)]
     SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(shown))  # noqa: SLF001 - the start of PySpark's own
 
