@@ -30,7 +30,7 @@ from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
-from skypane.runtime.spark.patient_start import patiently_started, with_sources
+from skypane.runtime.spark.patient_start import patiently_started, stop_started, with_sources
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.types import SkypaneError
 
@@ -75,7 +75,7 @@ class ClassicHost:
             query = _started(start, start.reading(engine.columns), lifecycle, inputs)
         except KeyboardInterrupt:
             if lifecycle.query is not None:
-                lifecycle.query.stop()
+                stop_started(lifecycle.query)
             raise
         if any(sink.rolling() is not None for sink in description.settings.sinks.by_role.values()):
             RollClock(engine, spark, lifecycle.active).start()

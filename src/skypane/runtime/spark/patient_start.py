@@ -20,6 +20,7 @@ _TRIES: Final = 5
 _LATE: Final = "Python worker failed to connect back"
 _INITIALIZING: Final = "Initializing"
 """How Spark's status of a query begins until its sources have started."""
+_PLANNING: Final = (_INITIALIZING, "Getting offsets", "Writing offsets")
 _LOOK: Final = 0.05
 
 
@@ -43,3 +44,11 @@ def with_sources(query: StreamingQuery) -> StreamingQuery:
     if (error := query.exception()) is not None and _LATE in str(error):
         raise error
     return query
+
+
+def stop_started(query: StreamingQuery) -> None:
+    """Stop a query that has just started, but not while it writes its first offsets: Spark refuses a checkpoint with a part of them."""
+    while query.isActive and query.status["message"].startswith(_PLANNING):
+        with suppress(StreamingQueryException):
+            query.awaitTermination(_LOOK)  # type: ignore[arg-type]  # it takes fractions
+    query.stop()
