@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -177,6 +177,13 @@ class Plan:
             "source": self.source,
             "progress": self.progress.describe(),
         }
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rest from which answers follow, which may change, as a JSON value: see recorded_plan.py."""
+        amend = None if self.amend is None else asdict(self.amend)
+        rules = {"amend": amend, "early": self.early, "answers": self.answers, "computed": list(self.computed)}
+        return {"progress": self.progress.describe(), "rules": rules}
 
     def definition(self, schema: pa.Schema) -> dict[str, Any]:
         """Return what identifies the query over rows of `schema` in a checkpoint: describe(), and the columns.

@@ -105,6 +105,11 @@ class SharedPlan:
             "progress": self.progress.describe(),
         }
 
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rest from which answers follow, which is the same for all queries: see Plan.rules."""
+        return self._first.rules
+
     def definition(self, schema: pa.Schema) -> dict[str, Any]:
         """Return what identifies the queries over rows of `schema` in a checkpoint, see Plan.definition()."""
         return definition_of(self.describe(), schema)

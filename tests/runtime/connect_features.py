@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from tests.engine.test_streams import ASKED
 from tests.engine.test_streams import WINDOWS as SHARED
 from tests.prometheus.scraped import text_at, total, value
 from tests.runtime.connect_driver import BATCHES, LOAD, SCHEMA, SKYLINE, WINDOWS, by_name, finish, job
-from tests.runtime.streams import ended, read_batches, write_batches
+from tests.runtime.streams import drained, ended, read_batches, write_batches
 
 import skypane as sp
 from skypane.runtime.spark.sources.recordings import write_recording
@@ -96,6 +97,29 @@ def begun(spark: SparkSession, folder: Path) -> dict[str, Any]:
     handle = ended(another, begin="at_offsets")
     handle.drain()
     return {"begins": begins, "rows": [metrics.rows for metrics in handle.recent_metrics(4)]}
+
+
+class DyingFolder(sp.Directory):
+    """Ends the batch that it has taken, before its commit."""
+
+    def write(self, *batch: Any) -> None:
+        super().write(*batch)
+        raise OSError("the driver dies")
+
+
+def unfinished(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Change a query whose driver has died after a delivery, and beside it one whose driver has not."""
+    for name, sink in (("died", DyingFolder), ("calm", sp.Directory)):
+        stream, output = folder / name, str(folder / name / "out")
+        write_batches(stream / "in", BATCHES[:3])
+        finish(job(spark, stream, LOAD, progress=PROMPT))
+        write_batches(stream / "in", BATCHES[3:4], first=3)
+        with suppress(sp.SkypaneError, PySparkException):
+            finish(job(spark, stream, LOAD, progress=PROMPT, output=sink(output)))
+        write_batches(stream / "in", BATCHES[4:], first=4)
+        changed = sp.Aggregate("sensor", n=sp.count(), most=sp.max("price"))
+        drained(job(spark, stream, changed, progress=PROMPT))
+    return {}
 
 
 def monitored(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -227,5 +251,18 @@ def _refused(call: Callable[[], object]) -> str:
 
 
 SCENARIOS: Final = by_name(
-    several, having, stays, readmitted, begun, monitored, elastic, static, in_sql, replayed, inputs, rate, topics
+    several,
+    having,
+    stays,
+    readmitted,
+    begun,
+    unfinished,
+    monitored,
+    elastic,
+    static,
+    in_sql,
+    replayed,
+    inputs,
+    rate,
+    topics,
 )

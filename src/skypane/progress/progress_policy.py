@@ -16,8 +16,9 @@ Rows whose pane the punctuation *before* the batch has closed are late: the engi
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from skypane.policy import Decision, Policy
 from skypane.progress.clock_offsets import ClockRules
@@ -131,3 +132,8 @@ class ProgressPolicy(Policy[Any, None, PaneArrivals, Punctuation]):
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return a JSON value that is equal for two policies if and only if the policies are equal."""
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> Self:
+        """Return the policy of a description; raise TypeError or ValueError if only the job's own code can make it."""
+        raise TypeError(f"only the job's own code makes {description} of {cls.__name__}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 from skypane.progress.far_future import DAY
 from skypane.progress.pane_arrivals import PaneArrivals
 from skypane.progress.slack_policy import SlackPolicy, not_negative
 from skypane.progress.state import Progress
 from skypane.snapshots import ADDED
-from skypane.types import Cadence, ConfigError, Duration, Micros, micros
+from skypane.types import Cadence, ConfigError, Duration, Length, Micros, micros
 from skypane.wording import count, span
 
 #: The least number of batches without a row after which a source is idle by a duration.
@@ -133,6 +133,12 @@ class Readiness(SlackPolicy[SourceProgress]):
     def describe(self) -> dict[str, Any]:
         batches = {} if self.needs_arrival else {"idle_after": f"{self.idle_after} batches"}
         return super().describe() | {"sources": list(self.sources)} | batches
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> Self:
+        idle = description["idle_after"]
+        after = Length(idle) if isinstance(idle, int) else int(idle.removesuffix(" batches"))
+        return super().described({**description, "idle_after": after, "sources": tuple(description["sources"])})
 
     def explain(self, state: SourceProgress) -> str:
         """Return the reason for the current punctuation in one line."""

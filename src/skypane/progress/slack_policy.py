@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
 
 from skypane.policy import Decision
 from skypane.progress.clock_offsets import CLOCKS, GRAIN, MINUTE, ClockOffsets, ClockRules, Clocks
@@ -14,7 +14,7 @@ from skypane.progress.frontier import Frontier
 from skypane.progress.pane_arrivals import PaneArrivals, PaneRun
 from skypane.progress.progress_policy import ProgressPolicy, Punctuation
 from skypane.progress.state import Progress
-from skypane.types import ConfigError, Duration, Micros, micros
+from skypane.types import ConfigError, Duration, Length, Micros, micros
 from skypane.wording import span
 
 S = TypeVar("S", bound=Progress)
@@ -174,6 +174,12 @@ class SlackPolicy(ProgressPolicy, Generic[S]):
         """Return the policy's name and fields as a JSON object."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         return {"policy": type(self).__name__, **values}
+
+    @classmethod
+    def described(cls, description: Mapping[str, Any]) -> Self:
+        lengths = {*cls._durations, "max_clock_offset"}
+        values: dict[str, Any] = {name: value for name, value in description.items() if name != "policy"}
+        return cls(**values | {name: Length(values[name]) for name in lengths if values[name] is not None})
 
 
 def _reached(state: Progress) -> Micros | None:

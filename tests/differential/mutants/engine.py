@@ -136,8 +136,8 @@ ENGINE: Final = (
     _on_spark(
         "file-of-last-batch",
         "runtime/spark/sinks/directory.py",
-        'target, prefix = self.store, f"{self.holds}-{batch_id:012d}"',
-        'target, prefix = self.store, f"{self.holds}-{batch_id // 2:012d}"',
+        'return f"{self.holds}-{batch_id:012d}"',
+        'return f"{self.holds}-{batch_id // 2:012d}"',
         "a batch's files replace those of the batch before",
     ),
     _on_spark(

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.engine import test_amended, test_readmission
+from tests.engine.test_begun_batch import folder_rows
 from tests.engine.test_streams import ASKED, plan_of
 from tests.runtime import continuous_streams
 from tests.runtime.connect_driver import BATCHES, LOAD, SKYLINE, WINDOWS, plan
@@ -193,6 +194,12 @@ def test_another_query_begins_where_the_first_has_stopped(found: Found, tmp_path
     rows = [batch.filter(pc.greater_equal(batch["ts"], first)) for batch in BATCHES[3:]]
     wanted = expected(Plan(LOAD, WINDOWS, "ts", PROMPT), [*rows, local.Drain()])
     assert windows == [(start, counted) for start, counted in wanted if start >= first]
+
+
+def test_a_delivered_batch_is_finished_by_the_query_as_it_was(found: Found, tmp_path: Path):
+    found("unfinished")
+    died, calm = (folder_rows(tmp_path / name / "out") for name in ("died", "calm"))
+    assert sorted(died) == sorted(calm)
 
 
 def test_a_client_serves_the_metrics_of_all_batches_also_of_a_drain(found: Found):

@@ -27,14 +27,14 @@ from skypane.runtime.spark.engine import late_rows
 from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.query_changes import Begin, check_begin
-from skypane.runtime.spark.engine.shared_program import rejected_schema
+from skypane.runtime.spark.engine.sent_rows import sent
 from skypane.runtime.spark.engine_host import EngineHost, JobStart
 from skypane.runtime.spark.error_causes import room_in_words
 from skypane.runtime.spark.handle import StreamHandle
 from skypane.runtime.spark.machine.answering import spark_there
 from skypane.runtime.spark.machine.session import parallelism
 from skypane.runtime.spark.machine.session_kind import over_connect
-from skypane.runtime.spark.sinks.shared_sinks import SharedSinks, output_of
+from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
 from skypane.runtime.spark.spark_schema import pruned, spark_schema
 from skypane.runtime.spark.triggers import pace_of, paced, trigger_of
@@ -194,18 +194,6 @@ def host_of(spark: SparkSession) -> EngineHost:
     """Return the place where the engines of a session's jobs run; a session without Java brings its own."""
     own: EngineHost | None = getattr(spark, "engine_host", None)
     return own or (ConnectHost(spark) if over_connect(spark) else ClassicHost(spark))
-
-
-def sent(plan: Plan | SharedPlan, schema: pa.Schema, added: pa.Schema | None = None) -> dict[str, pa.Schema]:
-    """Return the schemas of the rows that sinks receive, by the role of the sink, for rows of `schema`.
-
-    added   the columns that late rows get; None: the reason alone
-    """
-    added = late_rows.added(schema) if added is None else added
-    if isinstance(plan, SharedPlan):
-        answers = {output_of(name): one for name, one in plan.answer_schemas(schema).items()}
-        return answers | {"late": rejected_schema(schema, added)}
-    return {"output": plan.output_schema(schema), "late": late_rows.schema_of(schema, added), "front": schema}
 
 
 def _check_free(schema: pa.Schema, added: Iterable[str]) -> None:

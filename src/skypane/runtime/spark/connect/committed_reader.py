@@ -17,8 +17,8 @@ from skypane.runtime.spark.engine.engine_description import EngineDescription
 from skypane.runtime.spark.engine.fencing import check_start
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.ledger import Ledger
-from skypane.runtime.spark.engine.programs import program_of, taking_over
-from skypane.runtime.spark.engine.query_changes import beginning, changes_of
+from skypane.runtime.spark.engine.programs import columns_of_start, program_of
+from skypane.runtime.spark.engine.query_changes import changes_of
 from skypane.runtime.spark.engine.undisturbed import undisturbed
 from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.snapshots import to_json
@@ -43,13 +43,11 @@ class CommittedReader:
         definition.check(self._store, last)
         without = missed(ledger, self._store, settings)
         BatchRequests(self.description.checkpoint).clear()
-        since = beginning(change, latest, settings.plan)
-        both = None if since is None else taking_over(settings, self._store, since.operator, self._staged)
         return {
             "last": last,
             "unfinished": ledger.drain_begun,
             "missed": without,
-            "columns": None if both is None else both.columns,
+            "columns": columns_of_start(settings, self._store, change, latest, self._staged),
         }
 
     def changes(self) -> dict[str, Any]:

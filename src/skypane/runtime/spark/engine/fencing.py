@@ -11,11 +11,13 @@ from skypane.locations import Location
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.spark.document_store import DocumentStore
 from skypane.runtime.spark.engine import outbox, spark_files
+from skypane.runtime.spark.engine.begun_batch import settings_of_begun
 from skypane.runtime.spark.engine.job_settings import JobSettings
 from skypane.runtime.spark.engine.ledger import Ledger, Manifest
 from skypane.runtime.spark.engine.owner import Owner
 from skypane.runtime.spark.engine.query_changes import Begin, changes_of
 from skypane.runtime.spark.engine.query_definition import SEVERAL_MAY_CHANGE, QueryDefinition
+from skypane.runtime.spark.engine.sent_rows import sent
 from skypane.runtime.spark.engine.without_late_sink import missed
 from skypane.runtime.spark.error_causes import has_no_room
 from skypane.runtime.spark.sinks.folder_owner import QueryStart
@@ -29,14 +31,17 @@ _OF_ALL = frozenset({"output", "late", "front"})
 """Roles of the sinks that belong to the whole query of a checkpoint."""
 
 
-def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Begin | None = None) -> None:
+def fence(
+    ledger: Ledger, store: DocumentStore, settings: JobSettings, change: QueryChange, definition: QueryDefinition
+) -> JobSettings | None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
 
-    begin   where the query begins if it cannot continue from the state of the checkpoint
+    Change and definition are those of check_start().
+
+    Returns the settings by which the next batch, of which a sink has rows, has to be finished; None: those of the job.
 
     Raises CheckpointError if one of them belongs to another query, is damaged or cannot be used.
     """
-    change, definition = check_start(ledger, store, settings, begin)
     without = missed(ledger, store, settings)
     if without is not None:
         log.warning(without)
@@ -48,11 +53,28 @@ def fence(ledger: Ledger, store: DocumentStore, settings: JobSettings, begin: Be
         _check_outbox(last, store, settings, change)  # the previous driver has gone on since the first check
         noted = noted if change.start is None else {}  # answers of another query may need another folder
         locations = _claim_locations(settings, query, last, noted, owned)
+        following, begun = next_after(last), None
+        if any(sink.received(following) for sink in settings.sinks.by_role.values()):
+            begun = settings_of_begun(store, following, settings, definition)
         # Noted only now: the checkpoint must not refer to a location that could not be claimed.
         replace(definition, free={**definition.free, "places": locations}).settle(
-            store, owned, -1 if last is None else last.batch_id
+            store, owned, following - (begun is None)
         )
         owned.check()  # another driver may have started while the sinks were opened
+    return begun
+
+
+def next_after(last: Manifest | None) -> int:
+    """Return the number of the batch after the newest manifest."""
+    return 0 if last is None else last.batch_id + 1
+
+
+def open_sinks(ledger: Ledger, store: DocumentStore, job: JobSettings, runs: JobSettings) -> None:
+    """Open the sinks of a job for the rows of the settings that it runs by; they are open for those of other settings."""
+    last = ledger.latest()
+    noted = QueryDefinition.free_of(store)["places"]
+    job.sinks.check(sent(job.plan, job.schema, job.added) | sent(runs.plan, runs.schema, job.added))
+    _claim_locations(job, QueryDefinition.name(store), last, noted, ledger.ownership)
 
 
 def check_start(
@@ -185,6 +207,6 @@ def _definition(settings: JobSettings, change: QueryChange) -> QueryDefinition:
     plan = settings.plan
     return QueryDefinition(
         plan.definition(settings.schema),
-        {"progress": plan.describe()["progress"]},
+        plan.rules,
         change.recorded if change and not change.refused else None,
     )

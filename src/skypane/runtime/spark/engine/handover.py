@@ -19,15 +19,13 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from skypane.operators.aggregates.spark_having import SparkHaving, of_workers
 from skypane.operators.changes.first_windows import last_before
-from skypane.operators.changes.recorded_query import query_of
 from skypane.plan import Plan
 from skypane.progress.progress_policy import ProgressState
+from skypane.runtime.spark.engine.recorded_plan import columns_of, query_plan
 from skypane.runtime.spark.engine.window_state import WindowState
 from skypane.snapshots import through_json
 from skypane.types import CheckpointError, ConfigError, Micros
-from skypane.windows import Windows
 
 RECORD: Final = "earlier"
 """Key of the earlier query in the operator's part of a manifest."""
@@ -59,7 +57,10 @@ class Handover:
         Raises ConfigError, with the reason, if the earlier query cannot run beside the new one.
         """
         before = _plan_of(definition, plan)
-        return cls(definition, before, plan, first, _columns_of(definition, before, rows))
+        read = before.reads(pa.schema([(name, pa.null()) for name in definition["column order"]]))
+        schema = columns_of(definition, read, rows)
+        before.validate(schema)
+        return cls(definition, before, plan, first, schema)
 
     @classmethod
     def restored(cls, record: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> Self:
@@ -127,27 +128,7 @@ def _plan_of(definition: Mapping[str, Any], plan: Plan) -> Plan:
         raise ConfigError("the new query amends its answers")
     if plan.early is not None:
         raise ConfigError("the new query answers windows early")
-    windows = Windows(**definition["window"])
-    having = SparkHaving.recorded(definition["query"])
-    if having is not None and having.shown:
-        raise ConfigError(f"its having= is a Spark Column, {having.text}, which only its own program has")
-    query = query_of(of_workers(definition["query"]), plan.query)
-    common = Plan(query, windows, plan.time, plan.progress, plan.source, computed=plan.computed, answers=plan.answers)
-    return replace(common, having=having)
-
-
-def _columns_of(definition: Mapping[str, Any], plan: Plan, rows: pa.Schema) -> pa.Schema:
-    """Return the schema of the columns that a recorded query reads, taken from those of the job's rows."""
-    recorded, order = definition["columns"], definition["column order"]
-    read = plan.reads(pa.schema([(name, pa.null()) for name in order]))
-    for name in read:
-        kind = str(rows.field(name).type) if name in rows.names else None
-        if kind != recorded[name]:
-            found = "is gone" if kind is None else f"is {kind!r}"
-            raise ConfigError(f"it reads the column {name!r} of type {recorded[name]!r}, which {found}")
-    schema = pa.schema([rows.field(name) for name in read])
-    plan.validate(schema)
-    return schema
+    return query_plan(definition, plan, {})
 
 
 @dataclass(frozen=True, slots=True)

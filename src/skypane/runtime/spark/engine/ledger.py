@@ -110,7 +110,7 @@ class Ledger:
     def claim(self, definition: QueryDefinition) -> str:
         """Take ownership of the checkpoint for this driver, fence the previous one, and return the query's name.
 
-        The query keeps this name as long as its checkpoint exists. Raises CheckpointError, before anything is changed,
+        The query keeps this name as long as its checkpoint exists; a definition that is there stays. Raises CheckpointError, before anything is changed,
         if the checkpoint's definition differs, is damaged or missing, or if the newest manifest is damaged.
         """
         definition.check(self._root, self._last)
@@ -119,7 +119,7 @@ class Ledger:
         in_files = self._root.objects is None
         self._ownership = Ownership.take(self._root) if in_files else HeadOwnership.take(self._root)
         self._batches = self._listed()
-        return definition.settle(self._root, self._ownership, self._last)
+        return definition.name(self._root) or definition.settle(self._root, self._ownership, self._last)
 
     @property
     def ownership(self) -> Owner:

@@ -1,6 +1,7 @@
 """The definition of a checkpoint's query: a part that identifies it, and a part that is free to change.
 
-A query that continues from the state of another one records that one, too, until a batch of its own is committed.
+A query that continues from the state of another one, or by other rules, records that one, too, until a batch of its own
+is committed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from skypane.types import CheckpointError
 FORMAT = 2
 
 _EARLIER = "earlier"
-"""Key of the query that committed the last batches, if it is another one: its last batch, and its fixed part."""
+"""Key of the query that committed the last batches, or has delivered the next one, if it is another one."""
+_RULES = ("progress", "rules")
+"""Keys of the free part from which answers follow."""
 
 MAY_CHANGE = (
     "The numbers of a progress policy (delay, budget, bounds), splitting, workers and sinks may change; the functions "
@@ -71,14 +74,14 @@ class QueryDefinition:
     def settle(self, root: DocumentStore, ownership: Owner, last: int) -> str:
         """Write the definition as the driver in charge, and return the name of the query.
 
-        last   the newest batch with a manifest, -1 if there is none; if it is of another query, that one is kept, too
+        last   the last batch that is not of this start, -1 if there is none; if it is of another query, that one is kept, too
         """
-        saved, recorded = _read(root), self.recorded(root, last)
+        saved, earlier = _read(root), self.of_batch(root, last)
         name = uuid.uuid4().hex if saved is None else str(saved["name"])
         free = {**({} if saved is None else saved["free"]), **self.free}
         wanted = through_json({"format": FORMAT, "name": name, "fixed": self.fixed, "free": free})
-        if last >= 0 and recorded is not None and recorded != wanted["fixed"]:
-            wanted[_EARLIER] = {"last": last, "fixed": recorded}
+        if last >= 0 and earlier is not None and not earlier.answers_as(QueryDefinition(self.fixed, free)):
+            wanted[_EARLIER] = {"last": last, "fixed": earlier.fixed, "free": earlier.rules}
         if saved != wanted:
             ownership.write(root, DEFINITION, wanted)
         return name
@@ -86,12 +89,34 @@ class QueryDefinition:
     @staticmethod
     def recorded(root: DocumentStore, last: int) -> dict[str, Any] | None:
         """Return the fixed part of the query that committed batch `last`; None before the first start."""
+        found = QueryDefinition.of_batch(root, last)
+        return None if found is None else dict(found.fixed)
+
+    @staticmethod
+    def of_batch(root: DocumentStore, batch: int) -> QueryDefinition | None:
+        """Return the definition by which a batch was committed, or delivered; None before the first start."""
         saved = _read(root)
         if saved is None:
             return None
         earlier = saved.get(_EARLIER)
-        fixed: dict[str, Any] = saved["fixed"] if earlier is None or last > earlier["last"] else earlier["fixed"]
-        return fixed
+        of = saved if earlier is None or batch > earlier["last"] else earlier
+        return QueryDefinition(of["fixed"], of["free"])
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The part of `free` from which answers follow; empty if an earlier version of skypane has recorded none."""
+        return {key: self.free[key] for key in _RULES} if self.free.keys() >= {*_RULES} else {}
+
+    def answers_as(self, other: QueryDefinition) -> bool:
+        """Return whether a batch has the same answers by both definitions, as far as they are recorded."""
+        mine, others = through_json([self.fixed, self.rules]), through_json([other.fixed, other.rules])
+        return mine == others or (mine[0] == others[0] and not (self.rules and other.rules))
+
+    @staticmethod
+    def name(root: DocumentStore) -> str:
+        """Return the name of the query; empty before the first start."""
+        saved = _read(root)
+        return "" if saved is None else str(saved["name"])
 
     @staticmethod
     def free_of(root: DocumentStore) -> dict[str, Any]:
@@ -108,7 +133,8 @@ def _read(root: DocumentStore) -> dict[str, Any] | None:
             {"name": str(saved["name"]), "fixed": {**saved["fixed"]}, "free": {**saved["free"]}},
         )
         if (earlier := saved.get(_EARLIER)) is not None:
-            parts[_EARLIER] = {"last": int(earlier["last"]), "fixed": {**earlier["fixed"]}}
+            free = {**earlier.get("free", {})}  # which earlier versions of skypane do not write
+            parts[_EARLIER] = {"last": int(earlier["last"]), "fixed": {**earlier["fixed"]}, "free": free}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

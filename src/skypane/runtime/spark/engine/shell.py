@@ -31,6 +31,7 @@ from skypane.addresses import without_secrets
 from skypane.control.pace import Pace
 from skypane.control.parallelism import Workers
 from skypane.metrics import BatchMetrics, InputReport
+from skypane.naming import backticked
 from skypane.operators.changes.comparison import QueryChange
 from skypane.runtime.interrupts import interrupted_afterwards
 from skypane.runtime.spark.document_store import DocumentStore
@@ -41,7 +42,7 @@ from skypane.runtime.spark.engine.batch_metrics import plain
 from skypane.runtime.spark.engine.committed_state import CommittedState
 from skypane.runtime.spark.engine.control_loop import ControlLoop, ControlState
 from skypane.runtime.spark.engine.diagnosing import Diagnosing
-from skypane.runtime.spark.engine.fencing import fence, tidy
+from skypane.runtime.spark.engine.fencing import check_start, fence, next_after, open_sinks, tidy
 from skypane.runtime.spark.engine.following import FollowingExecutors, executors_there
 from skypane.runtime.spark.engine.front_program import ContinuousState
 from skypane.runtime.spark.engine.handover import HandoverState
@@ -54,9 +55,9 @@ from skypane.runtime.spark.engine.pacing import Pacing
 from skypane.runtime.spark.engine.partials import PARTIALS
 from skypane.runtime.spark.engine.plq import REJECTED
 from skypane.runtime.spark.engine.program import BatchOutcome, MicroBatch
-from skypane.runtime.spark.engine.programs import program_of, taking_over
+from skypane.runtime.spark.engine.programs import columns_of_start, program_of, taking_over
 from skypane.runtime.spark.engine.query_changes import Begin, beginning, changes_of, rewritten
-from skypane.runtime.spark.engine.reading_order import OrderOfBatch, ReadingOrders
+from skypane.runtime.spark.engine.reading_order import UNIT, OrderOfBatch, ReadingOrders
 from skypane.runtime.spark.engine.shared_program import SharedState
 from skypane.runtime.spark.engine.timer import Timer
 from skypane.runtime.spark.engine.window_program import WindowedProgram
@@ -95,8 +96,8 @@ class Engine:
         executors  brings executors to the number that a batch needs; None: they are left to Spark
         paced      decides the pauses between batches; None: Spark's trigger does
         """
-        self._settings = settings
         self._pace = pace
+        self._workers = workers
         self._pacing = Pacing(paced)
         self._on_batch = on_batch
         self._inputs = inputs
@@ -105,25 +106,48 @@ class Engine:
         self._partials, self._rejected, self._answers = (
             self._store.child(name) for name in (PARTIALS, REJECTED, ANSWERS)
         )
-        self._control = ControlLoop.of(settings, workers)
-        self._outbox = Outbox(settings.sinks.by_role, self._partials)
         #: held by who changes the committed state: a batch, or the clock of the rolling sinks
         self._turn = RLock()
         self.ledger = Ledger(self._store)
-        fence(self.ledger, self._store, settings, begin)
-        ownership = self.ledger.ownership
+        #: the settings of the job, and where its query begins, while an earlier definition finishes a batch
+        self._later: tuple[JobSettings, Begin | None] | None = None
+        change, definition = check_start(self.ledger, self._store, settings, begin)
+        latest = self.ledger.latest()
+        #: the columns that rows need, if an earlier query reads others than those of the job; None: those of the job
+        self.columns = columns_of_start(settings, self._store, change, latest, lambda _: self._answers)
+        begun = fence(self.ledger, self._store, settings, change, definition)
+        if begun is None:
+            self._take_up(settings, begin)
+        else:
+            log.info("batch %d was delivered by the job as it was before, which finishes it first", next_after(latest))
+            self._later = (settings, begin)
+            with self.ledger.ownership.in_charge():
+                open_sinks(self.ledger, self._store, settings, begun)
+            self._take_up(begun, None)
+        #: the first batch of this driver
+        self._first = self._committed.batch_id + 1
+        #: the workers requested by scale() since the last batch began
+        self._request: Workers | None = None
+        self._began: float | None = None
+
+    def _take_up(self, settings: JobSettings, begin: Begin | None) -> None:
+        """Restore the committed state as that of the query of these settings, which runs from now on."""
+        self._settings = settings
+        self._control = ControlLoop.of(settings, self._workers)
+        self._outbox = Outbox(settings.sinks.by_role, self._partials)
         self._program = program_of(settings, self._store, self._staged)
+        ownership = self.ledger.ownership
         with ownership.in_charge():
             change = changes_of(self._store, self.ledger, settings.plan, settings.schema, begin, settings.rows)
             if change.refused:  # the earlier query has gone on since the change was checked
                 raise CheckpointError(f"the checkpoint {self._store.root} cannot go on: {'; '.join(change.refused)}")
             latest = self.ledger.latest()
-            self._diagnosing = Diagnosing(settings, None if latest is None else latest.metrics, pace)
+            self._diagnosing = Diagnosing(settings, None if latest is None else latest.metrics, self._pace)
             since = beginning(change, latest, settings.plan)
             both = None if since is None else taking_over(settings, self._store, since.operator, self._staged)
             self._program = both or self._program
-            #: the columns that rows need, if an earlier query reads others than those of the job; None: those of the job
-            self.columns = None if both is None else both.columns
+            #: the columns of the rows that the program takes, with those that only late rows keep
+            self._takes = tuple(settings.arriving.names) if both is None else both.columns
             self._committed = CommittedState.restored(self._program, self._control, since)
             last = {} if since is None else since.metrics
             self._latency = AnswerLatency(settings.checkpoint, settings.elastic, last)
@@ -141,11 +165,14 @@ class Engine:
         #: whether sinks may have received the rows that wait: they are delivered again before anything else happens
         self._published = bool(self._committed.outbox)
         self._orders = ReadingOrders(self.ledger, DocumentStore.at(settings.checkpoint))
-        #: the first batch of this driver
-        self._first = self._committed.batch_id + 1
-        #: the workers requested by scale() since the last batch began
-        self._request: Workers | None = None
-        self._began: float | None = None
+
+    def _follow_up(self) -> None:
+        """Let the query of the job take over, now that an earlier definition has finished its batch."""
+        if self._later is not None:
+            (settings, begin), self._later = self._later, None
+            with self._turn, self.ledger.ownership.in_charge():
+                open_sinks(self.ledger, self._store, settings, settings)
+                self._take_up(settings, begin)
 
     @property
     def checkpoint(self) -> str:
@@ -198,7 +225,7 @@ class Engine:
                 self._read_again(rows, batch_id)
                 return
             self._check_next(batch_id)
-            metrics = self._process(rows, batch_id)
+            metrics = self._process(self._narrowed(rows), batch_id)
         self._notify(metrics)
         self.publish_due(rows.sparkSession)
 
@@ -315,6 +342,13 @@ class Engine:
             )
         log.info("batch %d is already in the ledger", batch_id)
 
+    def _narrowed(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the columns that the program takes, if those of another definition were read, too."""
+        names = [*self._takes, *(name for name in rows.columns if name == UNIT)]
+        if self.columns is None or rows.columns == names:
+            return rows
+        return rows.select(*map(backticked, names))
+
     def _check_next(self, batch_id: int) -> None:
         """Raise CheckpointError unless `batch_id` is the next one; Spark numbers its batches without a gap."""
         before = self._committed
@@ -331,6 +365,7 @@ class Engine:
         self._diagnosing.committed(metrics)
         if self._on_batch is not None:
             self._on_batch(metrics)
+        self._follow_up()
 
     def _process(
         self, rows: DataFrame, batch_id: int, *, drain: bool = False, readmission: PendingReadmission | None = None
@@ -450,7 +485,8 @@ class Engine:
         """Return the folder to which workers write the answers for a sink."""
         if self._outbox.takes(role):
             return self._answers
-        return self._settings.sinks.by_role[role].stage(self.ledger.ownership.driver) or self._answers
+        sink = self._settings.sinks.by_role.get(role)  # none of a query of several that the job no longer has
+        return self._answers if sink is None else sink.stage(self.ledger.ownership.driver) or self._answers
 
     def _remove_unneeded(self, before: CommittedState, outcome: BatchOutcome[Any]) -> None:
         ownership = self.ledger.ownership

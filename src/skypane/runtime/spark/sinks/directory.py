@@ -36,8 +36,8 @@ class Directory(Sink):
     """Writes files to a folder, exactly once: each batch has its own file names, and a file that is there never changes.
 
     A batch that is repeated after a kill adds only the rows that its files lack, so a reader, such as the next query, may
-    read a file as soon as it is there. (If a batch comes with other rows, because Spark has lost its record of it, it
-    replaces its files.) In an object store a driver's first batch has a file even if it has no rows.
+    read a file as soon as it is there. (If a batch comes with other rows, because Spark has lost its record of it or an
+    expression of the query has changed, it replaces its files.) In an object store a driver's first batch has a file even if it has no rows.
 
     path      a path, absolute or relative to the working folder, or a URI
     format    "parquet", "csv" or "json"
@@ -109,9 +109,12 @@ class Directory(Sink):
     def stage(self, driver: str) -> DocumentStore | None:
         return staging(self.store, driver) if self.format == "parquet" else None
 
+    def received(self, batch_id: int) -> bool:
+        return self.store.has(self._name(self._prefix(batch_id), 0))
+
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # pyarrow writes the files: a Spark job would cost more than the writing
-        target, prefix = self.store, f"{self.holds}-{batch_id:012d}"
+        target, prefix = self.store, self._prefix(batch_id)
         if target.objects is not None:
             ObjectBatch(target, prefix, self.format, self.one_file).deliver(answers)
             return
@@ -134,6 +137,9 @@ class Directory(Sink):
         driver_folders.remove(reversed(self._published(prefix, len(files))), target, stage)
         if files:
             target.sync("")
+
+    def _prefix(self, batch_id: int) -> str:
+        return f"{self.holds}-{batch_id:012d}"
 
     def _name(self, prefix: str, index: int) -> str:
         return f"{prefix}-{index:05d}.{self.format}"

@@ -122,6 +122,9 @@ class Jdbc(Sink):
         check_role((writer.claim for writer in self._opened), claim, f"table {self.table}")
         self._opened[:] = [TableWriter.started(self.database, self.table, tuple(self.key), claim, self._schemas)]
 
+    def received(self, batch_id: int) -> bool:
+        return any(batch_id < writer.next_batch for writer in self._opened)
+
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # the driver writes: one transaction has one connection
         if not self._opened:

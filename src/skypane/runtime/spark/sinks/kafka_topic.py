@@ -106,6 +106,9 @@ class Kafka(Sink):
         self._claims[:], self._opened[:] = [claim], [writer]
         writer.check_next(claim.next_batch)
 
+    def received(self, batch_id: int) -> bool:
+        return any(batch_id < writer.next_batch for writer in self._opened)
+
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # the driver sends the messages: one transaction has one producer
         if not self._opened:

@@ -77,6 +77,9 @@ class OpenTableSink(Sink):
         with self._explained(), closing(self.opened_table()) as table:
             self._opened[:] = [OpenTableWriter.started(table, claim, schema, micros(self.timeout, "timeout") / 1e6)]
 
+    def received(self, batch_id: int) -> bool:
+        return any(batch_id < writer.next_batch for writer in self._opened)
+
     def write(self, spark: SparkSession, answers: BatchRows, batch_id: int) -> None:
         del spark  # the driver writes the files: one commit has one writer
         if not self._opened:

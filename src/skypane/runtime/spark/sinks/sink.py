@@ -56,6 +56,11 @@ class Sink(Protocol):
         """Prepare for the batches of a driver start, after check(); raise CheckpointError if another query writes here."""
         del claim  # most sinks need no preparation
 
+    def received(self, batch_id: int) -> bool:
+        """Return whether an earlier start has delivered rows of a batch, as far as the sink knows; it has been opened."""
+        del batch_id  # most sinks do not know: what they got may come again
+        return False
+
     def stage(self, driver: str) -> DocumentStore | None:
         """Return the folder to which `driver` writes parquet files that write() then moves, or None."""
         del driver  # most sinks have no files
