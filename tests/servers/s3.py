@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 import pytest
 
@@ -56,9 +57,14 @@ def make_bucket(port: int, name: str) -> None:
     _request(port, "PUT", f"/{name}")
 
 
-def _request(port: int, method: str, path: str) -> None:
+def put(port: int, key: str, content: bytes) -> None:
+    """Write an object that is not there, of any name: clients do not take all."""
+    _request(port, "PUT", f"/{BUCKET}/{quote(key)}", content)
+
+
+def _request(port: int, method: str, path: str, content: bytes = b"") -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    connection.request(method, path)
+    connection.request(method, path, content)
     assert connection.getresponse().status == 200
     connection.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import http.client
 import json
 import traceback
 from collections.abc import Iterable, Iterator
@@ -580,17 +579,6 @@ def test_a_server_of_s3_lists_the_names_after_one_and_sends_few_ranges(s3_port: 
         store.put("in/c.json", numbers(1, 2, 3, 4))
         with pytest.raises(CheckpointError, match="was written again, but a started batch needs"):
             rows(planner(JSON), NOTHING, end)
-
-
-@pytest.mark.long
-def test_a_name_that_the_client_does_not_take_stops_the_query_and_is_shown(s3_port: int):
-    with s3.connected(s3_port):
-        connection = http.client.HTTPConnection("127.0.0.1", s3_port)
-        connection.request("PUT", "/bucket/in/a//b.json", numbers(1))
-        assert connection.getresponse().status == 200
-        connection.close()
-        with pytest.raises(OSError, match=r"a//b\.json"):
-            planner(JSON).latest(NOTHING, None)
 
 
 @pytest.mark.parametrize("what", ["error sending request", "403 Forbidden", "NoSuchBucket", "RequestTimeTooSkewed"])

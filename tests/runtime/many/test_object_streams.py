@@ -56,13 +56,19 @@ def test_each_row_of_each_object_comes_once_over_kills(tmp_path: Path):
                 # Descending names: each object comes before those that were read.
                 put(f"{9 - kill}/{9 - at}.json{'.gz' if at % 2 else ''}", lines(written, 125))
                 written += 125
+            s3.put(port, f"in/{kill}//a\x01.json", lines(written, 125).encode())
+            written += 125
+            s3.put(port, f"in/{kill}/../a.json", lines(0, 9).encode())
             killed_at(f"batch {kill * 4 + 2} ", "tests.runtime.many.driver", tmp_path)
         put("9/9.json", lines(-5, 5))
         put("last.json", lines(written, 5))
         rows = rows_in_the_end("tests.runtime.many.driver", tmp_path)
     assert sorted(row["n"] for row in rows if row["bad"] is None) == list(range(written + 5))
-    (bad,) = [row["bad"] for row in rows if row["bad"] is not None]
-    assert "s3://bucket/in/9/9.json was written again after it was read" in bad
+    bad = sorted(row["bad"] for row in rows if row["bad"] is not None)
+    wrong = [f"{kill}/../a.json is not read" for kill in range(kills)] + [
+        "9/9.json was written again after it was read"
+    ]
+    assert all(f"s3://bucket/in/{why}" in one for one, why in zip(bad, wrong, strict=True))
     assert {row["input"] for row in rows} == {"s3://bucket/in/"}
     assert secrets_in(tmp_path) == []
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from skypane.locations import Location
 from skypane.runtime.objects.folder_listing import stamp_of
-from skypane.runtime.stores.object_client import client_of, in_words
+from skypane.runtime.stores import s3_addresses
+from skypane.runtime.stores.object_client import in_words
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
 
 AHEAD: Final = 8 << 20
 """Bytes that one request reads, at least: several small ranges cost one request, and small objects one each."""
@@ -48,37 +53,29 @@ class ObjectBytes:
 
     def check(self) -> None:
         """Raise ObjectLostError unless this version is there."""
-        try:
-            with in_words(str(self.place), self.place.authority):
-                found = stamp_of(client_of(self.place).head(self._key))
-        except FileNotFoundError as error:
-            raise ObjectLostError("was removed") from error
-        if found != self.stamp:
-            raise ObjectLostError("was written again") from None
+        self._answer({"head": True})
 
     @property
     def held(self) -> int:
         """Bytes that are kept for the next range."""
         return len(self._kept)
 
-    @property
-    def _key(self) -> str:
-        return self.place.path.strip("/")
-
     def _requested(self, begin: int, end: int) -> bytes:
         try:
-            with in_words(str(self.place), self.place.authority):
-                found = client_of(self.place).get(self._key, options={"range": (begin, end)})
-                changed = stamp_of(found.meta) != self.stamp
-                data = b"" if changed else bytes(found.bytes())
-        except FileNotFoundError as error:
-            raise ObjectLostError("was removed") from error
+            return self._answer({"range": (begin, end)})
         except OSError:
             self.check()  # a shorter version may have no such range
             raise
-        if changed:
-            raise ObjectLostError("was written again")
-        return data
+
+    def _answer(self, options: GetOptions) -> bytes:
+        lost = "was removed"
+        for client, key in s3_addresses.clients_of(self.place):
+            with suppress(FileNotFoundError), in_words(str(self.place), self.place.authority):
+                found = client.get(key, options=options)
+                if stamp_of(found.meta) == self.stamp:
+                    return bytes(found.bytes())
+                lost = "was written again"
+        raise ObjectLostError(lost)
 
     def opened(self) -> BinaryIO:
         """Return the bytes as a file."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from skypane.addresses import has_secret, without_secrets
 from skypane.locations import Location
+from skypane.naming import printable
 from skypane.runtime.stores.store import ConflictError
 from skypane.types import CheckpointError, ConfigError
 
@@ -62,6 +63,7 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
     """Raise the errors of a request at `place` as Python's own, and as ConflictError and CheckpointError, in one line."""
     from obstore import exceptions  # noqa: PLC0415 - an extra
 
+    place = printable(place)
     try:
         yield
     except (exceptions.BaseError, FileNotFoundError) as error:
@@ -85,6 +87,11 @@ def in_words(place: str, bucket: str) -> Iterator[None]:
             ) from cause
         if "NoSuchBucket" in str(error):
             raise CheckpointError(f"cannot use {place}: there is no bucket {bucket!r}") from cause
+        if isinstance(error, exceptions.InvalidPathError):
+            raise CheckpointError(
+                f"cannot use {place}: the client of object stores does not take the name of an object there "
+                f"({first_line(error)}); copy the object to another name, and remove it"
+            ) from cause
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(errno.ENOENT, "there is no such object", place) from cause
         raise OSError(errno.EIO, first_line(error), place) from cause
@@ -104,7 +111,7 @@ def first_line(error: Exception) -> str:
     >>> first_line(OSError("no answer of https://a/b?sv=1&sig=s3cr3t (timeout):"))
     'no answer of https://a/b?sv=1&sig=(not shown) (timeout)'
     """
-    return without_secrets(str(error).strip().partition("\n")[0].removesuffix(":"))
+    return without_secrets(printable(str(error).strip().partition("\n")[0].removesuffix(":")))
 
 
 def _reason(error: Exception) -> str:

@@ -115,7 +115,7 @@ class FolderCatalog:
         """Return what is to be read, in order."""
         first = [] if self.rest is None else [Pending(self.rest, None)]
         gone = [Pending(lost(Slice(name), "was removed"), None) for name in self.removed if name not in self.waiting]
-        objects = [Pending(Slice(one.name, one.size, one.stamp), one) for one in in_order(self.waiting.values())]
+        objects = [Pending(Slice.whole(one), one) for one in in_order(self.waiting.values())]
         return [*first, *self.notes, *gone, *objects]
 
     @property
@@ -200,7 +200,7 @@ def lost(one: Slice, why: str) -> Slice:
 
 
 def _beyond(entry: ObjectsInput, others: Sequence[StoredObject]) -> UnlistedObjects:
-    total = sum(weight(entry, Slice(one.name, one.size, one.stamp)) for one in others)
+    total = sum(weight(entry, Slice.whole(one)) for one in others)
     return UnlistedObjects(total, others[0].modified, (others[-1].modified, others[-1].name))
 
 
@@ -213,7 +213,7 @@ def between(entry: ObjectsInput, start: FolderMark, end: FolderMark) -> tuple[Sl
     at_start, at_end = start.read.compared(lambda: listed), end.read.compared(lambda: listed)
     again = {*at_start.rewritten} - {*at_end.rewritten}
     objects = [one for one in at_start.new if one not in {*at_end.new}]
-    slices = [Slice(one.name, one.size, one.stamp) for one in objects]
+    slices = [Slice.whole(one) for one in objects]
     found = [] if start.rest is None else [start.rest]
     found += [one.slice for one in _notes(at_start, None) if one.object in again] + slices
     if (rest := end.rest) is not None:

@@ -14,7 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skypane.control.admission import MetaData
+from skypane.naming import printable
 from skypane.operators.entry.raw_text import OFFSET
+from skypane.runtime.objects.folder_listing import StoredObject
 from skypane.runtime.objects.object_bytes import AHEAD, ObjectBytes, ObjectLostError
 from skypane.runtime.objects.object_text import ObjectText, object_text
 from skypane.runtime.objects.read_objects import ReadObjects
@@ -60,6 +62,11 @@ class Slice:
         while not values[-1]:
             values.pop()
         return values
+
+    @classmethod
+    def whole(cls, one: StoredObject) -> Slice:
+        """Return all rows of an object, or the reason why it is not read."""
+        return cls(one.name, why=one.unread) if one.unread else cls(one.name, one.size, one.stamp)
 
     @classmethod
     def of(cls, given: Sequence[Any]) -> Slice:
@@ -180,7 +187,7 @@ class ObjectSlices(RowOffsets):
         except ObjectLostError as error:
             if not self.skip:
                 raise CheckpointError(
-                    f"input {self.name}: {where} {error}, but a started batch needs the version {one.stamp}; restore "
+                    f"input {self.name}: {printable(where)} {error}, but a started batch needs the version {one.stamp}; restore "
                     'it, or set on_loss="skip" to leave its rows out'
                 ) from error
             yield Malformed(start, None, f"{where} {error} before all its rows were read", file=where)

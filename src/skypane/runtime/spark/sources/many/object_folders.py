@@ -76,8 +76,7 @@ class FolderInput:
         """Return the time and the name of the last object that waits; None if none does."""
         if self.catalog.beyond is not None:
             return self.catalog.beyond.newest
-        last = self._queue[-1].object if self._queue else None
-        return None if last is None or self._queue[-1].slice.why else (last.modified, last.name)
+        return max(((one.modified, one.name) for one in self.catalog.waiting.values()), default=None)
 
     def last_up_to(self, newest: tuple[int, str] | None) -> int:
         """Return the end of all that is to be read up to this object."""
@@ -87,7 +86,9 @@ class FolderInput:
         return self.at + sum(
             weight(self.entry, one.slice)
             for one in self._queue
-            if one.object is None or one.slice.why or (newest and (one.object.modified, one.object.name) <= newest)
+            if one.object is None
+            or one.slice.name not in self.catalog.waiting
+            or (newest and (one.object.modified, one.object.name) <= newest)
         )
 
     def names(self) -> tuple[str, ...] | None:
