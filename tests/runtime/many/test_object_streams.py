@@ -64,11 +64,11 @@ def test_each_row_of_each_object_comes_once_over_kills(tmp_path: Path):
         put("last.json", lines(written, 5))
         rows = rows_in_the_end("tests.runtime.many.driver", tmp_path)
     assert sorted(row["n"] for row in rows if row["bad"] is None) == list(range(written + 5))
-    bad = sorted(row["bad"] for row in rows if row["bad"] is not None)
+    bad = sorted(row["bad"].partition(": ")[2] for row in rows if row["bad"] is not None)
     wrong = [f"{kill}/../a.json is not read" for kill in range(kills)] + [
         "9/9.json was written again after it was read"
     ]
-    assert all(f"s3://bucket/in/{why}" in one for one, why in zip(bad, wrong, strict=True))
+    assert all(one.startswith(f"s3://bucket/in/{why}") for one, why in zip(bad, wrong, strict=True)), bad
     assert {row["input"] for row in rows} == {"s3://bucket/in/"}
     assert secrets_in(tmp_path) == []
 
