@@ -1,4 +1,4 @@
-"""Requests to S3 for objects with names that obstore does not take: `a//b.json`, `/a.json`, characters of control.
+"""Requests to S3 for objects with names that obstore does not take: `a//b.json`, `/a.json`, control characters.
 
 A client whose endpoint is the whole address of a request sends this request: what it appends belongs to a parameter that
 begins with x-, which S3 ignores. obstore would refuse the names in a list again, so it only signs the address of a list.
