@@ -390,7 +390,10 @@ def test_another_version_of_the_format_is_distinguished_from_damage(store: Docum
 
 def test_what_may_change_is_noted_again(store: DocumentStore):
     name = Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 1}))
-    assert Ledger(store).claim(QueryDefinition(DEFINITION, {"delay": 2})) == name
+    ledger, later = Ledger(store), QueryDefinition(DEFINITION, {"delay": 2})
+    assert ledger.claim(later) == name
+    assert QueryDefinition.free_of(store) == {"delay": 1}, "sinks may have a batch by it"
+    assert later.settle(store, ledger.ownership, -1) == name
     assert QueryDefinition.free_of(store) == {"delay": 2}
 
 
