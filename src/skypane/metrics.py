@@ -43,7 +43,8 @@ class InputMetrics:
     expected  rate by its meta-data within the lead time, if that is higher than the forecast; None: its meta-data state none
     state     "read": all rows are read; "silent": no new rows; "behind": more rows are available; "gone": input missing
     lost      the rows that it lost last before they were read, in words; None: none since the query was started
-    unended   length of a last line that has no line end yet, in the units of the offset; it waits for the line end
+    unended   length of a last line that has no line end yet, in the units of the offset; it waits for the line end. With
+              the bytes of the file that are of a member that has not ended, if it is compressed
     """
 
     input: str

@@ -23,9 +23,9 @@ PACK: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 """A whole member of each format."""
 
 
-def unpacked(content: bytes, form: str, mark: Mark = START) -> tuple[bytes, dict[int, str]]:
+def unpacked(content: bytes, form: str, mark: Mark = START, size: int | None = None) -> tuple[bytes, dict[int, str]]:
     """Return all text of a file, and its damages."""
-    unpacking = Unpacking(FORMATS[form], mark)
+    unpacking = Unpacking(FORMATS[form], mark, size)
     text = b"".join(pieces(unpacking, content))
     assert unpacking.text == mark.text + len(text)
     return text, unpacking.damages

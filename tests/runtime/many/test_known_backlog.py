@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,12 @@ def inputs(spark: SparkSession, folder: Path) -> DataFrame:
         lines = zip(rows["ts"].cast(pa.string()).to_pylist(), rows["price"].to_pylist(), strict=True)
         text = "".join(f'{{"ts": "{at}", "price": {1000 + price}}}\n' for at, price in lines)
         (folder / f"{name}.json").write_text(text)
-    return sp.inputs(spark, [str(folder / "*.json")], "ts timestamp, price double", rows_per_trigger=STEP)
+    return sp.inputs(
+        spark,
+        [str(folder / end) for end in ("*.json", "*.json.gz")],
+        "ts timestamp, price double",
+        rows_per_trigger=STEP,
+    )
 
 
 def recording(spark: SparkSession, folder: Path) -> DataFrame:
@@ -96,14 +102,33 @@ def test_a_last_line_without_an_end_does_not_wait_to_be_read(tmp_path: Path, row
     assert seen.unended == (0 if rows == 3 else len(tail))
 
 
-def test_a_drain_names_the_last_lines_without_an_end(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("rows", [None, 100, 3])
+@pytest.mark.parametrize("tail", ["", '{"price": 1'])
+@pytest.mark.parametrize("left", [0, 3, 30])
+def test_a_member_that_has_not_ended_does_not_wait_to_be_read(tmp_path: Path, rows: int | None, tail: str, left: int):
+    path, member = tmp_path / "rows.json.gz", gzip.compress(b'{"price": 2.0}\n' * 5)
+    cut = member[:-left] if left else b""
+    path.write_bytes(gzip.compress(b'{"price": 1.0}\n' * 5 + tail.encode()) + cut)
+    planner, start = Planner(lambda: from_text(json.dumps([str(path)])), 1), Offsets({})
+    for count in (rows, 100):
+        start = planner.latest(start, count)
+        (seen,) = planner.seen(0.0)
+        assert seen.offset == (45 if count == 3 else 75)
+        assert (seen.state == "behind") is (seen.lag > 0) is (count == 3)
+        assert count == 3 or seen.unended == len(tail) + len(cut)
+
+
+@pytest.mark.parametrize(("name", "tail"), [("b.json", b'{"ts": "1970-01-01 00:03:00", "price": 1'),
+                                            ("c.json.gz", gzip.compress(b'{"ts": "1970-01-01 00:03:00", "price": 1}\n')[:-1])])  # fmt: skip
+def test_a_drain_names_what_has_not_ended(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, tail: bytes
 ):
-    rows, tail = inputs(spark, tmp_path), '{"ts": "1970-01-01 00:03:00", "price": 1'
-    with (tmp_path / "b.json").open("a") as file:
+    (tmp_path / name).touch()
+    rows = inputs(spark, tmp_path)
+    with (tmp_path / name).open("ab") as file:
         file.write(tail)
     drained(job_of(rows, tmp_path))
-    assert f"is in no answer: {tmp_path}/b.json ({len(tail)} bytes); end it" in caplog.text
+    assert f"is in no answer: {tmp_path}/{name} ({len(tail)} bytes); end it" in caplog.text
 
 
 def reported(description: str, newest: Any, end: Any) -> str:

@@ -208,10 +208,10 @@ def test_a_compressed_object_that_is_not_complete_is_reported_since_no_more_come
     put(store, "b.json.gz", numbers(1))
     put(store, "c.json.gz", PACK["gzip"](numbers(7)))
     found, _ = read_all(planner(JSON), most=most and 1_500)
-    good = [n for n in found if isinstance(n, int)]
-    assert good == [1, 2, *range(len(good) - 3), 7]
+    assert [n for n in found if isinstance(n, int)] == [1, 2, 7]
     cut, wrong = [n for n in found if isinstance(n, str)]
-    assert f"gzip member at byte {len(first)} of the file is not complete, although the file is" in cut
+    assert f"gzip member at byte {len(first)} of the file is damaged" in cut
+    assert "it has not ended, although the file has" in cut
     assert "a.json.gz" in cut
     assert "begin no member of gzip" in wrong
 

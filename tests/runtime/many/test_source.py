@@ -146,18 +146,16 @@ def test_compressed_files_grow_and_what_is_damaged_is_reported_once(spark, tmp_p
     append(path, "gzip", 1000, 1000, end=-20)
     append(frames, "zstd", 0, 500)
     rows = run_again()
-    first = numbers(rows, path)
-    assert first == list(range(len(first)))
-    assert len(first) >= 1000
+    assert numbers(rows, path) == list(range(1000))
     assert numbers(rows, frames) == list(range(500))
     append(path, "gzip", 5000, 1000)
     append(frames, "zstd", 500, 500)
     rows = run_again()
     assert numbers(rows, frames) == list(range(500, 1000))
-    assert numbers(rows, path)[-1000:] == list(range(5000, 6000))
+    assert numbers(rows, path) == list(range(5000, 6000))
     (bad,) = [str(row["bad"]) for row in rows if "member at byte" in str(row["bad"])]
     assert bad.startswith(f"{path} at byte ")
-    assert "is damaged, its text ends here" in bad
+    assert "is damaged, and none of its text is read" in bad
     assert run_again() == []
 
 

@@ -1,4 +1,4 @@
-"""A compressed file whose text grows by whole lines. Offsets count bytes of the text, as `zcat` prints it.
+"""A compressed file whose text grows by whole members. Offsets count bytes of the text, as `zcat` prints it.
 
 A text cannot be read from its middle on, so what it costs to find lines depends on where the last call ended: the next
 lines cost their own length, and lines before it those from the member's beginning on. How long the text is, is known
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
@@ -66,9 +67,26 @@ class CompressedFile:
                     known.read(file, known.end, read + _LOOKED)  # after which a short text is known
         except FileNotFoundError:
             return None
+        if known.end < read and known.unpacking.waits:
+            return read, True  # what was read is perhaps of the member that has not ended
         if known.end < read or known.seen == size:
             return known.end, True
-        return known.end + max(int((size - known.unpacking.packed) * _ratio(known)), PIECE), False
+        return known.unpacking.known + max(int((size - known.unpacking.packed) * _ratio(known)), PIECE), False
+
+    def settled(self, read: int) -> tuple[int, int] | None:
+        """Return where the last complete line ends, at least `read`, and how many bytes follow of a line or member that is not.
+
+        None if not all of the file is unpacked.
+        """
+        with suppress(FileNotFoundError):
+            if self.mark == (size := os.stat(self.path).st_size, read):  # noqa: PTH116
+                return read, 0
+            with self._open() as file:
+                known = opened(self.path, self.form, file, _PLAN)
+            if known is not None and known.seen == size:
+                last, unpacking = max(read, known.line_end), known.unpacking
+                return last, max(known.end - last, 0) + (size - unpacking.mark.packed if unpacking.waits else 0)
+        return None
 
     def mark_at(self, text: int) -> Mark:
         """Return the last mark up to a place of the text that is known."""
@@ -174,7 +192,7 @@ class CompressedFile:
 def _ratio(known: TextWindow) -> float:
     """Return the bytes of text of a byte of the file, as far as it is unpacked."""
     unpacked = known.unpacking.packed - known.marks[0].packed
-    return (known.end - known.marks[0].text) / unpacked if unpacked else _RATIO
+    return (known.unpacking.known - known.marks[0].text) / unpacked if unpacked else _RATIO
 
 
 def _pieces(known: TextWindow, file: BinaryIO, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
@@ -210,7 +228,7 @@ class LineCutter:
         for at in sorted(damages):
             if begin <= at < self.end + len(text):
                 yield from self._appended(text[begin - self.end : at - self.end], begin)
-                yield from self.cut(at + 1, damages[at])
+                yield from self._cut(at + 1, damages[at])
                 begin = at + 1
         rest, self.end = text[begin - self.end :], self.end + len(text)
         yield from self._appended(rest, begin)
@@ -237,7 +255,7 @@ class LineCutter:
         if len(self.text) >= CHUNK and (whole := self.text.rfind(b"\n") + 1):
             yield self._taken(whole)
 
-    def cut(self, end: int, why: str) -> Iterator[LineBlock]:
+    def _cut(self, end: int, why: str) -> Iterator[LineBlock]:
         """Yield the whole lines, and the line that damage has cut off, up to `end`."""
         if not self.long and (whole := self.text.rfind(b"\n") + 1):
             yield self._taken(whole)

@@ -71,6 +71,7 @@ class ZstdDecoder:
         import zstandard  # noqa: PLC0415 - an extra
 
         self._decoder = zstandard.ZstdDecompressor(max_window_size=_LARGEST_DICTIONARY).decompressobj()
+        self._slice = 1  # a frame that is in one piece is checked otherwise than one in several
         self._data = b""
         self._text = memoryview(b"")
 
@@ -89,7 +90,7 @@ class ZstdDecoder:
     def decompress(self, data: bytes, max_length: int) -> bytes:
         self._data += data
         while not self._text and self._data and not self._decoder.eof:
-            piece, self._data = self._data[:_SLICE], self._data[_SLICE:]
+            piece, self._data, self._slice = self._data[: self._slice], self._data[self._slice :], _SLICE
             self._text = memoryview(self._decoder.decompress(piece))
         text, self._text = self._text[:max_length], self._text[max_length:]
         return bytes(text)

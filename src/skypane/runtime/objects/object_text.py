@@ -127,11 +127,6 @@ class ForwardText:
         self.start += passed
 
     @property
-    def unfinished(self) -> str:
-        """The reason why the last member is not complete; an empty text if it is."""
-        return self.unpacking.unfinished(self.source.size)
-
-    @property
     def cost(self) -> int:
         return self.unpacking.memory + len(self.text) + self.source.held
 
@@ -161,15 +156,14 @@ class PackedObject:
                 counted, end = counted + len(ends), at + int(ends[-1]) + 1
             if counted == rows:
                 break
-        # A last line without a line end is a row, as is the report of a member that is not complete.
-        last = end < stop or bool(known.read(stop, 1)) or bool(known.unfinished)
+        last = end < stop or bool(known.read(stop, 1))  # a last line without a line end is a row
         if counted == rows and last:
             return RowsEnd(end, counted)
         _texts.pop(self._key("plan"), None)
         return RowsEnd(None, counted + last)
 
     def first_line(self) -> LineBlock:
-        unpacking, text, begin = Unpacking(self.form), bytearray(), 0
+        unpacking, text, begin = Unpacking(self.form, size=self.source.size), bytearray(), 0
         while piece := unpacking.piece(self.source):
             text += piece
             while end := text.find(b"\n", begin) + 1:
@@ -201,8 +195,6 @@ class PackedObject:
         known, lines = self._text(start, "rows"), LineCutter(start)
         for at, text in _pieces(known, start, end):
             yield from lines.add(text, {one: why for one, why in known.unpacking.damages.items() if one >= at})
-        if end is None and known.unfinished:
-            yield from lines.cut(lines.end, known.unfinished)
         yield from lines.rest()
         if end is None:
             _texts.pop(self._key("rows"), None)
@@ -215,7 +207,7 @@ class PackedObject:
         key = self._key(role)
         known = _texts.pop(key, None)
         if known is None or known.start > start:
-            known = ForwardText(self.source, Unpacking(self.form))
+            known = ForwardText(self.source, Unpacking(self.form, size=self.source.size))
         _texts[key] = known
         cost = sum(one.cost for one in _texts.values())
         while cost > _MEMORY and len(_texts) > 1:

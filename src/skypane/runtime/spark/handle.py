@@ -226,7 +226,7 @@ class StreamHandle:
             if not ahead:
                 self._check_complete()
             if lines := unended_lines(self.query):
-                log.warning("the last line has no line end, and is in no answer: %s; end it with a line end", lines)
+                log.warning("the last line or compressed member has not ended, and is in no answer: %s; end it", lines)
             metrics = self._engine.drain(self._spark)
             self._lifecycle.settle()  # the listeners get this batch, too
         return metrics

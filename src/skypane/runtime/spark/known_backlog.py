@@ -28,7 +28,7 @@ def known_backlog(query: StreamingQuery) -> str:
 
 
 def unended_lines(query: StreamingQuery) -> str:
-    """Return in words the last lines of inputs that have no line end, so that no batch has them; "" if there are none."""
+    """Return in words the last lines and members of inputs that have not ended, so that no batch has them; "" if there are none."""
     progress = query.lastProgress
     sources = () if progress is None else progress["sources"]
     reports = (from_json(value_of(source.get("latestOffset"))) for source in sources)

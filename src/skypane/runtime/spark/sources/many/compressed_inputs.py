@@ -90,6 +90,9 @@ class CompressedInput:
     def mark(self, offset: int) -> tuple[int, int]:
         return self.file.mark_at(offset)
 
+    def settled(self, place: int) -> tuple[int, int] | None:
+        return self.file.settled(place)
+
     def _end(self, last: int) -> int | None:
         """Return where to stop: an estimated end stops nothing, because there may be more."""
         return None if self.estimate is not None and last >= self.estimate else last

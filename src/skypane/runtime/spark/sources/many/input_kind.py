@@ -106,6 +106,14 @@ class MarkedInput(Protocol):
 
 
 @runtime_checkable
+class SettledInput(Protocol):
+    """An input whose end may be an estimate, or within what has rows only when it is complete (optional)."""
+
+    def settled(self, place: int) -> tuple[int, int] | None:
+        """Return where its rows end that are complete, at least `place`, and how many bytes follow; None: not known."""
+
+
+@runtime_checkable
 class PlannedInput(Protocol):
     """A marked input whose rows of a batch follow from its marks alone (optional)."""
 

@@ -38,6 +38,7 @@ from skypane.runtime.spark.sources.many.input_kind import (
     OffsetRange,
     OrderedInput,
     PlannedInput,
+    SettledInput,
 )
 from skypane.runtime.spark.sources.many.input_metrics import GrowthTracker
 from skypane.runtime.spark.sources.many.lacking_columns import LackingColumns
@@ -77,14 +78,17 @@ def divided(tasks: Sequence[tuple[OffsetRange, ...]], readers: int) -> list[tupl
     return first + others
 
 
-def _whole(one: InputExtent, place: int) -> InputExtent:
-    """Return the extent of an input that is read up to `place` as ending there, if one incomplete row is all that is left.
+def _settled(one: InputExtent, place: int) -> tuple[InputExtent, int]:
+    """Return the extent of an input that is read up to `place` without an incomplete row at its end, and the length of that.
 
-    It does not wait to be read before it is complete. Inputs that keep marks have whole rows only.
+    It does not wait to be read before it is complete. Inputs that keep marks have whole rows only, or know where these end.
     """
+    if isinstance(one.input, SettledInput):
+        last, unended = one.input.settled(place) or (one.last, 0)
+        return replace(one, last=last), unended
     if not place < one.last <= place + LOOK or isinstance(one.input, MarkedInput):
-        return one
-    return one if one.input.complete(place, one.last) > place else replace(one, last=place)
+        return one, 0
+    return (one, 0) if one.input.complete(place, one.last) > place else (replace(one, last=place), one.last - place)
 
 
 class Planner:
@@ -177,8 +181,9 @@ class Planner:
         for name, one in self.found.items():
             if one.last > (place := after.at.get(name, one.first)):
                 self._per_row(one.input, place)
-        found = {name: _whole(one, after.at.get(name, one.first)) for name, one in self.found.items()}
-        unended = {name: self.found[name].last - one.last for name, one in found.items()}
+        ends = {name: _settled(one, after.at.get(name, one.first)) for name, one in self.found.items()}
+        found = {name: one for name, (one, _) in ends.items()}
+        unended = {name: length for name, (_, length) in ends.items()}
         readers = {name: reader.number for reader in self.state.readers for name in reader.streams}
         waiting = {} if self.times is None else self.times.seconds_left()
         rows = self.watch.table(found, self.per_row, before.at, after.at, readers, waiting)
