@@ -185,6 +185,42 @@ def test_a_line_without_a_place_is_rejected_with_its_reason_and_counted(tmp_path
         assert sum(made.merge.status.rejected.values()) == 1
 
 
+AHEAD = CLOCK // 10**6 + 59 * 60
+
+
+def now(count: int, begin: int = 0) -> list[int]:
+    """Return times of lines of clients whose clocks are right, in seconds."""
+    return [CLOCK // 10**6 + begin + at for at in range(count)]
+
+
+@pytest.mark.parametrize("leaps", [1, 3])
+def test_a_clock_that_is_ahead_costs_its_own_lines_only(tmp_path, leaps: int):
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[*now(5), *[AHEAD] * leaps], b=now(5))
+        made.step(a=now(40, 5), b=now(40, 5))
+        assert [time for time, *_ in made.merged] == sorted([*now(44), *now(44), now(45)[-1]])
+        assert made.rejected == [("a", "future")] * leaps
+
+
+def test_lines_that_leap_ahead_together_are_merged(tmp_path):
+    """A device whose clock is wrong has an input of its own, or all of its clients are ahead."""
+    with Merging(tmp_path, "ab") as made:
+        made.step(a=[*now(5), *range(AHEAD, AHEAD + 40)], b=range(AHEAD, AHEAD + 40))
+        assert len(made.merged) == 5 + 2 * 40 - 1
+        assert made.rejected == []
+
+
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_leap_is_judged_by_what_comes_within_the_wait_for_idle_inputs(tmp_path, after: int):
+    with Merging(tmp_path, "a") as made:
+        made.step(a=[*now(5), AHEAD])
+        made.step(10.0, a=now(after, 5))
+        assert [time for time, *_ in made.merged] == now(5)
+        made.step(70.0)
+        assert [time for time, *_ in made.merged] == (now(8) if after else [*now(5), AHEAD])
+        assert made.rejected == ([("a", "future")] if after else [])
+
+
 def test_an_input_of_lines_without_times_holds_nothing_up(tmp_path):
     with Merging(tmp_path, "abc") as made:
         made.put("c", 1, 2)

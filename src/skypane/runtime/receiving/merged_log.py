@@ -79,6 +79,8 @@ class MergedLog:
         self._sent = np.array([place.newest.get(name, _NEVER) for name in self.names])
         #: when each input has last sent a line with a place in the order
         self._heard: list[float] | None = None
+        #: since when an input waits for lines by which one that leaps ahead is judged
+        self._doubted: dict[int, float] = {}
         #: the newest time of all inputs, and when it was that
         self._high = _NEVER
         self._highs: deque[tuple[float, Micros]] = deque()
@@ -110,10 +112,13 @@ class MergedLog:
         """
         heard = self._heard = self._heard or [now] * len(self.names)
         until = [ends[name] if name in ends else end_of(str(self._folder / name)) or 0 for name in self.names]
-        released = [self._pushed(self._read(until, clock), now, heard)]
+        released = [self._pushed(self._read(until, now, clock), now, heard)]
         released += [self._advanced(until, now, heard)]
         self._take([table for table in released if table is not None])
-        return any(one.read < end and one.size < self._share for one, end in zip(self._waiting, until, strict=True))
+        return any(
+            one.read < end and one.size < self._share and number not in self._doubted
+            for number, (one, end) in enumerate(zip(self._waiting, until, strict=True))
+        )
 
     def again(self) -> None:
         """Begin again from what is durable, after a step that failed."""
@@ -124,19 +129,34 @@ class MergedLog:
         """Close the logs; waiting lines are merged after the next start."""
         self._commit.close()
 
-    def _read(self, until: Sequence[int], clock: Micros) -> list[tuple[int, IntArray]]:
+    def _read(self, until: Sequence[int], now: float, clock: Micros) -> list[tuple[int, IntArray]]:
         """Read the next lines of each input; return the times of those that have a place in the order."""
         came = []
-        for number, (name, one, end) in enumerate(zip(self.names, self._waiting, until, strict=True)):
+        for number, (one, end) in enumerate(zip(self._waiting, until, strict=True)):
             if one.read >= end or one.size >= self._share:
                 continue
-            text = _next_lines(str(self._folder / name), one.read, end, self._share)
-            lines = self._judged(number, self._order.read(text, clock))
-            one.add(text, lines.lengths, lines.reasons)
+            text, lines = self._next(number, end, now, clock)
+            lines = self._judged(number, lines)
+            one.add(text[: int(lines.lengths.sum())], lines.lengths, lines.reasons)
             placed = np.ones(len(lines.times), np.bool_)
             placed[list(lines.reasons)] = False
             came.append((number, lines.times[placed]))
         return came
+
+    def _next(self, number: int, end: int, now: float, clock: Micros) -> tuple[bytes, TimedLines]:
+        """Return the next text of an input, and those of its lines that can be judged: at least one, or it has no more text."""
+        folder, begin = str(self._folder / self.names[number]), self._waiting[number].read
+        since, text = self._doubted.pop(number, now), b""
+        while True:
+            text += _next_lines(folder, begin + len(text), end, self._share)
+            all_read = begin + len(text) >= end
+            waited = all_read and now - since >= self._order.wait
+            lines = self._order.read(text, clock).judged(int(self._sent[number]), clock, waited=waited)
+            count = len(lines.lengths)
+            if all_read and lines.lengths.sum() < len(text):
+                self._doubted[number] = now if count else since
+            if count or all_read:
+                return text, lines
 
     def _judged(self, number: int, lines: TimedLines) -> TimedLines:
         """Reject lines that are older than one before them of this input, or than lines that were merged without it."""

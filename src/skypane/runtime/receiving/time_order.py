@@ -21,6 +21,10 @@ BY_TIME: Final = "by time"
 UNITS: Final = MappingProxyType({"second": 1_000_000, "millisecond": 1_000, "microsecond": 1})
 """Units of times that are numbers, in microseconds."""
 
+_SUPPORT: Final = 32
+"""Lines after one that leaps ahead by which it is judged."""
+_LEAP: Final = 60_000_000
+"""Microseconds by which a line must be ahead of its input and of this machine's clock to be doubted."""
 _YEARS: Final = (-62_135_596_800_000_000, 253_402_300_800_000_000)
 """The years 1 to 9999, half-open, in microseconds."""
 
@@ -36,6 +40,38 @@ class TimedLines(NamedTuple):
     lengths: IntArray
     times: IntArray
     reasons: dict[int, str]
+
+    def first(self, count: int) -> TimedLines:
+        """Return the first lines."""
+        reasons = {at: reason for at, reason in self.reasons.items() if at < count}
+        return TimedLines(self.lengths[:count], self.times[:count], reasons)
+
+    def judged(self, newest: Micros, clock: Micros, *, waited: bool) -> TimedLines:
+        """Reject lines that leap ahead, if most of the next _SUPPORT lines do not follow them; leave out what cannot be judged.
+
+        One client whose clock is ahead would else make the lines of all others out of order. A leap is judged when as many
+        lines have come, or by those that are there.
+
+        newest  the newest time of the input before these lines
+        waited  whether to judge by the lines that are there
+        """
+        if not np.any(self.times > clock + _LEAP):
+            return self
+        placed = np.setdiff1d(np.arange(len(self.times)), list(self.reasons))
+        times, reasons = self.times[placed], dict(self.reasons)
+        is_ahead = times > clock + _LEAP
+        others = np.maximum.accumulate(np.where(is_ahead, newest, times))
+        leaps = np.flatnonzero(is_ahead)
+        for at, time, other in zip(leaps.tolist(), times[leaps].tolist(), others[leaps].tolist(), strict=True):
+            if time - _LEAP > max(newest, other):
+                after = times[at + 1 : at + 1 + _SUPPORT]
+                if len(after) < _SUPPORT and not waited:
+                    return self._replace(reasons=reasons).first(int(placed[at]))
+                if 2 * np.count_nonzero(after < time - _LEAP) > len(after):
+                    reasons[int(placed[at])] = FUTURE
+                    continue
+            newest = max(newest, time)
+        return self._replace(reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
