@@ -24,8 +24,8 @@ from skypane.control.parallelism import Workers
 from skypane.control.splitting import splitting
 from skypane.plan import ContinuousPlan
 from skypane.runtime.spark.engine.job_settings import JobSettings
-from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.engine.sent_rows import sent
+from skypane.runtime.spark.engine.shell import Engine
 from skypane.runtime.spark.sinks.current_front import Current
 from skypane.runtime.spark.sinks.shared_sinks import SharedSinks
 from skypane.runtime.spark.sinks.sink_arguments import Sinks
