@@ -81,6 +81,14 @@ def write_batches(folder: Path, batches: Iterable[pa.Table], *, files: int = 1, 
             draft.rename(path)
 
 
+def leave_unfinished(checkpoint: Path, log: str = "offsets") -> None:
+    """Leave what Spark leaves of its first batch if it is killed while it writes to a log of batches."""
+    draft = checkpoint / log / ".0.5a0e6a6e-3b3c-4a6c-8f5e-0d9d2d6a4c11.tmp"
+    draft.parent.mkdir(parents=True)
+    draft.write_text("v1\n{")
+    draft.with_name(f".{draft.name}.crc").write_bytes(b"crc\0")
+
+
 @dataclass(frozen=True)
 class Files(Sequence[pa.Table]):
     """The files of a folder as batches, in the order in which Spark reads them; those that come later, too."""

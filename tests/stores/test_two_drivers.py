@@ -15,6 +15,7 @@ from tests.parameters import slow_but
 from tests.stores.requests import Turns, before_each
 from tests.stores.streams import SCENARIOS, BucketStream
 
+from skypane.runtime.spark.document_store import DocumentStore
 from skypane.types import CheckpointError
 
 pytestmark = pytest.mark.usefixtures("memory")
@@ -73,6 +74,16 @@ def test_of_two_drivers_one_continues_and_nothing_is_lost_or_doubled(orders: int
         assert set(ends) <= {"done", "taken over"}, f"seed {seed}"
         made.check()
     assert set(ends) == {"done", "taken over"}
+
+
+def test_a_start_removes_what_spark_has_left_unfinished_and_nothing_else(tmp_path: Path):
+    made = stream(tmp_path / "stream", "skyline", random.Random(0))
+    offsets = DocumentStore.at(f"{made.place}/checkpoint/offsets")
+    for name in (".0.5a0e6a6e.tmp", ".hidden", "notes.tmp"):
+        with offsets.open_output(name) as out:
+            out.write(b"v1")
+    drive(made, random.Random(0))
+    assert offsets.names() == [".hidden", "notes.tmp"]
 
 
 class Killed(BaseException):

@@ -22,7 +22,7 @@ from tests.runtime.starts import CHECKPOINT, OUTPUT, PLAIN, driver, has_folder
 
 from skypane.runtime.spark.engine import ownership
 
-SKYPANE = f"{CHECKPOINT}/skypane"
+SKYPANE, OFFSETS = f"{CHECKPOINT}/skypane", f"{CHECKPOINT}/offsets"
 Ends: TypeAlias = set[tuple[Hashable, ...]]
 ROLL = "1 hour"
 ENDS = {"done", "taken over", "others were faster"}
@@ -66,6 +66,7 @@ def check_needed(disk: Disk) -> None:
     assert isinstance(newest, bytes)
     named = json.loads(newest)["document"]["operator"]["files"]
     assert below(disk, f"{SKYPANE}/partials").keys() == set(named)
+    assert not [name for name in below(disk, OFFSETS) if name.endswith(".tmp")]
     assert len(below(disk, f"{SKYPANE}/owner")) == len(below(disk, f"{OUTPUT}/_staging")) == 1
 
 
@@ -127,6 +128,17 @@ def check_ends(ends: Iterable[tuple[Hashable, ...]]) -> None:
 def test_two_drivers_leave_a_whole_checkpoint_however_they_interleave(before: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ownership, "_TRIES", 1)
     check_ends(explore(2, before, before + 1).ends())
+
+
+def test_two_drivers_remove_what_spark_has_left_unfinished_however_they_interleave(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ownership, "_TRIES", 1)
+    disk = {**begun(1), OFFSETS: None, f"{OFFSETS}/.0.one.tmp": b"v1", f"{OFFSETS}/0": b"v1"}
+    exploration = Exploration(programs(2, 2), disk, watching(2))
+    check_ends(exploration.ends())
+    assert {frozenset(below(dict(after), OFFSETS)) for after in exploration.disks} == {
+        frozenset({".0.one.tmp", "0"}),
+        frozenset({"0"}),
+    }
 
 
 @pytest.mark.slow

@@ -45,7 +45,8 @@ class CommittedReader:
         BatchRequests(self.description.checkpoint).clear()
         return {
             "last": last,
-            "unfinished": ledger.drain_begun,
+            # An engine removes what Spark has left unfinished, and Spark would refuse it before the first batch makes one.
+            "unfinished": ledger.drain_begun or any(spark_files.unfinished(DocumentStore.at(settings.checkpoint))),
             "missed": without,
             "columns": columns_of_start(settings, self._store, change, latest, self._staged),
         }

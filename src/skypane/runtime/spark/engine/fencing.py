@@ -36,7 +36,7 @@ def fence(
 ) -> JobSettings | None:
     """Fence the previous driver, and claim the checkpoint and the sinks' locations; nothing is deleted before that.
 
-    Change and definition are those of check_start().
+    Change and definition are those of check_start(). At the end it removes what the previous driver's Spark has left unfinished.
 
     Returns the settings by which the next batch, of which a sink has rows, has to be finished; None: those of the job.
 
@@ -60,6 +60,8 @@ def fence(
         replace(definition, free={**definition.free, "places": locations}).settle(
             store, owned, following - (begun is None)
         )
+        for folder, drafts in spark_files.unfinished(DocumentStore.at(settings.checkpoint)):
+            owned.remove(folder, drafts)
         owned.check()  # another driver may have started while the sinks were opened
     return begun
 

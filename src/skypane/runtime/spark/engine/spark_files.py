@@ -15,6 +15,7 @@ slow to list.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ from skypane.types import CheckpointError, Micros
 
 _MAGIC = b"crc\0"
 """First bytes of Hadoop's checksum files; then follow the bytes per checksum, and the checksums, four bytes each."""
+_DRAFT = re.compile(r"\.+\d+\..+\.tmp(\.crc)?")
+"""A file that Spark would have renamed to a number, and its checksum; a driver that dies, or a write that is cut, leaves it."""
 _END = 1 << 16
 """Bytes at the end of a file source's log in which the last files of a batch are looked for."""
 
@@ -54,6 +57,13 @@ def check(checkpoint: DocumentStore) -> None:
         raise _lost(root / "metadata", "is gone")
     _check_batches(root)
     _check_sources(root)
+
+
+def unfinished(checkpoint: DocumentStore) -> Iterator[tuple[DocumentStore, list[str]]]:
+    """Yield the logs of batches with unfinished writes, and their files: Spark refuses to begin its first batch beside one."""
+    for log in map(checkpoint.child, ("offsets", "commits")):
+        if drafts := [name for name in log.names() if _DRAFT.fullmatch(name)]:
+            yield log, drafts
 
 
 def began(checkpoint: DocumentStore, batch: int) -> Micros:
