@@ -9,14 +9,15 @@ import pytest
 
 from skypane.runtime.spark.batch_lifecycle import LOOKS, BatchLifecycle
 
-BATCH, BETWEEN, IDLE = (True, True), (False, True), (False, False)
+BATCH, BETWEEN, IDLE = (True, True, ""), (False, True, ""), (False, False, "Waiting for data to arrive")
+STARTING = (False, False, "Initializing sources")
 
 
 @dataclass
 class Looks:
-    """A query that ends after its last look, each of which shows whether a trigger is active and data available."""
+    """A query that ends after its last look; each shows whether a trigger is active, whether there is data, and what it does."""
 
-    left: list[tuple[bool, bool]]
+    left: list[tuple[bool, bool, str]]
 
     @property
     def isActive(self) -> bool:  # the name that Spark has
@@ -24,14 +25,15 @@ class Looks:
 
     @property
     def status(self) -> dict[str, Any]:
-        triggered, available = self.left.pop(0)
-        return {"isTriggerActive": triggered, "isDataAvailable": available}
+        triggered, available, message = self.left.pop(0)
+        return {"isTriggerActive": triggered, "isDataAvailable": available, "message": message}
 
 
 @pytest.mark.parametrize(
     ("looks", "left"),
     [
         ([IDLE, BATCH], 1),
+        ([STARTING, BATCH, IDLE, BATCH], 1),  # it is about to write its first offsets
         ([BATCH, IDLE, BATCH], 1),
         ([BETWEEN, BATCH, IDLE, BATCH], 1),  # the next batch began at once
         ([BETWEEN] * (LOOKS - 1) + [BATCH, IDLE], 0),
@@ -39,7 +41,7 @@ class Looks:
         ([BATCH, BATCH], 0),
     ],
 )
-def test_a_query_rests_where_no_batch_is_about_to_begin(looks: list[tuple[bool, bool]], left: int):
+def test_a_query_rests_where_no_batch_is_about_to_begin(looks: list[tuple[bool, bool, str]], left: int):
     turns = BatchLifecycle(lambda _rows, _batch: None)
     turns.query = query = Looks(looks.copy())  # type: ignore[assignment]
     turns.rest(60)

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skypane.naming import shortened
 from skypane.runtime.spark.error_causes import cause
 from skypane.runtime.spark.machine.java_errors import Py4JError
+from skypane.runtime.spark.patient_start import INITIALIZING
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ def is_idle(query: StreamingQuery, pause: Callable[[float], object]) -> bool:
         if not query.isActive:
             return True
         status = query.status
-        if status["isTriggerActive"]:
+        if status["isTriggerActive"] or status["message"].startswith(INITIALIZING):
             return False
         if not status["isDataAvailable"]:
             return True

@@ -30,7 +30,7 @@ from skypane.runtime.spark.machine.checkpoint_files import local_files
 from skypane.runtime.spark.machine.executor_follower import follower_of
 from skypane.runtime.spark.machine.interpreter import try_workers
 from skypane.runtime.spark.machine.java_errors import Py4JJavaError
-from skypane.runtime.spark.patient_start import patiently_started, stop_started, with_sources
+from skypane.runtime.spark.patient_start import patiently_started, with_sources
 from skypane.runtime.spark.roll_clock import RollClock
 from skypane.types import SkypaneError
 
@@ -71,16 +71,20 @@ class ClassicHost:
         if executors is not None:
             executors.runs = lifecycle.active
             executors.follow(engine.workers.plq)  # they start while Spark plans the first batch
+
+        def handle_of(query: StreamingQuery) -> StreamHandle:
+            listeners, ends = start.listeners, start.ends_by_itself
+            return StreamHandle(query, engine, lifecycle, spark, inputs, listeners, ends_by_itself=ends)
+
         try:
             query = _started(start, start.reading(engine.columns), lifecycle, inputs)
         except KeyboardInterrupt:
             if lifecycle.query is not None:
-                stop_started(lifecycle.query)
+                handle_of(lifecycle.query).stop()
             raise
         if any(sink.rolling() is not None for sink in description.settings.sinks.by_role.values()):
             RollClock(engine, spark, lifecycle.active).start()
-        listeners, ends = start.listeners, start.ends_by_itself
-        return StreamHandle(query, engine, lifecycle, spark, inputs, listeners, ends_by_itself=ends)
+        return handle_of(query)
 
 
 def _started(start: JobStart, rows: DataFrame, lifecycle: BatchLifecycle, inputs: InputStatus) -> StreamingQuery:

@@ -18,9 +18,8 @@ log = logging.getLogger(__name__)
 
 _TRIES: Final = 5
 _LATE: Final = "Python worker failed to connect back"
-_INITIALIZING: Final = "Initializing"
-"""How Spark's status of a query begins until its sources have started."""
-_PLANNING: Final = (_INITIALIZING, "Getting offsets", "Writing offsets")
+INITIALIZING: Final = "Initializing"
+"""How Spark's status of a query begins until its sources have started; its first batch is planned at once after that."""
 _LOOK: Final = 0.05
 
 
@@ -38,17 +37,9 @@ def patiently_started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 def with_sources(query: StreamingQuery) -> StreamingQuery:
     """Return a query when its sources have started, or it has ended; raise its error if their process was late."""
-    while query.isActive and query.status["message"].startswith(_INITIALIZING):
+    while query.isActive and query.status["message"].startswith(INITIALIZING):
         with suppress(StreamingQueryException):
             query.awaitTermination(_LOOK)  # type: ignore[arg-type]  # it takes fractions
     if (error := query.exception()) is not None and _LATE in str(error):
         raise error
     return query
-
-
-def stop_started(query: StreamingQuery) -> None:
-    """Stop a query that has just started, but not while it writes its first offsets: Spark refuses a checkpoint with a part of them."""
-    while query.isActive and query.status["message"].startswith(_PLANNING):
-        with suppress(StreamingQueryException):
-            query.awaitTermination(_LOOK)  # type: ignore[arg-type]  # it takes fractions
-    query.stop()
