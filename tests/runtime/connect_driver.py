@@ -100,6 +100,30 @@ def stopped(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"ended": ended, "error": error, "batches": [*range(first), *second]}
 
 
+def interrupted(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Interrupt a start when the server has begun the query, and nobody knows it yet; then run all."""
+    from pyspark.sql.connect.streaming.readwriter import DataStreamWriter  # noqa: PLC0415 - what this session writes with
+
+    write_batches(folder / "in", BATCHES)
+    start = DataStreamWriter.start
+
+    def start_interrupted(writer: DataStreamWriter) -> Any:
+        query = start(writer)
+        signal.raise_signal(signal.SIGINT)
+        return query
+
+    DataStreamWriter.start = start_interrupted  # type: ignore[method-assign, assignment]
+    try:
+        job(spark, folder).start()
+        ended = "not interrupted"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    DataStreamWriter.start = start  # type: ignore[method-assign]
+    active = len(spark.streams.active)
+    finish(job(spark, folder))
+    return {"ended": ended, "active": active}
+
+
 def killed(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Kill the process beside the server in the sink of batch 2, the first time; then start the job again."""
     write_batches(folder / "in", BATCHES)
@@ -202,4 +226,6 @@ def by_name(*scenarios: Scenario) -> dict[str, Scenario]:
     return {scenario.__name__: scenario for scenario in scenarios}
 
 
-SCENARIOS = by_name(restart, handled, stopped, killed, failures, without_late_sink, continuous, expressions)
+SCENARIOS = by_name(
+    restart, handled, stopped, interrupted, killed, failures, without_late_sink, continuous, expressions
+)

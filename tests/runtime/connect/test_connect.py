@@ -113,6 +113,11 @@ def test_a_stop_lets_the_running_batch_end_and_the_next_start_continues(found: F
     assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
 
 
+def test_an_interrupt_of_a_start_leaves_no_query_without_a_handle(found: Found, tmp_path: Path):
+    assert found("interrupted") == {"ended": "interrupted", "active": 0}
+    assert windows_of(parquet_rows(tmp_path / "out")) == expected(plan(SKYLINE), BATCHES)
+
+
 def test_a_process_beside_the_server_that_is_killed_loses_and_repeats_nothing(found: Found, tmp_path: Path):
     answer = found("killed")
     assert answer["error"].startswith("SkypaneError: the query has failed in Spark's part")

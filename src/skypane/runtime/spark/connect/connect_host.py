@@ -73,19 +73,29 @@ class ConnectHost:
         if begun["unfinished"]:
             engine.finish()
         inputs = InputStatus()
-        inputs.query = query = _started(start, start.reading(begun["columns"]))
+
+        def handle_of(query: StreamingQuery) -> StreamHandle:
+            batches = RemoteBatches(query, spark, description.checkpoint, polling.end)
+            listeners, ends = start.listeners, start.ends_by_itself
+            return StreamHandle(query, engine, batches, spark, inputs, listeners, ends_by_itself=ends)
+
+        try:
+            query = _started(start, start.reading(begun["columns"]), inputs)
+        except KeyboardInterrupt:
+            if inputs.query is not None:
+                handle_of(inputs.query).stop()
+            raise
         polling.start()
-        batches = RemoteBatches(query, spark, description.checkpoint, polling.end)
-        listeners, ends = start.listeners, start.ends_by_itself
-        return StreamHandle(query, engine, batches, spark, inputs, listeners, ends_by_itself=ends)
+        return handle_of(query)
 
 
-def _started(start: JobStart, rows: DataFrame) -> StreamingQuery:
+def _started(start: JobStart, rows: DataFrame, inputs: InputStatus) -> StreamingQuery:
     checkpoint = Location.of(start.description.checkpoint)
     writer = start.writer(rows, ServerBatches(start.description), checkpoint)
     try:
         with local_files(rows.sparkSession, checkpoint), interrupted_afterwards():
-            return patiently_started(writer.start)
+            inputs.query = query = patiently_started(writer.start)
+            return query
     except PySparkException as error:
         raise SkypaneError(
             f"Spark cannot start the query in {start.description.checkpoint}: {cause(error)}; no rows of the stream "
