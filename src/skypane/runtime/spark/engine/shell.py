@@ -344,10 +344,11 @@ class Engine:
 
     def _narrowed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the columns that the program takes, if those of another definition were read, too."""
-        names = [*self._takes, *(name for name in rows.columns if name == UNIT)]
-        if self.columns is None or rows.columns == names:
+        if self.columns is None:
             return rows
-        return rows.select(*map(backticked, names))
+        there = rows.columns
+        names = [*self._takes, *(name for name in there if name == UNIT)]
+        return rows if there == names else rows.select(*map(backticked, names))
 
     def _check_next(self, batch_id: int) -> None:
         """Raise CheckpointError unless `batch_id` is the next one; Spark numbers its batches without a gap."""
