@@ -164,6 +164,30 @@ def test_one_place_has_one_name(here: Path):
     assert Location.of("s3a://bucket/x/").resolved() == Location.of("s3://bucket/y/../x").resolved()
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("s3://bucket/x", "s3a://bucket/x/", True),
+        ("abfs://c@account.dfs.core.windows.net/x", "abfss://c@Account.dfs.core.windows.net/x", True),
+        ("hdfs://name:8020/x", "hdfs://NAME/x", True),
+        ("s3://bucket/x", "s3://bucket/X", False),
+        ("s3://bucket/x", "gs://bucket/x", False),
+        ("real/x", "link/x", True),
+        ("real/x", "real/y", False),
+    ],
+)
+def test_two_names_of_one_place_are_known(here: Path, one: str, other: str, *, same: bool):
+    (here / "real").mkdir()
+    (here / "link").symlink_to("real")
+    assert Location.of(one).is_same(Location.of(other)) is same
+
+
+def test_whether_case_counts_is_what_the_disk_says(here: Path):
+    (here / "probe").touch()
+    ignored = (here / "PROBE").exists()
+    assert Location.of("out/late").is_same(Location.of("OUT/late")) is ignored
+
+
 @given(
     st.text(st.characters(exclude_characters="\0/", codec="utf-8"), min_size=1, max_size=8).filter(
         lambda n: n not in {".", ".."}

@@ -132,6 +132,13 @@ class Location:
             return replace(self, path=os.path.realpath(self.path or "/"))
         return replace(self, scheme=_ARROW.get(self.scheme, self.scheme))
 
+    def is_same(self, other: Location) -> bool:
+        """Return whether both are one place: by their names, and for local ones by whether the disk ignores case."""
+        one, two = self.resolved(), other.resolved()
+        if one.is_local and two.is_local and one.path != two.path:
+            return one.path.casefold() == two.path.casefold() and _ignores_case(Path(one.path))
+        return _key(one) == _key(two)
+
     def of_this_machine(self, what: str) -> str:
         """Return the path; raise ConfigError, whose text begins with `what`, if it is not local."""
         if not self.is_local:
@@ -159,6 +166,21 @@ class Location:
         except (OSError, pa.ArrowException) as error:
             raise ConfigError(f"cannot reach {self.shown}: {without_secrets(str(error))}") from error
         return filesystem, path.rstrip("/") or "/"
+
+
+def _key(place: Location) -> tuple[str, str, str]:
+    """Return what is equal for two URIs of one place: abfs and abfss differ by encryption, and hosts have no case."""
+    scheme = "abfs" if place.scheme == "abfss" else place.scheme
+    return scheme, place.authority.lower().removesuffix(":8020" if scheme == "hdfs" else ""), place.path
+
+
+def _ignores_case(path: Path) -> bool:
+    """Return whether the disk of a path, of which the last names need not exist, takes names in any case for one."""
+    for one in (path, *path.parents):
+        other = one.with_name(one.name.swapcase()) if one.name else one
+        if one.exists() and other != one:
+            return other.exists() and other.samefile(one)
+    return False
 
 
 def check_no_secret(text: str, field: str) -> None:

@@ -107,5 +107,5 @@ def check_apart(takers: Mapping[str, Sink]) -> None:
     """Raise ConfigError, naming the arguments, if two sinks need the same folder under any spelling."""
     places = {name: place for name, taker in takers.items() if (place := taker.place())}
     for (name, place), (other, there) in combinations(places.items(), 2):
-        if place.resolved() == there.resolved():
+        if place.is_same(there):
             raise ConfigError(f"{name} and {other} must be two folders, both are {place.resolved()}")
