@@ -182,7 +182,7 @@ def test_two_names_of_one_place_are_known(here: Path, one: str, other: str, *, s
     assert Location.of(one).is_same(Location.of(other)) is same
 
 
-def test_whether_case_counts_is_what_the_disk_says(here: Path):
+def test_whether_case_counts_follows_from_the_disk(here: Path):
     (here / "probe").touch()
     ignored = (here / "PROBE").exists()
     assert Location.of("out/late").is_same(Location.of("OUT/late")) is ignored
