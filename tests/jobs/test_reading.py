@@ -386,6 +386,7 @@ MERGES = "\n".join(
         ("name: !!timestamp 2024-13-45", "cannot be read: month must be in 1..12"),
         ("name: " + "1" * 5_000, "cannot be read: "),
         ("a: 1\n---\nb: 2", "not YAML: but found another document"),
+        ("a: 1\nb: \x1b[31m", "line 2: not YAML: it has the character U+001B; remove it"),
     ],
 )
 def test_documents_that_no_one_writes_are_refused_at_once(text, complaint):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from skypane.naming import shortened
+from skypane.naming import printable, shortened
 from skypane.types import ConfigError
 
 _MOST_BYTES = 1 << 18
@@ -59,24 +59,31 @@ def text_of(path: Path, what: str = "the job file") -> str:
 
 def data_of(text: str, name: str) -> Any:
     """Return the single YAML document in `text`; raise ConfigError, which begins with `name`, if it cannot be read."""
-    loader = _Loader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _check_extent(node, name)
-        return loader.construct_document(node)
+        return _document(_Loader(text), name)
+    except yaml.reader.ReaderError as error:
+        where = f"{name}, line {text.count(chr(10), 0, error.position) + 1}"
+        raise ConfigError(f"{where}: not YAML: it has the character U+{error.character:04X}; remove it") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         why = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{name}{where}: not YAML: {why}") from error
+        raise ConfigError(f"{name}{where}: not YAML: {printable(why)}") from error
     except (RecursionError, MemoryError) as error:
         raise _too_deep(name) from error
     except ConfigError:
         raise
     except ValueError as error:  # such as the date 2024-13-45 or a number of 5,000 digits
         raise ConfigError(f"{name}: contains a value that cannot be read: {error}") from error
+
+
+def _document(loader: _Loader, name: str) -> Any:
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_extent(node, name)
+        return loader.construct_document(node)
     finally:
         loader.dispose()
 
