@@ -261,6 +261,7 @@ class Team:
 
         def ended() -> None:
             undo()
+            self._lately.append(act.kind)  # a driver may report later what it has met before
 
         ended.kind = act.kind  # type: ignore[attr-defined]
         self._undo.append((time.monotonic() + act.seconds, ended))
