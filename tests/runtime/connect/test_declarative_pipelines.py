@@ -3,6 +3,7 @@ answers of a stream as the source of a streaming table. See docs/connect.md."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -98,9 +99,15 @@ def run_pipeline(folder: Path, definitions: str) -> subprocess.CompletedProcess[
     }  # fmt: skip
     options = ["--remote", "local[1]", "--driver-memory", "512m", "--driver-java-options", java_options()]
     command = [str(home / "bin" / "spark-pipelines"), "run", "--spec", str(folder / "spec.yml"), *options]
-    return subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
+    cache = ROOT / ".pytest_cache"
+    cache.mkdir(exist_ok=True)
+    with (cache / "pipeline.lock").open("w") as lock:
+        fcntl.flock(
+            lock, fcntl.LOCK_EX
+        )  # each pipeline has a server of its own, at the one port that Spark takes for it
+        return subprocess.run(
+            command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
 
 
 def rows_of(table: pa.Table) -> Counter[tuple[object, ...]]:
